@@ -1,4 +1,4 @@
-// Environment variables of child processes: basic ones and requested ones, but no other secrets.
+// Environment variables of child processes: the basic variables and the requested ones, but no other secrets.
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { programEnvironment, variablesFor } from '../../../../envs/api/program-environment';
@@ -50,7 +50,7 @@ describe('an environment process', () => {
     );
   const plain = ['HF_HOME', 'HOME', 'HTTPS_PROXY', 'LC_ALL', 'PATH'];
 
-  test('of the built-in environments gets its configured keys and no others', () => {
+  test('of built-in environments gets only the configured keys', () => {
     expect(variables(['sokoban'], ['deepcoder', { isolation: 'none' }])).toEqual(plain);
     expect(variables(['remote', { api_key_env: 'GYM_KEY' }])).toEqual([...plain, 'GYM_KEY'].sort());
     expect(variables(['search'])).toEqual([...plain, 'RETRIEVAL_SERVER_URL'].sort());
@@ -58,7 +58,7 @@ describe('an environment process', () => {
     expect(variables(['lean', { repl_command: ['lake', 'exe', 'repl'] }])).toEqual(plain);
   });
 
-  test('of a user’s environment gets all, because its code may read any', () => {
+  test('of a user’s environment gets all variables, because its code may read any of them', () => {
     expect(variables(['sokoban'], ['./envs/mine.ts'])).toEqual(Object.keys(env).sort());
   });
 });

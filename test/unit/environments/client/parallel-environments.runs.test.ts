@@ -1,5 +1,5 @@
-// A run with slow environments, trained in lock step with one process and asynchronously with several: the same
-// metrics, episodes and weights bit by bit, although waiting times differ.
+// A run with slow environments yields bitwise equal metrics, episodes and weights in lock step with one process and
+// asynchronously with several processes, although waiting times differ.
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { results } from '../../../support/terminal';
 import { trainHere } from '../../../support/train-here';
@@ -28,7 +28,7 @@ const trained = (...overrides: string[]) =>
 test.each([
   ['whole chats', []],
   ['windows', ['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=2']],
-])('%s: lock step and asynchronous rollouts give the same run', async (_, overrides) => {
+])('%s: lock step and asynchronous rollouts yield the same run', async (_, overrides) => {
   const plain = await trained('workbench.async_rollout=false', ...overrides);
   const parallel = ['+custom_envs.Words.parallel_friendly=true', '+custom_envs.Words.max_workers=8'];
   const several = await trained('workbench.async_rollout=true', ...parallel, ...overrides);

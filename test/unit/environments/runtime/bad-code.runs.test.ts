@@ -1,13 +1,13 @@
-// Faulty environment code in each place where the environment process calls it. The full table, including code that
-// exhausts memory, `render`, and faults within a training run: npm run torture -- environment-code. Thrown and returned
-// values: failures.test.ts.
+// Faulty environment code at each place where the environment process calls it. The complete table, including code that
+// exhausts memory, `render`, and faults within a training run, is run by `npm run torture -- environment-code`.
+// failures.test.ts covers thrown and returned values.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
 import { tryEnvironmentCode } from '../../../torture/environment-code';
 import { buildEntry } from '../../../support/bundles';
 
-test('faulty code ends only its own episode or code swap', async () => {
+test('faulty code ends only its own episode, or only its own code change is refused', async () => {
   const entry = await buildEntry();
   try {
     const tried = await tryEnvironmentCode({

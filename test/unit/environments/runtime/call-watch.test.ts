@@ -1,5 +1,5 @@
-// The time limit of a thread's calls, on fake time: it starts anew with each call and each sign of progress, and a
-// worker that runs no environment code has longer.
+// The time limit of a thread's calls, on simulated time. The limit restarts with each call and each sign of progress,
+// and is longer for a worker that runs no environment code.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { CallWatch } from '../../../../extension/environments/runtime/threads/call-watch';
 import { noItem, progress } from '../../../../extension/environments/runtime/threads/work';
@@ -7,7 +7,7 @@ import { noItem, progress } from '../../../../extension/environments/runtime/thr
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A watch over a shared array, and when it reported that the limit was exceeded. */
+/** A watch over a shared array, with the times at which it reported an exceeded limit. */
 function watched(limit = { ms: 1000 }) {
   const shared = new Int32Array(progress.slots).fill(noItem);
   const state = { pending: true, exceeded: [] as number[] };
@@ -26,17 +26,17 @@ function watched(limit = { ms: 1000 }) {
   return { shared, state, watch, enters, limit };
 }
 
-test('a call that shows no progress for the limit is reported', () => {
+test('a call without progress for the duration of the limit is reported', () => {
   const { state, watch, enters } = watched();
   watch.start();
   enters(0);
   vi.advanceTimersByTime(1100);
-  expect(state.exceeded).toEqual([]); // it was first seen after 125 ms
+  expect(state.exceeded).toEqual([]); // the watch first saw the call after 125 ms
   vi.advanceTimersByTime(100);
   expect(state.exceeded).toEqual([1125]);
 });
 
-test('each call has the full limit, also of one item', () => {
+test('each call has the full limit, also within one item', () => {
   const { state, watch, enters } = watched();
   watch.start();
   for (let i = 0; i < 10; i++) {
@@ -46,14 +46,14 @@ test('each call has the full limit, also of one item', () => {
   expect(state.exceeded).toEqual([]);
 });
 
-test('a worker that runs no call has ten seconds more', () => {
+test('a worker that runs no call has ten more seconds', () => {
   const { state, watch } = watched();
   watch.start();
   vi.advanceTimersByTime(20_000);
   expect(state.exceeded).toEqual([11_000]);
 });
 
-test('a changed limit counts from its change, and nothing is watched without pending items', () => {
+test('a changed limit counts from the time of its change, and no limit applies without pending items', () => {
   const { state, watch, enters, limit } = watched();
   watch.start();
   enters(0);

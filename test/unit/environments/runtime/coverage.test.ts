@@ -58,7 +58,7 @@ const step = (episode: string, ...actions: string[]) => running.step([{ episode,
 const linesOf = (covered: readonly CoveredCode[], file: string) =>
   new Map(covered[0].files.find(each => each.file === file)!.lines.map(([line, ...counts]) => [line, counts]));
 
-test('counts start with the episodes that begin afterwards, and are reported once', async () => {
+test('counts include only episodes that begin after coverage is switched on, and are reported once', async () => {
   await reset('before');
   expect(await running.cover(true)).toEqual([]);
   await step('before', 'walk');
@@ -72,7 +72,7 @@ test('counts start with the episodes that begin afterwards, and are reported onc
   expect(lines.get(19)).toEqual([0, 0]);
   expect(lines.get(14)).toEqual([2, 2]); // return: once to try the reloaded code, once for the episode
   expect(lines.get(21)).toEqual([3, 3]);
-  expect(lines.get(22)).toEqual([3, 0]); // the reward of 1 was never reached
+  expect(lines.get(22)).toEqual([3, 0]); // no episode reached the reward of 1
   expect(lines.get(6)).toBeUndefined(); // a type
   expect(lines.get(20)).toBeUndefined(); // a bracket
   expect(linesOf(covered, helper).get(2)).toEqual([0, 0]);

@@ -1,6 +1,6 @@
-// A debugger attached to the environment process: a breakpoint in the user's .ts halts only the environment's thread,
-// no time limit hits the halted step, and limits apply again after it detaches. Uses the inspector protocol, as editors
-// do.
+// A debugger attached to the environment process. A breakpoint in the user's .ts file pauses only the environment's
+// thread, the paused step exceeds no time limit, and limits apply again after the debugger detaches. The test uses the
+// inspector protocol, as editors do.
 import { originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,7 @@ async function attach(url: string, title: string) {
   };
 }
 
-test('a breakpoint in the source halts the environment; limits are off until the debugger detaches', async () => {
+test('a breakpoint in the source pauses the environment; no limits apply until the debugger detaches', async () => {
   const running = await EnvironmentProcess.start({
     entry: join(root, 'dist/environment-host.cjs'),
     variables: process.env,

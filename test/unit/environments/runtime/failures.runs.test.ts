@@ -1,5 +1,4 @@
-// Effect of faulty environment code on a run: each fault ends only its own episode, with one sentence that names the
-// location.
+// Faulty environment code in a run: each fault ends only its own episode, with one sentence that names the location.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -177,7 +176,7 @@ describe('a fault in a step', () => {
     expect(next.observation).toBe('count 6');
   });
 
-  test('two of a batch never return: both fail, the third continues', async () => {
+  test('if two calls of a batch never return, both episodes fail and the third continues', async () => {
     await load(when('for (;;);'));
     await begin(['a', 'b', 'c']);
     const steps = await running.step(['a', 'b', 'c'].map((episode, i) => ({ episode, actions: [i < 2 ? 2 : 1] })));
@@ -187,7 +186,7 @@ describe('a fault in a step', () => {
 });
 
 describe('a fault in other calls', () => {
-  test('actions that do not map numbers to names fail their episode; those of other episodes are returned', async () => {
+  test('action lists that do not map numbers to names fail their episode; other episodes return their actions', async () => {
     const own = `return { observation: 'o', actions: options.member === 1 ? ['Left', 2] : { 4: 'Nurse' } };`;
     await load(counter('', { reset: own }));
     const [good, bad] = await begin(['a', 'b']);
@@ -207,7 +206,7 @@ describe('a fault in other calls', () => {
     });
   });
 
-  test('a reset that ends the thread after the others were reset leaves them intact', async () => {
+  test('a reset that ends the thread leaves episodes that were reset before unchanged', async () => {
     const late = `if (options.member === 1) { setTimeout(() => { throw new Error('late'); }, 50); return new Promise(() => {}) as never; }`;
     await load(counter('', { reset: late }));
     const states = await begin(['a', 'b', 'c']);
@@ -220,7 +219,7 @@ describe('a fault in other calls', () => {
     expect(steps.map(({ observation, error }) => error?.message ?? observation)).toEqual(['count 1', 'count 1']);
   });
 
-  test('a solver that never returns gives no solution and affects nothing else', async () => {
+  test('a solver that never returns yields no solution and affects no episode', async () => {
     await load(counter().replace('step(action) {', 'solve() { for (;;); },\n      step(action) {'));
     await begin(['a']);
     await running.step([{ episode: 'a', actions: [1, 1] }]);
@@ -230,7 +229,7 @@ describe('a fault in other calls', () => {
     expect(step.observation).toBe('count 3');
   });
 
-  test('an unknown episode and an unknown tag are named', async () => {
+  test('errors name an unknown episode and an unknown tag', async () => {
     const [step] = await running.step([{ episode: 'ghost', actions: [1] }]);
     expect(step.error?.message).toBe('episode ghost is unknown: reset it first');
     const [state] = await begin(['a'], 'Ghost');
@@ -246,7 +245,7 @@ describe('a fault in other calls', () => {
     expect(notices).toContainEqual({ method: 'log', tag: 'Bad', stream: 'stderr', text: 'err\n' });
   });
 
-  test('a flood of output is cut', async () => {
+  test('excessive output is truncated', async () => {
     await load(counter(`for (let i = 0; i < 200; i++) console.log('x'.repeat(1000));`));
     await begin(['a']);
     const began = performance.now();
@@ -270,7 +269,7 @@ describe('a fault at load', () => {
     });
   });
 
-  test('a syntax error has its line', async () => {
+  test('a syntax error is reported with its line', async () => {
     const { source, error } = await load('export const a = 1;\nexport default {\n  name: ,\n};\n');
     expect(error).toMatchObject({ kind: 'build', at: `${source}:3` });
     expect(error?.message).toBe(
@@ -278,7 +277,7 @@ describe('a fault at load', () => {
     );
   });
 
-  test('an import that cannot be resolved has its line', async () => {
+  test('an import that cannot be resolved is reported with its line', async () => {
     const { source, error } = await load(`import x from './missing';\nexport default x;\n`);
     expect(error).toMatchObject({ kind: 'build', at: `${source}:1` });
     expect(error?.message).toContain('Could not resolve "./missing"');
@@ -305,7 +304,7 @@ describe('a fault at load', () => {
     expect(error?.message).toContain(message);
   });
 
-  test('an exception at the top level has its line', async () => {
+  test('an exception at the top level is reported with its line', async () => {
     const { source, error } = await load(counter('', { top: `throw new Error('early');` }));
     expect(error).toMatchObject({ kind: 'threw', at: `${source}:3` });
     expect(error?.message).toBe(`environment Bad (${source}:3) threw "early": fix the file and save it`);
@@ -331,14 +330,14 @@ describe('a fault at load', () => {
     expect(error?.kind).toBe('bad_value');
   });
 
-  test('a missing dependency is reported with the way to get it', async () => {
+  test('a missing dependency is reported with the command that installs it', async () => {
     const need = `dependencies() { throw new MissingDependency('finds no lake', 'dig one'); }, create(config) {`;
     const text = counter('', { top: `import { MissingDependency } from 'ragen-workbench/api';` });
     const { source, error } = await load(text.replace('create(config) {', need));
     expect(error?.message).toBe(`environment Bad (${source}) finds no lake: dig one`);
   });
 
-  test('a dependency check that waits for something outside may exceed the limit', async () => {
+  test('a dependency check that waits for another program may exceed the limit', async () => {
     const wait = `return new Promise(resolve => setTimeout(() => resolve({ observation: 'late', reward: 0, terminated: false, truncated: false, info: {} }), 900));`;
     for (const [waitMs, expectedMessage] of [
       [300, 'did not return within 400 ms'],

@@ -1,7 +1,7 @@
-// Environment code that attacks the process it shares with other environments, also between calls: it writes to the
-// channel, stops the process, hoards memory in a timer or in children, floods, spins. Its own episodes end with a
-// sentence that names it; episodes of other tags are unaffected. Memory limits are measured in /proc, so they are
-// tested on Linux only.
+// Environment code that attacks the process that it shares with other environments, during or between calls: it writes
+// to the channel, stops the process, allocates memory in a timer or in child processes, floods, or spins. Episodes of
+// the attacking tag end with a sentence that names the tag; episodes of other tags are unaffected. Memory is measured
+// in /proc, so memory limits are tested on Linux only.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -24,8 +24,7 @@ const resets = (tag: string, episodes: readonly string[]) =>
 const steps = (episodes: readonly string[], action = 1) => episodes.map(episode => ({ episode, actions: [action] }));
 
 /**
- * Starts a process with the tags Bad and Good and resets their episodes. `statement` runs in a step of Bad with action
- * 2.
+ * Starts a process with the tags Bad and Good and resets their episodes. Bad runs `statement` in steps with action 2.
  */
 async function begin(statement: string, options: Parameters<typeof startProcess>[1] = {}, top = '') {
   const started = await startProcess(entry, { stepTimeoutMs: 20_000, ...options });
@@ -55,7 +54,7 @@ describe('the channel', () => {
     ],
     ['the channel closed', `closeSync(3);`, /closed its channel|ended its process/],
   ])(
-    '%s: the episode fails by name and all others continue',
+    '%s: the error names the failed episode, and all others continue',
     { timeout: 60_000 },
     async (_, statement, expectedMessage) => {
       const top = `import { closeSync, writeSync } from 'node:fs'; void [closeSync, writeSync];`;
@@ -82,7 +81,7 @@ describe('the channel', () => {
   });
 });
 
-test('a stopped process is ended, and only the episode that stopped it fails', { timeout: 60_000 }, async () => {
+test('a stopped process is killed, and only the episode that stopped it fails', { timeout: 60_000 }, async () => {
   const { running } = await begin(`process.kill(process.pid, 'SIGSTOP'); for (;;);`, {
     watch: { stoppedMs: 300, silentMs: 5000 },
   });
@@ -105,20 +104,24 @@ describe.runIf(linux)('memory', () => {
     }
   };
 
-  test('hoarded by a timer between calls ends only its own tag, by name', { timeout: 120_000 }, async () => {
-    const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
-    const { running, notices } = await begin(hoard, { memoryBytes });
-    await running.step(steps(['a'], 2));
-    expect(await untilBadFails(running)).toMatch(
-      /environment Bad .*exceeded the memory limit for environments of 400 MiB/,
-    );
-    await running.closeEpisodes(['a', 'b', 'g', 'h']);
-    await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
-    expect(outcomes(await running.step(steps(['c', 'i'])))).toEqual(['count 1', 'count 1']);
-    expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*exceeded the memory limit/);
-  });
+  test(
+    'allocated by a timer between calls ends only the tag of the timer, which the error names',
+    { timeout: 120_000 },
+    async () => {
+      const hoard = `const kept: unknown[] = []; setInterval(() => kept.push(new Uint8Array(2 ** 25).fill(1)), 10);`;
+      const { running, notices } = await begin(hoard, { memoryBytes });
+      await running.step(steps(['a'], 2));
+      expect(await untilBadFails(running)).toMatch(
+        /environment Bad .*exceeded the memory limit for environments of 400 MiB/,
+      );
+      await running.closeEpisodes(['a', 'b', 'g', 'h']);
+      await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
+      expect(outcomes(await running.step(steps(['c', 'i'])))).toEqual(['count 1', 'count 1']);
+      expect(notices.map(({ text }) => text).join('')).toMatch(/Bad.*exceeded the memory limit/);
+    },
+  );
 
-  test('of child processes counts towards the tag that started them', { timeout: 120_000 }, async () => {
+  test('of child processes is attributed to the tag that started them', { timeout: 120_000 }, async () => {
     const child = `const kept = []; setInterval(() => kept.push(Buffer.alloc(2 ** 25, 1)), 10); setTimeout(() => process.exit(), 60000)`;
     const spawning = `spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'ignore' });`;
     const { running } = await begin(spawning, { memoryBytes }, `import { spawn } from 'node:child_process';`);
@@ -137,7 +140,7 @@ test('code cannot post messages from its thread: the port is unreachable', { tim
   expect(outcomes(others)).toEqual(['count 2', 'count 2', 'count 2']);
 });
 
-test.runIf(linux)('code that keeps spinning after its call timed out is ended', { timeout: 60_000 }, async () => {
+test.runIf(linux)('code that continues to spin after its call timed out is killed', { timeout: 60_000 }, async () => {
   const spin = `return (async () => { for (;;) { for (let end = Date.now() + 40; Date.now() < end;); await new Promise(done => setTimeout(done, 20)); } })() as never;`;
   const { running, notices } = await begin(spin, { stepTimeoutMs: 400 });
   const [a] = await running.step(steps(['a'], 2));
@@ -166,7 +169,7 @@ test.runIf(linux)(
   },
 );
 
-/** Processes whose command line contains the folder. */
+/** Ids of processes whose command line contains the folder. */
 function left(folder: string): string[] {
   return readdirSync('/proc').filter(name => {
     try {

@@ -1,5 +1,5 @@
-// Calls that wait overlap, each with its own time limit, and so do requests. A slow or failing call delays and ends
-// only its own episode, and results are reported as they become ready.
+// Waiting calls overlap, each with its own time limit, and requests overlap as well. A slow or failing call delays and
+// ends only its own episode, and results are reported as they become ready.
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -36,10 +36,10 @@ async function playing(step: string, episodes: number, { top = '', stepTimeoutMs
   };
 }
 const sleep = `const wait = ms => new Promise(done => setTimeout(done, ms));`;
-/** Waits as many milliseconds as the action says. */
+/** Waits for as many milliseconds as the action's value. */
 const waiting = `if (action > 0) await wait(Number(action));`;
 
-test('waiting calls overlap, at most 64, and results come in the order of the request', async () => {
+test('up to 64 waiting calls overlap, and results are in the order of the request', async () => {
   const top = `${sleep} let inside = 0, most = 0;`;
   const step = `most = Math.max(most, ++inside); await wait(Number(action)); inside--; if (action === '1') count = most;`;
   const { running, all } = await playing(step, 100, { top });
@@ -111,7 +111,7 @@ test('ready results are reported before slow ones, each once', async () => {
   expect(steps.map(({ episode, observation }) => `${episode} ${observation}`)).toContain('e3 count 1');
 });
 
-test('after a process dies, each of several pending requests is executed once', async () => {
+test('after the death of a process, each pending request is executed once', async () => {
   const mark = JSON.stringify(join(files.folder, 'mark'));
   const top = `${sleep} import { existsSync, writeFileSync } from 'node:fs';`;
   const kill = `if (action === 'kill' && !existsSync(${mark})) { await wait(400); writeFileSync(${mark}, ''); process.kill(process.pid, 'SIGKILL'); for (;;); }`;

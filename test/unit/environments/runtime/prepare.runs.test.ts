@@ -1,5 +1,5 @@
-// Code edited while it runs: prepared beside the running code, checked completely, and used from a defined point in the
-// order of requests.
+// Code edited during a run is prepared beside the running code, checked completely, and used from a defined point in
+// the order of requests.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ describe('code without type checks', () => {
     await use(await prepare());
   });
 
-  test('code is prepared even if its process dies before or meanwhile', async () => {
+  test('code is prepared even if its process dies before or during the preparation', async () => {
     for (const kill of [false, true]) {
       writeFileSync(source, counter(`count += ${kill ? 20 : 30};`));
       process.kill(running.pid!, 'SIGKILL');
@@ -121,7 +121,7 @@ describe('code without type checks', () => {
     expect(problems(await prepare())[0]).toMatchObject({ kind: 'load', message: expect.stringContaining('2000 ms') });
   });
 
-  test('a deleted file is refused, and works again once it is back', async () => {
+  test('a deleted file is refused, and accepted after it is restored', async () => {
     rmSync(source);
     expect(problems(await prepare())[0]).toMatchObject({ file: source, kind: 'build' });
     writeFileSync(source, counter('count += 20;'));
@@ -129,7 +129,7 @@ describe('code without type checks', () => {
     expect(await countOf('c')).toBe('count 21');
   });
 
-  test('identical code is no change', async () => {
+  test('identical code does not count as a change', async () => {
     const [before, after] = [await prepare(), await prepare()];
     expect(after).toEqual(before);
     await running.reset([reset('kept')]);
@@ -146,7 +146,7 @@ describe('type checks', () => {
     expect(problems(await prepare(true))).toEqual([]);
   });
 
-  test('a folder without node_modules has the types of zod, the environment API and Node', async () => {
+  test('code in a folder without node_modules is checked with the types of zod, the environment API and Node', async () => {
     const top = `import { readFileSync } from 'node:fs';\nconst text: number = readFileSync(__filename, 'utf8');\nvoid text;`;
     writeFileSync(source, counter('', { top }).replace('config.start;', 'config.stat;'));
     const found = problems(await prepare(true));
@@ -164,7 +164,7 @@ describe('type checks', () => {
     ]);
   });
 
-  test('errors in imported files are reported there, and files with types only are watched', async () => {
+  test('errors in imported files are reported in those files, and files with only types are watched', async () => {
     const helper = write('helper.ts', `export const more: number = 'text';\n`);
     const shape = write('shape.ts', `export interface Shape { side: number }\n`);
     const top = `import { more } from './helper';\nimport type { Shape } from './shape';\nexport const shape: Shape = { side: more };`;
@@ -179,7 +179,7 @@ describe('type checks', () => {
     expect(problems(await prepare(true))).toEqual([]);
   });
 
-  test('the nearest tsconfig.json sets the strictness; unused names are no error', async () => {
+  test('the nearest tsconfig.json sets the strictness; unused names are not errors', async () => {
     writeFileSync(source, counter('', { top: 'export const of = (x) => x;\nconst unused = 1;' }));
     expect(problems(await prepare(true)).map(({ message }) => message)).toEqual([
       `Parameter 'x' implicitly has an 'any' type.`,

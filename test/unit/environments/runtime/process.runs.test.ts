@@ -1,5 +1,5 @@
-// Lifecycle of the environment process: built-in environments run in it, code is swapped at episode boundaries, a dead
-// process is rebuilt transparently, and nothing outlives its end.
+// Lifecycle of the environment process: built-in environments run in it, code changes between episodes, and a dead
+// process is rebuilt without effect on episodes. All its child processes end with it.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -39,7 +39,7 @@ const reset = (episode: string, tag = 'T', member = 0) => ({
   member,
   mode: 'train' as const,
 });
-/** Whether a process is running; an ended process that its parent has not reaped (a zombie) is not. */
+/** Whether a process is running. A zombie, which has ended but is not yet reaped by its parent, does not count. */
 const alive = (pid: number) => {
   try {
     process.kill(pid, 0);
@@ -149,7 +149,7 @@ test("environment code may import its own files and Node's modules, and read fil
   expect(step.observation).toMatch(/^libdatadata\d$/);
 });
 
-test('environment code does not see ELECTRON_RUN_AS_NODE', async () => {
+test('ELECTRON_RUN_AS_NODE is not set in the environment process', async () => {
   process.env.ELECTRON_RUN_AS_NODE = '1';
   try {
     const { running } = await start();
@@ -207,14 +207,14 @@ describe('a dying process', () => {
     expect(step.error).toBeUndefined();
   });
 
-  test('that dies repeatedly over one episode fails only that episode, by name', async () => {
+  test('that dies repeatedly because of one episode fails only that episode, which the error names', async () => {
     const { running } = await start();
     const kill = `if (action === 2) { process.kill(process.pid, 'SIGKILL'); for (;;); }`;
     const source = files().write('env.ts', counter(kill));
     await running.load([spec('T', source)]);
     await running.reset([reset('a'), reset('b', 'T', 1), reset('c', 'T', 2)]);
     await running.step([{ episode: 'a', actions: [1] }]);
-    const others = running.step([{ episode: 'c', actions: [1, 1] }]); // of another request that is running then
+    const others = running.step([{ episode: 'c', actions: [1, 1] }]); // another request, which runs meanwhile
     const [a, b] = await running.step([
       { episode: 'a', actions: [1, 2] },
       { episode: 'b', actions: [1] },
@@ -243,7 +243,7 @@ describe('a dying process', () => {
     expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
   });
 
-  test('whose code no longer loads fails its episodes with the reason until it does', async () => {
+  test('whose code no longer loads fails its episodes with the reason until the code loads again', async () => {
     const { running } = await start();
     const { folder, write } = files();
     const mark = join(folder, 'server-is-down');
@@ -259,7 +259,7 @@ describe('a dying process', () => {
     expect((await running.step([{ episode: 'b', actions: [1] }]))[0].observation).toBe('count 1');
   });
 
-  test('with other code on the disk continues the episode with its own code', async () => {
+  test('continues an episode with the code it started with, although the file has changed', async () => {
     const { running } = await start();
     const { write } = files();
     const source = write('env.ts', counter());
@@ -272,7 +272,7 @@ describe('a dying process', () => {
     expect(step.error).toBeUndefined();
   });
 
-  test('after several code changes continues each episode with the code it started on', async () => {
+  test('continues each episode with the code it started with after several code changes', async () => {
     const { running } = await start();
     const { write } = files();
     const source = write('env.ts', counter());
@@ -346,7 +346,7 @@ test.each([
     { entry: '/no/such/host.cjs' },
     /could not run \/no\/such\/host\.cjs \(ended with exit code 1; it said: Error: Cannot find module/,
   ],
-])('start with %s ends in one sentence', async (_, options, message) => {
+])('a start with %s is refused in one sentence', async (_, options, message) => {
   await expect(
     EnvironmentProcess.start({ entry, variables: process.env, stepTimeoutMs: 100, onNotice: () => {}, ...options }),
   ).rejects.toThrow(message);

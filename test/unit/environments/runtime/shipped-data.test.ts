@@ -1,5 +1,5 @@
 // All built-in environments that need no other program, as in a run: built, loaded into the environment process with
-// their defaults, and solved by their oracles. Missing data is reported when the environment is loaded.
+// their defaults, and solved by their solvers. Missing data is reported when the environment is loaded.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,14 +25,14 @@ const spec = (env_type: string, config: Record<string, unknown> = {}) => ({
   config,
 });
 
-/** Need a server, a program or isolation, and have tests of their own. */
+/** Environments that need a server, a program or isolation, which have separate tests. */
 const elsewhere = ['alfworld', 'deepcoder', 'lean', 'remote'];
-/** Configurations in which an oracle's actions always succeed, where the defaults are random. */
+/** Configurations in which the solver's actions always succeed, for environments whose defaults are random. */
 const configs: Record<string, Record<string, unknown>> = { frozen_lake: { is_slippery: false } };
-/** Without an oracle for their defaults. */
+/** Environments without a solver for their defaults. */
 const unsolved = ['game_2048'];
 
-test('each loads, and is solved where it has an oracle', async () => {
+test('each environment loads, and is solved if it has a solver', async () => {
   const names = Object.keys(registry).filter(name => !elsewhere.includes(name));
   expect(names.length).toBe(Object.keys(registry).length - elsewhere.length);
   const { environments, error } = await running.load(names.map(name => spec(name, configs[name])));
@@ -53,7 +53,7 @@ test('each loads, and is solved where it has an oracle', async () => {
   );
 });
 
-test('a path to nothing is refused with a remedy', async () => {
+test('a path to a missing file is refused with a remedy', async () => {
   const { error } = await running.load([spec('countdown', { train_path: '/nowhere/train.parquet' })]);
   expect(error?.message).toMatch(
     /^environment countdown \(.*index\.ts.*\) finds no data at \S*nowhere\S*train\.parquet.*: give env_config\.train_path a file/,

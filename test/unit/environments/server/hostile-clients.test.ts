@@ -1,5 +1,5 @@
-// Clients that request what they must not have, or hold too many resources of the server: keys and paths, readers that
-// never read, senders that never end, too many connections and sessions.
+// Clients that request forbidden data or occupy too many resources of the server: keys and paths, clients that never
+// read, requests that never end, too many connections and sessions.
 import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -37,7 +37,7 @@ const opened = (url: string): Promise<Socket> =>
   });
 const closed = (socket: Socket) => new Promise<void>(resolve => socket.once('close', () => resolve()));
 
-/** Everything the server sends back for these bytes until it closes the connection. */
+/** Returns all bytes that the server sends in response to these bytes until it closes the connection. */
 async function answers(url: string, bytes: string): Promise<string> {
   const socket = await opened(url);
   let text = '';
@@ -57,7 +57,7 @@ const upgrade = (path: string, ...headers: string[]) =>
   ].join('\r\n');
 
 describe('the API key', () => {
-  it('is required on every path to a session named health', async () => {
+  it('is required on every path of a session named health', async () => {
     const { url } = await serving.serve([counting()], { apiKey: 'secret' });
     const key = { headers: { 'x-api-key': 'secret' } };
     const made = { ids2configs: { health: { env_name: 'counter', env_config: {} } } };
@@ -144,7 +144,7 @@ describe('the API key', () => {
 
 describe('a client that never reads', () => {
   it(
-    'a WebSocket has one pending answer, is not read meanwhile, and is disconnected',
+    'a WebSocket whose answer stays unread is not read any further, and is disconnected',
     { timeout: 60_000 },
     async () => {
       const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
@@ -162,7 +162,7 @@ describe('a client that never reads', () => {
       for (let i = 0; i < 1000; i++) socket.send('{"type":"step","data":{"action":"Add"}}');
       await expect.poll(() => server.connections, { timeout: 30_000 }).toBe(0);
       pool.step = step;
-      // The system's buffers accept a few MiB; the rest of the thousand requests is never read.
+      // The operating system's buffers accept a few MiB; the server never reads the other requests of the thousand.
       expect(steps).toBeLessThan(60);
       socket.resume();
       await gone;
@@ -190,7 +190,7 @@ describe('a client that never reads', () => {
   });
 
   it(
-    'an HTTP connection has one pending answer, however many requests it sends, and is disconnected',
+    'an HTTP connection has at most one pending answer, however many requests it sends, and is disconnected',
     { timeout: 60_000 },
     async () => {
       const server = await serving.serve([large()], { limits: { sendMs: 1000 } });
@@ -245,13 +245,13 @@ describe('an endless client', () => {
       'POST /reset HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{',
     ];
     sockets.forEach((socket, i) => socket.write(drips[i % drips.length]));
-    const timer = setInterval(() => sockets.forEach(socket => socket.write('x')), 50); // a byte at a time
+    const timer = setInterval(() => sockets.forEach(socket => socket.write('x')), 50); // one byte at a time
     await gone;
     clearInterval(timer);
     await expect.poll(() => server.connections).toBe(0);
   });
 
-  it('is disconnected when its WebSocket is refused, although it keeps its half open', async () => {
+  it('is disconnected after its WebSocket is refused, although it does not close its side', async () => {
     const server = await serving.serve([counting()], { apiKey: 'secret' });
     const socket = connect({ port: portOf(server.url), host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
@@ -267,8 +267,8 @@ describe('an endless client', () => {
   });
 });
 
-describe('the number', () => {
-  it('of connections is limited, per client and in total', async () => {
+describe('the number of', () => {
+  it('connections is limited, per client and in total', async () => {
     for (const limits of [
       { maxClientConnections: 3, maxConnections: 10 },
       { maxClientConnections: 10, maxConnections: 3 },
@@ -286,7 +286,7 @@ describe('the number', () => {
     }
   });
 
-  it('of sessions is limited per client', async () => {
+  it('sessions is limited per client', async () => {
     const server = await serving.serve([counting()], { maxSessions: 4, maxClientSessions: 2 });
     for (const episode_id of ['a', 'b']) expect((await request(server.url, '/reset', { episode_id })).status).toBe(200);
     const full = await request(server.url, '/reset', { episode_id: 'c' });

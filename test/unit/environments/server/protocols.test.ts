@@ -1,4 +1,4 @@
-// Protocol details that the recorded exchanges do not cover: OpenEnv's plain HTTP, GymService's errors, and VAGEN's
+// Protocol details that the recorded exchanges do not contain: OpenEnv's plain HTTP, GymService's errors, and VAGEN's
 // batch server.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decodeMultipart, encodeMultipart } from '../../../../envs/remote/multipart';
@@ -25,7 +25,7 @@ afterAll(() => serving.stop());
 type Json = Record<string, unknown>;
 
 describe('OpenEnv over plain HTTP', () => {
-  it('separates episodes by their ids, and shares the one without an id', async () => {
+  it('separates episodes by their ids; requests without an id share one episode', async () => {
     const first = await request(url, '/reset', { seed: 5, episode_id: 'a' });
     await request(url, '/reset', { seed: 6, episode_id: 'b' });
     expect(first.json).toMatchObject({ reward: null, done: false, observation: { terminated: false, info: {} } });
@@ -42,7 +42,7 @@ describe('OpenEnv over plain HTTP', () => {
     expect((await request(url, '/step', { action: { action: 'Up' } })).json.detail).toMatch(/POST \/reset first$/);
     expect((await request(url, '/reset', undefined, { method: 'POST' })).status).toBe(200); // a body is optional
     const { seed } = (await request(url, '/state')).json;
-    expect(Number.isInteger(seed)).toBe(true); // drawn and returned, so that the episode can be reproduced
+    expect(Number.isInteger(seed)).toBe(true); // drawn and returned, so that the episode is reproducible
   });
 
   it('has an address for each environment', async () => {
@@ -58,7 +58,7 @@ describe('OpenEnv over plain HTTP', () => {
     expect(texts.action).toMatchObject({ properties: { action: { type: 'string' } } });
   });
 
-  it('names the mistake in a request', async () => {
+  it('reports the error in a request', async () => {
     await request(url, '/reset', { seed: 5, episode_id: 'c' });
     const detail = async (path: string, body: unknown) => (await request(url, path, body)).json.detail;
     expect(await detail('/step', { action: { action: 'Fly' }, episode_id: 'c' })).toBe(
@@ -70,7 +70,7 @@ describe('OpenEnv over plain HTTP', () => {
   });
 });
 
-it('an action is matched by its name in any case, or by its id', () => {
+it('an action is recognized by its name in upper or lower case, or by its id', () => {
   const names = { 0: 'Up', 7: 'Down', 9: '0' };
   expect(['up', ' DOWN ', 7, '7', 0].map(given => actionMeant(given, names))).toEqual([0, 7, 7, 7, 0]);
   expect(actionMeant('0', names)).toBe(9); // a name takes precedence over an id
@@ -130,7 +130,7 @@ describe('GymService', () => {
     });
   });
 
-  it('says which part of a request is wrong', async () => {
+  it('reports which part of a request is wrong', async () => {
     expect(await post('/call', { method: 'step' })).toEqual({ status: 400, detail: 'session_id required' });
     expect(await post('/call', { session_id: 'x' })).toEqual({ status: 400, detail: 'method required' });
     expect(await post('/call', { session_id: 'x', method: 'step' })).toEqual({
@@ -152,7 +152,7 @@ describe('GymService', () => {
 describe('VAGEN’s batch server', () => {
   const post = (path: string, body: unknown) => request(url, `/vagen${path}`, body);
 
-  it('creates, resets, steps, rewards, prompts and closes by the client’s ids', async () => {
+  it('creates, resets, steps, scores, describes and closes environments by the client’s ids', async () => {
     const ids2configs = { one: { env_name: 'sokoban' }, two: { env_name: 'pictures', env_config: {} } };
     expect((await post('/environments', { ids2configs })).json).toEqual({ success: true });
     const { results: begun } = (await post('/batch/reset', { ids2seeds: { one: 3, two: 4 } })).json as {
@@ -192,7 +192,7 @@ describe('VAGEN’s batch server', () => {
     expect((await request(url, '/vagen/reward/one')).status).toBe(404);
   });
 
-  it('creates all environments of a request or none', async () => {
+  it('creates either all environments of a request or none', async () => {
     const before = ((await request(url, '/sessions')).json as { num_sessions: number }).num_sessions;
     const ids2configs = { p: { env_name: 'sokoban' }, q: { env_name: 'else' } };
     expect(await post('/environments', { ids2configs })).toMatchObject({ status: 404 });

@@ -1,5 +1,5 @@
-// Server behaviour independent of the protocol: keys, capacity, idle sessions, limits, errors, requests from web pages,
-// and shutdown.
+// Server behaviour that does not depend on the protocol: keys, capacity, idle sessions, limits, errors, requests from
+// web pages, and shutdown.
 import { existsSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
 import { connect as connectTcp } from 'node:net';
@@ -38,7 +38,7 @@ const received = (socket: WebSocket) =>
   );
 
 describe('the API key', () => {
-  it('is required for everything but health, and accepted in each of three places', async () => {
+  it('is required for all paths except health, and accepted in three parts of a request', async () => {
     const { url } = await serving.serve([counting()], { apiKey: 'secret' });
     expect((await request(url, '/health')).status).toBe(200);
     for (const path of ['/metadata', '/schema', '/sessions', '/state', '/openapi.json', '/counter/schema', '/nothing'])
@@ -56,7 +56,7 @@ describe('the API key', () => {
     socket.terminate();
   });
 
-  it('is required when others can reach the address', async () => {
+  it('is required if other machines can reach the address', async () => {
     expect(['127.0.0.1', 'localhost', '::1', '127.8.0.1'].every(isLoopback)).toBe(true);
     expect(['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example.org', 'host'].some(isLoopback)).toBe(false);
     await expect(serving.serve([counting()], { host: '0.0.0.0' })).rejects.toThrow(
@@ -71,7 +71,7 @@ describe('the API key', () => {
     const page = { origin: 'http://example.org' };
     expect((await request(url, '/reset', {}, { headers: page })).status).toBe(403);
     expect((await opened(url, page)).status).toBe(403);
-    // DNS rebinding: a GET from a page whose host name resolves here has no Origin.
+    // DNS rebinding: a GET from a page whose host name resolves to this address has no Origin header.
     const rebound = (host: string, path = '/state') =>
       new Promise<number>(resolve => {
         const { port } = new URL(url);
@@ -86,7 +86,7 @@ describe('the API key', () => {
       expect([host, await rebound(host)]).toEqual([host, 403]);
     for (const host of ['localhost', `127.0.0.1:${new URL(url).port}`, '[::1]:80'])
       expect(await rebound(host)).toBe(404);
-    const guarded = await serving.serve([counting()], { apiKey: 'secret' }); // may be behind a proxy with another name
+    const guarded = await serving.serve([counting()], { apiKey: 'secret' }); // a proxy may give it another name
     const headers = { host: 'envs.example', 'x-api-key': 'secret' };
     const status = await new Promise(resolve =>
       get(`${guarded.url}/schema`, { headers }, ({ statusCode }) => resolve(statusCode)),
@@ -96,21 +96,21 @@ describe('the API key', () => {
 });
 
 describe('capacity', () => {
-  it('answers 503 with a retry time when full, and is free again when a session ends', async () => {
+  it('is full with status 503 and a retry time, until a session ends', async () => {
     const { url, sessions } = await serving.serve([counting()], { maxSessions: 2 });
     for (const episode_id of ['a', 'b']) expect((await request(url, '/reset', { episode_id })).status).toBe(200);
     const full = await request(url, '/reset', { episode_id: 'c' });
     expect(full.status).toBe(503);
     expect(full.headers.get('retry-after')).toBe('5');
     expect(full.json.detail).toMatch(/^Server at capacity: 2\/2 sessions active/);
-    expect((await request(url, '/reset', { episode_id: 'a' })).status).toBe(200); // its own session
+    expect((await request(url, '/reset', { episode_id: 'a' })).status).toBe(200); // a separate session
     const { first } = await opened(url);
     expect(await first).toMatchObject({ type: 'error', data: { code: 'CAPACITY_REACHED', max_sessions: 2 } });
     await sessions.list()[0].close();
     expect((await request(url, '/reset', { episode_id: 'c' })).status).toBe(200);
   });
 
-  it('holds for concurrent sessions', async () => {
+  it('is not exceeded by concurrent requests', async () => {
     const { url } = await serving.serve([counting()], { maxSessions: 3 });
     const all = await Promise.all([...Array(8).keys()].map(i => request(url, '/reset', { episode_id: `${i}` })));
     expect(all.map(({ status }) => status).sort()).toEqual([200, 200, 200, 503, 503, 503, 503, 503]);
@@ -128,7 +128,7 @@ describe('capacity', () => {
     now = 1100;
     const closed = new Promise(resolve => socket.once('close', resolve));
     await sessions.closeIdle();
-    expect(sessions.list()).toHaveLength(1); // the one that was used
+    expect(sessions.list()).toHaveLength(1); // only the session that was used
     expect(await closed).toBe(1000);
     now = 2000;
     await sessions.closeIdle();
@@ -146,7 +146,7 @@ describe('capacity', () => {
 });
 
 describe('client errors', () => {
-  it('a client that disconnects within its body is no server error', async () => {
+  it('a client that disconnects while it sends a body causes no server error', async () => {
     const { url, errors } = await serving.serve([counting()]);
     const socket = connectTcp(Number(new URL(url).port), '127.0.0.1');
     socket.end('POST /reset HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"seed"');
@@ -155,7 +155,7 @@ describe('client errors', () => {
     expect(errors).toEqual([]);
   });
 
-  it('refuse bodies that are too large, encoded, or not JSON', async () => {
+  it('bodies that are too large, encoded, or not JSON are refused', async () => {
     const { url } = await serving.serve([counting()], { maxBodyBytes: 1000 });
     const big = await request(url, '/reset', { episode_id: 'x'.repeat(2000) });
     expect(big).toMatchObject({ status: 413, json: { detail: 'the body is larger than 1000 bytes: send less' } });
@@ -175,7 +175,7 @@ describe('client errors', () => {
     expect(await closed).toBe(1009);
   });
 
-  it('refuse unknown paths and methods', async () => {
+  it('unknown paths and methods are refused', async () => {
     const { url } = await serving.serve([counting()]);
     expect((await request(url, '/else')).json.detail).toMatch(/^there is no \/else: use a path of/);
     expect(await request(url, '/reset')).toMatchObject({ status: 405, json: { detail: '/reset takes POST, not GET' } });
@@ -183,7 +183,7 @@ describe('client errors', () => {
     expect((await request(url, '/vagen/else')).status).toBe(404);
   });
 
-  it('refuse client configurations, unless they are allowed', async () => {
+  it('client configurations are refused, or accepted if allowed', async () => {
     const strict = await serving.serve([builtIn('frozen_lake', { size: 5 })]);
     const config = (env_config: unknown, id = 'a') => ({
       ids2configs: { [id]: { env_name: 'frozen_lake', env_config } },
@@ -202,12 +202,12 @@ describe('client errors', () => {
     const refused = await request(free.url, '/vagen/environments', config({ size: 'big' }, 'b'));
     expect(refused.status).toBe(422);
     expect(refused.json.error).toMatch(/env_config\.size, which is "big"/);
-    expect(refused.json.error).not.toMatch(/\(\//); // no folders of this machine
+    expect(refused.json.error).not.toMatch(/\(\//); // no paths of this machine
   });
 });
 
 describe('environments that fail', () => {
-  it('end only their own episode, with a sentence and no path', async () => {
+  it('end only their own episode, with a message that contains no path', async () => {
     const failing = own('failing', counter("if (action === 2) throw new Error('bad luck');"));
     const { url, errors } = await serving.serve([failing, counting()]);
     await request(url, '/reset', { seed: 4 });
@@ -261,7 +261,7 @@ describe('shutdown', () => {
     await expect(request(url, '/health')).rejects.toThrow();
   });
 
-  it('cuts off a connection that stays open without a request, at its time limit', async () => {
+  it('closes a connection that stays open without a request, at its time limit', async () => {
     const server = await serving.serve([counting()]);
     const idle = connectTcp(Number(new URL(server.url).port), '127.0.0.1');
     done = () => idle.destroy();

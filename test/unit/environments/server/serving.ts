@@ -1,4 +1,4 @@
-// A server over a real environment process, as `ragen env serve` creates it, for protocol tests.
+// A server with a real environment process, created as by `ragen env serve`, for protocol tests.
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { EnvironmentSpec } from '../../../../extension/protocol/environment-link';
@@ -21,11 +21,11 @@ export const builtIn = (env_type: string, config: Record<string, unknown> = {}, 
 });
 
 export interface Serving {
-  /** The process behind the servers. */
+  /** The environment process of the servers. */
   pool: EnvironmentProcess;
-  /** Starts another process, like that of a run whose episodes are played on a server. */
+  /** Starts another environment process, as in a run whose episodes are played on a server. */
   client(): Promise<EnvironmentProcess>;
-  /** Starts another server over the process; `stop` ends all of them. */
+  /** Starts another server on the same process; `stop` ends all of them. */
   serve(
     offered: EnvironmentSpec[],
     options?: Partial<EnvironmentServerOptions>,

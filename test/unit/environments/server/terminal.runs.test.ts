@@ -1,5 +1,5 @@
-// `ragen env serve` as shipped: prints one JSON document once it serves, one sentence for an error, and shuts down
-// cleanly.
+// `ragen env serve` as shipped: prints one JSON document when it is ready, prints one sentence for an error, and shuts
+// down without leftovers.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -65,7 +65,7 @@ it.each([
   [['frozen_lake', 'sokoban', '--set', 'size=5'], /^env serve: --set size=5 is given for 2 environments: serve one$/m],
   [['frozen_lake', '--set', 'size=big', '--port', '0'], /env_config\.size, which is "big"/],
   [['nowhere', '--port', '0'], /nowhere/],
-])('%j is refused in a sentence', async (args, sentence) => {
+])('%j is refused in one sentence', async (args, sentence) => {
   const { ended, said } = serve(args);
   expect(await ended).toBe(1);
   expect(said()).toMatch(sentence);

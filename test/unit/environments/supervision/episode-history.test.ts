@@ -1,4 +1,4 @@
-// The history of episodes: what rebuilds them, and which are not rebuilt.
+// The history of episodes: the recorded actions that rebuild an episode, and the episodes that are not rebuilt.
 import { expect, test } from 'vitest';
 import { EpisodeHistory, type EpisodeStart } from '../../../../extension/environments/supervision/episode-history';
 
@@ -6,7 +6,7 @@ const start = (episode: string, seed = 1): EpisodeStart => ({ episode, seed, mem
 const failure = { kind: 'died', message: 'environment T died: fix it' } as const;
 const outcomes = (...actions: (number | string)[]) => actions.map(action => ({ action }));
 
-test('an episode is its beginning and its executed actions', () => {
+test('an episode consists of its reset and its executed actions', () => {
   const history = new EpisodeHistory<EpisodeStart, string>();
   history.begun(start('a'), 'note');
   history.acted('a', outcomes(1, 'x'));
@@ -17,7 +17,7 @@ test('an episode is its beginning and its executed actions', () => {
   expect(history.get('a')).toMatchObject({ start: { seed: 2 }, actions: [], note: 'anew' });
 });
 
-test('a failed episode is kept with its failure, and not rebuilt, until it begins anew or is closed', () => {
+test('a failed episode keeps its failure and is not rebuilt until it is reset or closed', () => {
   const history = new EpisodeHistory<EpisodeStart, null>();
   history.begun(start('a'), null);
   history.begun(start('b'), null, failure);
@@ -29,7 +29,7 @@ test('a failed episode is kept with its failure, and not rebuilt, until it begin
   expect([history.live().map(record => record.start.episode), history.size]).toEqual([['a'], 1]);
 });
 
-test('released episodes continue in another history', () => {
+test('released episodes can continue in another history', () => {
   const history = new EpisodeHistory<EpisodeStart, null>();
   for (const episode of ['a', 'b', 'c']) history.begun(start(episode, episode === 'b' ? 2 : 1), null);
   history.acted('a', outcomes(3));

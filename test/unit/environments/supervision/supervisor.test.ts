@@ -1,5 +1,5 @@
-// The supervisor with a runtime of its own, on fake time: each call has one result however often the runtime ends, the
-// episodes of a new runtime are replayed, and only the culprit of an ending fails.
+// The supervisor with a fake runtime, on simulated time. Each call has one result however often the runtime ends, the
+// episodes are replayed in a new runtime, and only the episode that ended the runtime fails.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { EpisodeHistory, type EpisodeStart } from '../../../../extension/environments/supervision/episode-history';
 import {
@@ -9,24 +9,24 @@ import {
   type Runtime,
 } from '../../../../extension/environments/supervision/supervisor';
 
-/** What a call does: return after some milliseconds, or end the runtime then. */
+/** Behaviour of a call: it returns after some milliseconds, or ends the runtime at that time. */
 interface Act {
   ms?: number;
-  /** Times that the call ends the runtime before it returns. */
+  /** How often the call ends the runtime before it returns. */
   ends?: number;
-  /** Whom the runtime blames for it. */
+  /** Episodes that the runtime names as the cause of the ending. */
   blame?: Blame;
 }
 
-/** A runtime that counts the actions of each episode. A call sent is an action of its episode. */
+/** A fake runtime that counts the actions of each episode. Each call is an action of its episode. */
 class FakeRuntime implements Runtime<string> {
   readonly supervisor = new Supervisor<string>(this);
   readonly history = new EpisodeHistory<EpisodeStart, null>();
   readonly log: string[] = [];
   running = false;
-  /** Endings of the next starts. */
+  /** Reasons with which the next starts fail. */
   refusals: Ending<string>[] = [];
-  /** What the replay of an episode does, and the load of the code. */
+  /** Behaviour of the replay of an episode, and of loading the code. */
   replayActs = new Map<string, Act>();
   loadActs: Act[] = [];
   private counts = new Map<string, number>();
@@ -75,7 +75,7 @@ class FakeRuntime implements Runtime<string> {
     for (const finish of [...this.open]) finish({ blame, cause });
   }
 
-  /** Begins episodes without a call. */
+  /** Begins episodes without a call to the runtime. */
   begin(...episodes: string[]) {
     for (const episode of episodes) this.history.begun({ episode, seed: 1, member: 0, mode: 'train' }, null);
   }
@@ -133,7 +133,7 @@ class FakeRuntime implements Runtime<string> {
 
 // eslint-disable-next-line no-restricted-syntax -- simulated time: the timers are vitest's
 const wait = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms));
-/** The result of a promise, with all time passed that it needs. */
+/** Awaits a promise while simulated time passes. */
 async function settled<T>(promise: Promise<T>): Promise<T> {
   const outcome = promise.then(
     value => ({ value }),
@@ -148,20 +148,20 @@ async function settled<T>(promise: Promise<T>): Promise<T> {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A runtime that repeats as a thread or as a process does, with these episodes. */
+/** A runtime with these episodes that repeats calls as a thread or as a process does. */
 function runtimeOf(kind: 'thread' | 'process', ...episodes: string[]): FakeRuntime {
   const runtime: FakeRuntime = new FakeRuntime(kind === 'process', () => runtime.log.push('separated'));
   runtime.begin(...episodes);
   return runtime;
 }
 
-test('a runtime is started once, for all calls that wait for it', async () => {
+test('a runtime is started once for all waiting calls', async () => {
   const runtime = runtimeOf('thread', 'a', 'b');
   expect(await settled(Promise.all([runtime.play({ a: {} }), runtime.play({ b: {} })]))).toEqual([['a 1'], ['b 1']]);
   expect(runtime.log.filter(line => line === 'started')).toEqual(['started']);
 });
 
-test('calls of one episode run in order, others overlap, and results are reported as they come', async () => {
+test('calls of one episode run in order, other calls overlap, and each result is reported when it is ready', async () => {
   const runtime = runtimeOf('thread', 'a', 'b');
   const slow = runtime.play({ a: { ms: 100 }, b: { ms: 5 } });
   const next = Promise.all([runtime.play({ b: {} }), runtime.play({ a: {} })]);
@@ -172,7 +172,7 @@ test('calls of one episode run in order, others overlap, and results are reporte
   expect(runtime.log.filter(line => line.startsWith('='))).toEqual(['= b 1', '= b 2', '= a 1', '= a 2']);
 });
 
-test('after an ending between calls the episodes are replayed to their state, except those that leave', async () => {
+test('after an ending between calls, all episodes except those about to be closed are replayed to their state', async () => {
   const runtime = runtimeOf('process', 'a', 'b');
   await settled(runtime.play({ a: {}, b: {} }));
   runtime.end('nobody');
@@ -182,7 +182,7 @@ test('after an ending between calls the episodes are replayed to their state, ex
 });
 
 describe('the culprit of an ending', () => {
-  test('that the runtime names fails, and the others are repeated together', async () => {
+  test('fails if the runtime names it, and the other calls are repeated together', async () => {
     const runtime = runtimeOf('thread', 'a', 'b', 'c');
     const played = runtime.play({ a: { ms: 1 }, b: { ms: 5, ends: 9, blame: { episode: 'b' } }, c: { ms: 9 } });
     expect(await settled(played)).toEqual(['a 1', 'b: ended by b', 'c 1']);
@@ -191,7 +191,7 @@ describe('the culprit of an ending', () => {
     expect(runtime.log.filter(line => line.startsWith('replays'))).toEqual(['replays a b c', 'replays a c']);
   });
 
-  test('of a thread is found by sending the calls one at a time at once', async () => {
+  test('in a thread is found by immediately repeating the calls one at a time', async () => {
     const runtime = runtimeOf('thread', 'a', 'b', 'c');
     expect(await settled(runtime.play({ a: { ms: 9 }, b: { ms: 5, ends: 9 }, c: { ms: 9 } }))).toEqual([
       'a 1',
@@ -207,7 +207,7 @@ describe('the culprit of an ending', () => {
     ]);
   });
 
-  test('of a process is found after the calls were repeated together once', async () => {
+  test('in a process is found after the calls were repeated together once', async () => {
     const runtime = runtimeOf('process', 'a', 'b');
     expect(await settled(runtime.play({ a: { ms: 9 }, b: { ms: 5, ends: 9 } }))).toEqual(['a 1', 'b: ended by b']);
     expect(runtime.log.filter(line => /^(sent|alone|separated)/.test(line))).toEqual([
@@ -219,20 +219,20 @@ describe('the culprit of an ending', () => {
     ]);
   });
 
-  test('is nobody if the repetition succeeds', async () => {
+  test('is not determined if the repetition succeeds', async () => {
     const runtime = runtimeOf('process', 'a', 'b');
     expect(await settled(runtime.play({ a: { ms: 9 }, b: { ms: 5, ends: 1 } }))).toEqual(['a 1', 'b 1']);
     expect(runtime.log).not.toContain('separated');
   });
 
-  test('of another job is left to that job', async () => {
+  test('that belongs to another job fails in that job', async () => {
     const runtime = runtimeOf('thread', 'a', 'b');
     const mine = runtime.play({ a: { ms: 50, ends: 1, blame: 'other' } });
     expect(await settled(mine)).toEqual(['a 1']);
     expect(runtime.log.filter(line => line.startsWith('alone'))).toEqual([]);
   });
 
-  test('is searched with nothing else under way, and each call of other jobs has one result', async () => {
+  test('is searched while no other call runs, and each call of other jobs has one result', async () => {
     const runtime = runtimeOf('process', 'a', 'b', 'c', 'd');
     const bad = runtime.play({ a: { ms: 20 }, b: { ms: 30, ends: 9 } });
     const other = runtime.play({ c: { ms: 100 } });
@@ -243,7 +243,7 @@ describe('the culprit of an ending', () => {
     expect(runtime.log.filter(line => line.startsWith('= '))).toHaveLength(4);
   });
 
-  test('is nobody when no call ran: the third ending fails all calls that are open', async () => {
+  test('is not determined if no call ran: the third ending fails all pending calls', async () => {
     const runtime = runtimeOf('thread', 'a', 'b');
     const played = runtime.play({ a: { ms: 1 }, b: { ms: 5, ends: 9, blame: 'nobody' } });
     expect(await settled(played)).toEqual(['a 1', 'b: ended by b']);
@@ -252,7 +252,7 @@ describe('the culprit of an ending', () => {
 });
 
 describe('rebuilding', () => {
-  test('loses the episode whose replay ends the runtime, found one at a time', async () => {
+  test('fails the episode whose replay ends the runtime, found by replaying one episode at a time', async () => {
     const runtime = runtimeOf('process', 'a', 'b', 'c');
     runtime.replayActs.set('b', { ends: 9 });
     expect(await settled(runtime.play({ a: {}, c: {} }))).toEqual(['a 1', 'c 1']);
@@ -266,14 +266,14 @@ describe('rebuilding', () => {
     ]);
   });
 
-  test('loses a named episode at once', async () => {
+  test('immediately fails an episode that the runtime names', async () => {
     const runtime = runtimeOf('thread', 'a', 'b');
     runtime.replayActs.set('b', { ends: 9, blame: { episode: 'b' } });
     expect(await settled(runtime.play({ a: {} }))).toEqual(['a 1']);
     expect(runtime.log.filter(line => /^(replays|lost)/.test(line))).toEqual(['replays a b', 'lost b', 'replays a']);
   });
 
-  test('gives up with the reason if the runtime ends again without a running call', async () => {
+  test('fails with the reason if the runtime ends again without a running call', async () => {
     const runtime = runtimeOf('thread', 'a');
     runtime.replayActs.set('a', { ends: 9, blame: 'nobody' });
     expect(await settled(runtime.play({ a: {} }))).toEqual(['a: ended by a']);
@@ -284,7 +284,7 @@ describe('rebuilding', () => {
     ]);
   });
 
-  test('gives up with the reason if the code ends the runtime twice while it is loaded', async () => {
+  test('fails with the reason if loading the code ends the runtime twice', async () => {
     const runtime = runtimeOf('process', 'a');
     runtime.loadActs = [{ ends: 1 }, { ends: 1 }];
     expect(await settled(runtime.play({ a: {} }))).toEqual(['a: ended by load']);
@@ -308,7 +308,7 @@ describe('rebuilding', () => {
   });
 });
 
-describe('a request of no episode', () => {
+describe('a request without an episode', () => {
   test('is repeated once if the runtime ended', async () => {
     const { supervisor } = runtimeOf('process');
     const answers = [undefined, 'second'];

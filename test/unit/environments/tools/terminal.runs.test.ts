@@ -22,7 +22,7 @@ const write = (name: string, text: string): string => {
 };
 afterAll(() => rmSync(workspace, { recursive: true, force: true }));
 
-/** Source of an environment that counts to `goal`. `step` is a statement list that runs first in each step. */
+/** Source of an environment that counts to `goal`. The statements of `step` run at the start of each step. */
 const counter = (step = '', goal = 3) => `import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 export default defineEnvironment({
@@ -65,7 +65,7 @@ describe('play --input', () => {
   const play = async (cases: unknown[]) =>
     (await ragen<Transcript[]>(['play', '--input', '-', '--json'], JSON.stringify(cases))).document();
 
-  test('accepts ids and names, ends with the episode, and reports each error in its place', async () => {
+  test('accepts ids and names, ends with the episode, and reports each error with its position', async () => {
     write('envs/counter/counter.ts', counter());
     write('cracked.ts', counter("if (action === 2) throw new Error('no way back');"));
     const [walked, named, ended, text, unknownEnv, unknownKey, unknownAction, malformed, broken, own] = await play([
@@ -111,7 +111,7 @@ describe('play --input', () => {
     expect(transcripts.filter(transcript => 'error' in transcript)).toEqual([]);
   }, 20_000);
 
-  test('writes pictures beside the text', async () => {
+  test('writes images beside the text', async () => {
     const [transcript] = await play([{ env: 'sokoban', config: { render_mode: 'rgb_array' }, seed: 1, actions: [1] }]);
     const { images } = transcript as { images: string[] };
     expect(Buffer.from(images[0], 'base64').subarray(1, 4).toString()).toBe('PNG');
@@ -124,7 +124,7 @@ describe('play --input', () => {
 });
 
 describe('play --stdio', () => {
-  /** A session over JSON lines. */
+  /** Opens a session over JSON lines. */
   async function open(args: readonly string[]) {
     const child = start(['play', ...args, '--stdio']);
     const replies = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
@@ -144,7 +144,7 @@ describe('play --stdio', () => {
     return { first: await reply(), ask, close };
   }
 
-  test('steps, undoes, asks the solver and restarts', async () => {
+  test('steps, undoes, calls the solver and restarts', async () => {
     write('envs/counter/counter.ts', counter());
     const { first, ask, close } = await open(['counter', '--seed', '2', '--set', 'start=-4', '--set', 'start=1']);
     expect(first.session).toMatchObject({
@@ -213,7 +213,7 @@ describe('play --stdio', () => {
     expect(await close()).toBe(0);
   });
 
-  test('starts once the source builds', async () => {
+  test('starts when the source builds', async () => {
     write('late.ts', 'export default 1;');
     const { first, ask, close } = await open(['late.ts']);
     expect(first.session).toBeUndefined();
@@ -265,7 +265,7 @@ describe('check', () => {
     return { ...said, failed: said.document().checks.filter(({ state }) => state === 'failed') };
   };
 
-  test('passes an environment that keeps the contract', async () => {
+  test('passes an environment that meets the contract', async () => {
     write('envs/counter/counter.ts', counter());
     const { code, failed, document } = await check('counter');
     expect([code, failed]).toEqual([0, []]);
@@ -318,7 +318,7 @@ describe('check', () => {
     ],
     ['stops its process', "process.kill(process.pid, 'SIGSTOP')", /stopped its process for \d+ ms \(SIGSTOP\): /],
   ])(
-    'ends in a sentence when the environment %s',
+    'ends with one sentence if the environment %s',
     async (_, statement, sentence) => {
       const file = write('spoilt.ts', counter(`${statement}; for (;;);`));
       const { code, stdout, stderr } = await ragen(['check', 'spoilt.ts', '--timeout', '30000', '--json']);
@@ -331,7 +331,7 @@ describe('check', () => {
     60_000,
   );
 
-  test('a file that does not build fails at its line', async () => {
+  test('a file that does not build is reported with the line of the error', async () => {
     const file = write('spoilt.ts', counter('count +'));
     const { code, failed } = await check('spoilt.ts');
     expect([code, failed]).toEqual([

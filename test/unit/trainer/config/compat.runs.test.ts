@@ -1,4 +1,4 @@
-// workbench.compat: ragen on real runs: the scores that the rollout filter uses (docs/QUIRKS.md, 25).
+// `workbench.compat: ragen` in real runs: the scores that the rollout filter uses (docs/QUIRKS.md, 25).
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { document, killAll, readRun } from '../../../support/terminal';
 import { makeWorkspace } from '../../../support/workspace';
@@ -11,7 +11,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** In-group deviation that the filter reports for one step, and the true deviations by group. */
+/** The in-group deviation that the filter reports for one step, and the deviation computed for each group. */
 async function deviations(compat: string): Promise<{ reported: number; groups: number[] }> {
   const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, [
     ...['train', '--config-name', 'words', `workbench.compat=${compat}`],

@@ -1,4 +1,4 @@
-// Generates docs/CONFIGURATION.md from the schema, so the document always matches the program.
+// Generates docs/CONFIGURATION.md from the schema, so that the document always matches the code.
 import { expectation } from '../../../../extension/common/json-schema';
 import type { JsonSchema } from '../../../../extension/common/json-schema';
 import { ignoredKeys } from '../../../../extension/trainer/config/ignored-keys';
@@ -46,7 +46,8 @@ environment's next observation.
 `;
 
 /**
- * Returns the document. `presets`: the listed presets; `base`: plain values of the preset `base`, shown as defaults.
+ * Returns the document. `presets` are the presets to list. `base` has the values of the preset `base`, which are shown
+ * as defaults.
  */
 export function configurationDocument(presets: readonly Preset[], base: Record<string, unknown>): string {
   const sections = Object.entries(configJsonSchema.properties ?? {});
@@ -97,7 +98,9 @@ const keyRow = (key: string, schema: JsonSchema, value: unknown): string[] => {
   return [`\`${key}\``, expectation(schema), fallback === undefined ? '' : code(fallback), described(schema)];
 };
 
-/** Returns the description of a key; a nullable key has it on the key itself or on one of its alternatives. */
+/**
+ * Returns the description of a key, which for a nullable key may be on the key itself or on one of its alternatives.
+ */
 const described = (schema: JsonSchema): string =>
   schema.description ?? schema.anyOf?.find(option => option.description)?.description ?? '';
 

@@ -19,7 +19,7 @@ test('media/configuration.schema.json is up to date', () => {
   expect(readFileSync(file, 'utf8')).toBe(text);
 });
 
-test("the JSON schema accepts the presets that are configurations and RAGEN's own files, and refuses what the loader refuses", () => {
+test("the JSON schema accepts the presets that are configurations and RAGEN's own files, and refuses configurations that the loader refuses", () => {
   const schema = z.fromJSONSchema(JSON.parse(readFileSync(file, 'utf8')) as Parameters<typeof z.fromJSONSchema>[0]);
   const presets = readdirSync(presetFolder).filter(name => name.endsWith('.yaml') && name !== 'sft.yaml');
   const files = [

@@ -1,12 +1,12 @@
-// Generates media/configuration.schema.json, the JSON schema of a configuration file for editors. It loosens the schema
-// of a complete configuration, because a file is only a part: no key is required, a value may reference another key,
-// ignored keys are accepted, and every key shows its default.
+// Generates media/configuration.schema.json, the JSON schema of a configuration file for editors. It relaxes the schema
+// of a complete configuration, because a file contains only some keys: no key is required, a value may reference
+// another key, ignored keys are accepted, and every key shows its default.
 import type { JsonSchema } from '../../../../extension/common/json-schema';
 import { ignoredKeys } from '../../../../extension/trainer/config/ignored-keys';
 import { configJsonSchema } from '../../../../extension/trainer/config/schema';
 import { chosenNames, spellings } from '../../../../extension/trainer/config/validate';
 
-/** `${a.b}` references the value of another key. */
+/** A reference such as `${a.b}` to the value of another key. */
 const reference: JsonSchema = { $ref: '#/definitions/reference' };
 
 /** Returns the schema, with the plain values of the configuration `base` as defaults. */
@@ -62,7 +62,7 @@ function choice(schema: JsonSchema, path: readonly string[]): JsonSchema {
   const spelled = Object.keys(spellings[key] ?? {});
   if (rest.enum) rest.enum = [...rest.enum, ...spelled];
   if (rest.prefixItems) delete rest.items; // `items: false` and prefixItems are unknown to draft-7 readers
-  // zod adds the safe-integer bounds to every integer; they carry no information here.
+  // zod adds the safe-integer bounds to every integer; they are no real limits.
   if (rest.maximum === Number.MAX_SAFE_INTEGER) delete rest.maximum;
   if (rest.minimum === -Number.MAX_SAFE_INTEGER) delete rest.minimum;
   return rest;

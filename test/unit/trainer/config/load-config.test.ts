@@ -27,7 +27,7 @@ describe('presets', () => {
     const names = listed.map(preset => preset.name);
     expect(names).toEqual([...names].sort());
     expect(names).toEqual(expect.arrayContaining(['_1_bandit', '_10_rubikscube', 'base', 'quickstart', 'stream']));
-    expect(names).not.toContain('envs'); // used by other presets only
+    expect(names).not.toContain('envs'); // other presets include it
     for (const { name, description } of listed) {
       expect(description).toMatch(/^\S.*\.$/);
       expect(load(name).notes).toEqual([]);
@@ -48,7 +48,7 @@ describe('presets', () => {
     expect(config.algorithm).toMatchObject({ adv_estimator: 'gae', high_level_gamma: 0.95 });
   });
 
-  test("the others differ where RAGEN's do", () => {
+  test("the other presets differ from base in the same keys as RAGEN's", () => {
     expect(load('_1_bandit').config.es_manager.val.env_configs).toEqual({
       tags: ['Bandit', 'BanditTest'],
       n_groups: [256, 256],
@@ -100,7 +100,7 @@ describe('defaults', () => {
     expect(loadFile('defaults: [ppo_trainer, base]').config).toEqual(load('base').config);
   });
 
-  test('cycles, unknown names and files without defaults are explained', () => {
+  test('errors explain cycles, unknown names and files without defaults', () => {
     write('a.yaml', 'defaults: [b]');
     write('b.yaml', 'defaults: [a]');
     expect(problemsOf(() => loadFile('defaults: [a]')).map(p => p.message)).toEqual([
@@ -131,7 +131,7 @@ describe('defaults', () => {
 });
 
 describe('overrides', () => {
-  test('values are typed as in YAML', () => {
+  test('values have the types of YAML', () => {
     const { config } = load(
       'quickstart',
       'actor_rollout_ref.actor.optim.lr=1e-5',
@@ -173,7 +173,7 @@ describe('overrides', () => {
     expect(config.actor_rollout_ref.actor.optim.total_training_steps).toBe(7);
   });
 
-  test('errors name the override', () => {
+  test('an error names the override', () => {
     expect(problemsOf(() => load('base', 'trainer.test_frq=3'))).toEqual([
       {
         key: 'trainer.test_frq',
@@ -219,7 +219,7 @@ describe('interpolation', () => {
     expect(config.seed.train).toBe(123);
   });
 
-  test('cycles and unknown keys are problems', () => {
+  test('cycles and unknown keys are reported', () => {
     expect(messages('base', 'seed.val=${seed.train}', 'seed.train=${seed.val}')[0]).toMatch(/is a circular reference/);
     expect(messages('base', 'seed.val=${seed.nope}')).toEqual([
       'config: seed.val refers to ${seed.nope}, which does not exist: correct the key',
@@ -227,7 +227,7 @@ describe('interpolation', () => {
     expect(messages('base', 'model_path=${oc.env:HOME}')[0]).toMatch(/which is not a key/);
   });
 
-  test('references cannot exhaust the memory', () => {
+  test('the size of resolved references is limited', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `k${i}: ["\${x.k${i + 1}}", "\${x.k${i + 1}}"]`).join('\n  ');
     const problems = problemsOf(() => loadFile(`defaults: [base]\nx:\n  ${doubling}\n  k40: 1`));
     const large = problems.filter(({ message }) => message.endsWith('expands to too large a value: write it out'));
@@ -236,14 +236,14 @@ describe('interpolation', () => {
 });
 
 describe('hash', () => {
-  test('depends on the values, not on how they were written', () => {
+  test('depends on the values, not on their notation', () => {
     expect(loadFile('defaults: [base]\ntrainer:\n  test_freq: 3\n  save_freq: 4').hash).toBe(
       load('base', 'trainer.save_freq=4', 'trainer.test_freq=3').hash,
     );
     expect(load('base').hash).not.toBe(load('base', 'seed.train=1').hash);
   });
 
-  test('ignores keys without effect, and notes them', () => {
+  test('ignores keys without effect, which are reported in notes', () => {
     const { hash, notes } = load(
       'base',
       'trainer.n_gpus_per_node=8',

@@ -1,4 +1,4 @@
-// Which model max_model_len belongs to, and how a length beyond the model's positions is handled.
+// Assigns max_model_len to the model it was set for, and handles lengths beyond the model's positions.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ const fitted = (configName: string, ...overrides: string[]) =>
 
 const names = presets([presetFolder]).map(({ name }) => name);
 
-test.each(names)('%s with the shipped model has episodes that fit', name => {
+test.each(names)('%s with the shipped model has a length that fits the model', name => {
   const { config, notes } = fitLength(load(name, 'model_path=ragen-tiny'), 2048, more =>
     load(name, 'model_path=ragen-tiny', more),
   );
@@ -69,7 +69,7 @@ describe('a length set for this model', () => {
   });
 });
 
-test('a length that fits stays, without a note', () => {
+test('a length that fits is kept without a note', () => {
   const loaded = own('base', 'model_path=ragen-tiny', `${length}=2048`);
   expect(fitLength(loaded, 2048, () => expect.unreachable())).toBe(loaded);
 });
@@ -80,7 +80,7 @@ test("a run's configuration keeps its length under a checkpoint of the run", () 
   expect(again.config.actor_rollout_ref.rollout.max_model_len).toBe(2048);
 });
 
-describe('a run matches the configuration it was made from', () => {
+describe('a run matches the configuration from which it was created', () => {
   const run = (configName: string, ...overrides: string[]) => {
     const { config, hash } = fitted(configName, ...overrides);
     return { config, config_hash: hash };
@@ -91,7 +91,7 @@ describe('a run matches the configuration it was made from', () => {
     expect(isMadeOf(run('base', 'model_path=ragen-tiny'), own('base', 'model_path=ragen-tiny'))).toBe(true);
   });
 
-  test('but not when anything else differs, nor when the length was set for the model', () => {
+  test('but not if another value differs, nor if the length was set for the model', () => {
     expect(isMadeOf(run('model'), own('model', 'seed.train=1'))).toBe(false);
     expect(isMadeOf(run('model'), own('model', `${length}=3600`))).toBe(false);
     expect(isMadeOf(run('model', `${length}=2000`), own('model', `${length}=1000`))).toBe(false);

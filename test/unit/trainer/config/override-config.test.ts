@@ -8,7 +8,7 @@ const { config, hash } = load('quickstart');
 const stored = JSON.parse(JSON.stringify(config)) as Record<string, unknown>;
 
 describe('a resolved configuration', () => {
-  test('comes back unchanged, with the same hash', () => {
+  test('is loaded unchanged, with the same hash', () => {
     expect(overrideConfig(stored, [])).toMatchObject({ config, hash, notes: [] });
   });
 
@@ -17,7 +17,7 @@ describe('a resolved configuration', () => {
     expect(taken).toEqual({ ...config, model_path: "/a b/it's", trainer: { ...config.trainer, val_only: true } });
   });
 
-  test('refuses what a configuration file may not contain', () => {
+  test('refuses keys and values that a configuration file may not contain', () => {
     expect(() => overrideConfig(stored, ['trainer.val_onli=true'])).toThrow(ConfigError);
     expect(() => overrideConfig({ ...stored, es_manager: 3 }, [])).toThrow(/es_manager/);
     expect(() => overrideConfig(null as never, [])).toThrow(/config: the configuration is not a map of keys/);

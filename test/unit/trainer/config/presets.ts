@@ -1,4 +1,4 @@
-// Location of the bundled presets, and a short way to load one in tests.
+// Location of the bundled presets, and helpers to load them in tests.
 import { resolve } from 'node:path';
 import { ConfigError } from '../../../../extension/trainer/config/config-error';
 import type { ConfigProblem } from '../../../../extension/trainer/config/config-error';
@@ -11,7 +11,7 @@ export const presetFolder = `${repository}/media/presets`;
 export const load = (configName: string, ...overrides: string[]): LoadedConfig =>
   loadConfig({ configName, overrides, presetFolders: [presetFolder], workspace: repository });
 
-/** The problems that `action` raises as a ConfigError; fails when it raises none. */
+/** The problems of the ConfigError that `action` throws; fails if it throws none. */
 export function problemsOf(action: () => unknown): readonly ConfigProblem[] {
   try {
     action();
@@ -31,7 +31,7 @@ export function flat(value: unknown, prefix = ''): Record<string, unknown> {
   return Object.assign({}, ...Object.entries(value).map(([k, v]) => flat(v, prefix ? `${prefix}.${k}` : k)));
 }
 
-/** Keys in which a configuration differs from base, except its name. */
+/** Keys whose values in a configuration differ from base, except its name. */
 export function beyondBase(name: string): Record<string, unknown> {
   const base = flat(load('base').config);
   return Object.fromEntries(

@@ -1,4 +1,4 @@
-// docs/QUIRKS.md: every row has a decision, and the tests it names exist. Quirks of configurations are tested here.
+// docs/QUIRKS.md: every row has a decision, and the tests named there exist. Also tests the quirks of configurations.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const rows = text
 const numbered = rows.filter(([first]) => /^\d+$/.test(first));
 
 describe('docs/QUIRKS.md', () => {
-  test('has the 32 known quirks, each once', () => {
+  test('lists each of the 32 known quirks once', () => {
     expect(numbered.map(([number]) => Number(number))).toEqual(Array.from({ length: 32 }, (_, i) => i + 1));
   });
 

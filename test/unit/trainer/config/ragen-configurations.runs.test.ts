@@ -1,6 +1,6 @@
-// RAGEN's configurations with existing environments train unchanged: two steps of the bundled model, with fewer and
-// shorter episodes. Every logged key is documented in docs/METRICS.md. Configurations with missing environments end in
-// one sentence.
+// RAGEN's configurations train unchanged if their environments exist: two steps of the bundled model, with fewer and
+// shorter episodes. docs/METRICS.md documents every logged key. A configuration whose environment does not exist is
+// refused with one sentence.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -43,7 +43,7 @@ test.each([
   expect(answer).toMatchObject({ state: 'finished', steps: 2 });
   const { metrics } = readRun(answer.folder);
   expect(metrics.map(({ step }) => step)).toEqual([1, 2]);
-  for (const line of metrics) expect(line['critic/grad_norm']).toBeGreaterThan(0); // gae is the default
+  for (const line of metrics) expect(line['critic/grad_norm']).toBeGreaterThan(0); // gae is the default estimator
   expect(metrics[1]).toHaveProperty([`val-env/${tag}/success`]);
   const keys = [...new Set(metrics.flatMap(line => Object.keys(line)))];
   expect(keys.filter(key => meaningOf(meanings, key) === undefined)).toEqual([]);
@@ -121,7 +121,7 @@ describe('ragen config', () => {
     expect(again.answer).toMatchObject({ hash: answer.hash, config: answer.config });
   });
 
-  test('reports errors like a run', async () => {
+  test('reports the errors that a run reports', async () => {
     const { code, stderr } = await ragen(workspace.folder, ['config', '--config-name', 'base', 'algorithm.lam=2']);
     expect(code).toBe(1);
     expect(stderr).toBe('config: algorithm.lam is 2: use a number ≥ 0 and ≤ 1 (override algorithm.lam=2)\n');

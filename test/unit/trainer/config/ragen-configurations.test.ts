@@ -1,6 +1,5 @@
 // Values of RAGEN's shipped configurations (its config/*.yaml), the tags of its envs.yaml, and the command-line
-// overrides of its published scripts. The runs themselves are tested in
-// test/unit/trainer/config/ragen-configurations.runs.test.ts.
+// overrides of its published scripts. ragen-configurations.runs.test.ts tests runs of them.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -191,14 +190,14 @@ describe("tags of RAGEN's envs.yaml", () => {
   });
   afterAll(() => rmSync(builtIn, { recursive: true }));
 
-  test('a tag whose environment is missing in this version is refused with a sentence that says so', () => {
+  test('a tag whose environment is missing in this version is refused with that reason', () => {
     expect(environmentSpecs(['Bandit'], custom_envs, builtIn, repository)).toHaveLength(1);
     expect(() => environmentSpecs(['Alfworld'], custom_envs, builtIn, repository)).toThrow(
       'config: custom_envs.Alfworld.env_type is alfworld, an environment of RAGEN that is not available in this version: use one of bandit or your own TypeScript file',
     );
   });
 
-  test('a mistyped tag is still an error', () => {
+  test('a mistyped tag is reported as unknown', () => {
     const mistaken: RunConfig['custom_envs'] = { X: { ...custom_envs.Bandit, env_type: 'bandits' } };
     expect(() => environmentSpecs(['X'], mistaken, builtIn, repository)).toThrow(
       /^config: custom_envs\.X\.env_type is bandits, which is neither built in \(.*\) nor a file: correct it$/,
@@ -233,7 +232,7 @@ describe("command-line overrides of RAGEN's published scripts", () => {
     'actor_rollout_ref.actor.kl_loss_coef=0.001',
   ];
 
-  test('are listed once, with the reason, when they control another machine', () => {
+  test('are listed once, with the reason, if they control another machine', () => {
     const { config, notes } = load('_2_sokoban', ...machine, ...course, ...filter, ...kl);
     expect(config.actor_rollout_ref.actor).toMatchObject({ use_kl_loss: true, kl_loss_type: 'low_var_kl' });
     expect(new Set(notes).size).toBe(notes.length);
@@ -269,7 +268,7 @@ describe("command-line overrides of RAGEN's published scripts", () => {
   );
 });
 
-test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each is noted", () => {
+test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each key is reported in a note", () => {
   const foreign = [
     'hydra={searchpath: ["pkg://verl.trainer.config"]}',
     'actor_rollout_ref.rollout.name=vllm',
@@ -289,7 +288,7 @@ test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each is noted
   ];
   const { hash, notes } = load('base', ...foreign);
   expect(hash).toBe(load('base').hash);
-  expect(notes).toHaveLength(foreign.length + 2); // one more note for each of the three keys of data
+  expect(notes).toHaveLength(foreign.length + 2); // `data` yields a note for each of its three keys
 });
 
 test.each([

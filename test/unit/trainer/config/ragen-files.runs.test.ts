@@ -1,6 +1,5 @@
 // One step of each of RAGEN's own files in a workspace's config/, with the shipped model and fewer, shorter episodes.
-// Servers and data that are not shipped are replaced by stand-ins. test/unit/trainer/config/ragen-files.test.ts shows
-// that the files load unchanged.
+// Substitutes replace servers and data that are not shipped. ragen-files.test.ts checks that the files load unchanged.
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,7 +22,7 @@ afterAll(async () => {
 const tiny = (validationTags = 1) => ['model_path=ragen-tiny', ...tinyOverrides({ validationTags })];
 const oneStep = stepOverrides(1);
 
-/** Overrides for files whose requirements a machine may lack. */
+/** Overrides for files whose requirements may be missing on this machine. */
 const standIns: Record<string, string[]> = {
   _7_lean: [
     `custom_envs.Lean.env_config={repl_command: ${JSON.stringify([process.execPath, join(root, 'test/unit/envs/lean/tiny-lean.mjs')])}}`,
@@ -48,7 +47,7 @@ test.each(ragenNames.filter(name => name !== 'eval_webshop'))('%s trains one ste
 });
 
 describe('eval_webshop', () => {
-  test('evaluates, although it names no training steps', async () => {
+  test('evaluates, although it contains no training steps', async () => {
     const args = ['train', '--config-name', 'eval_webshop', ...tiny(), 'trainer.resume_mode=disable'];
     const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
     expect(code, stderr).toBe(0);
@@ -108,7 +107,7 @@ describe('episodes longer than the model has positions', () => {
     expect(runsOf(workspace.folder)).toHaveLength(before);
   });
 
-  test('are shortened with a note when the length was for another model, and the run matches its configuration', async () => {
+  test('are shortened with a note if the length was set for another model, and the run matches its configuration', async () => {
     workspace.write('config/mine.yaml', 'defaults: [base]\nmodel_path: ragen-tiny\n');
     const args = ['--config-name', 'mine', ...tiny().slice(1), ...oneStep];
     const { code, answer, stderr } = await document<Answer>(workspace.folder, ['train', ...args]);
@@ -123,7 +122,8 @@ describe('episodes longer than the model has positions', () => {
     expect(again.answer.notes).toContain(note);
     const { manifest } = { manifest: JSON.parse(readFileSync(join(answer.folder, 'manifest.json'), 'utf8')) as object };
     expect(manifest).toMatchObject({ config: { actor_rollout_ref: { rollout: { max_model_len: 2048 } } } });
-    // Without one override, the file's value is used again: the run's source is recognized despite the lowered length.
+    // Without one override, the file's value applies again. The configuration is recognized as the run's source
+    // although max_model_len was lowered.
     const fewer = args.slice(2).filter(override => !override.startsWith('workbench.threads'));
     const from = ['train', '--from', basename(answer.folder), ...fewer];
     const second = await document<Answer>(workspace.folder, from);

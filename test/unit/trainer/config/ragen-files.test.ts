@@ -1,5 +1,5 @@
 // RAGEN's own files load unchanged, by path and as a workspace's config/, and resolve to the same values as the presets
-// of the same names. test/unit/trainer/config/ragen-files.runs.test.ts runs one step of each.
+// with the same names. ragen-files.runs.test.ts runs one step of each.
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ test.each(ragenNames)("%s loads by its path and from a workspace's config folder
   expect(config.actor_rollout_ref.model.path).toBe('ragen-tiny');
 });
 
-/** Differences between RAGEN's files and the presets of the same names, except names and instructions. */
+/** Differences between RAGEN's files and the presets with the same names, except names and instructions. */
 const differences: Record<string, Record<string, unknown>> = {
   _6_webshop: { log_prob_micro_batch_size_per_gpu: 4 }, // base takes it from micro_batch_size_per_gpu
   webshop_full: { log_prob_micro_batch_size_per_gpu: 4 },
@@ -76,7 +76,7 @@ test('a file with environments only is merged over base', () => {
   expect(config.es_manager.train.env_configs.tags).toEqual(['CoordSokoban']);
 });
 
-test('an evaluation has no training steps and no critic to switch off', () => {
+test('an evaluation may have 0 training steps, and use_critic has no effect', () => {
   const { config, notes } = own('eval_webshop');
   expect(config.trainer).toMatchObject({ val_only: true, total_training_steps: 0 });
   expect(notes).toContain(
@@ -93,13 +93,13 @@ describe('a number as a name', () => {
     ['1e3', '1e3'],
     ['007', '007'],
     ['1.0', '1.0'],
-  ])('%s is kept as written', (written, name) => {
+  ])('%s stays as written', (written, name) => {
     write('numbered', `defaults: [base]\ntrainer: {experiment_name: ${written}, project_name: ${written}}`);
     expect(own('numbered').config.trainer).toMatchObject({ experiment_name: name, project_name: name });
     expect(own('base', `trainer.experiment_name=${written}`).config.trainer.experiment_name).toBe(name);
   });
 
-  test('is still an error elsewhere', () => {
+  test('is an error for other keys', () => {
     expect(() => own('base', 'model_path=7')).toThrow(/^config: model_path is 7: use a text/);
     expect(() => own('base', 'trainer.experiment_name=true')).toThrow(/experiment_name is true: use a text/);
   });
@@ -222,7 +222,7 @@ describe("RAGEN's command-line overrides for an evaluation", () => {
     expect(aboutPkl(only, ...overrides)).toContain(sentence);
   });
 
-  test('note nothing when no file is requested, nor in a training run, which writes none', () => {
+  test('add no note if no file is requested, nor in a training run, which writes no trajectories', () => {
     const mentions = (...overrides: string[]) => aboutPkl(...overrides).filter(note => /Python/.test(note));
     expect(mentions(only, 'output.format=jsonl', 'output.filename=a.jsonl')).toEqual([]);
     expect(mentions()).toEqual([]);

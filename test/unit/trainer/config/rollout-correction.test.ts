@@ -1,4 +1,4 @@
-// Which rollout correction a run gets when the sampler's base is 8-bit, and which notes are shown.
+// The rollout correction of a run whose sampler has an 8-bit base, and the notes shown for it.
 import { describe, expect, test } from 'vitest';
 import { rolloutCorrection } from '../../../../extension/trainer/config/rollout-correction-options';
 import { overrideConfig } from '../../../../extension/trainer/config/load-config';
@@ -30,7 +30,7 @@ describe('a configuration with', () => {
       [],
     ],
     ['floats and token', [`${key}=token`], 'token', []],
-  ])('%s corrects as its formats require', (_, overrides, rollout_is, notes) => {
+  ])('%s gets the correction that its formats require', (_, overrides, rollout_is, notes) => {
     const loaded = load('base', ...overrides);
     expect(rolloutCorrection(loaded.config)).toEqual({ rollout_is, rollout_is_threshold: 2 });
     expect(loaded.notes).toEqual(notes);

@@ -64,7 +64,7 @@ describe('positions', () => {
     ]);
   });
 
-  test('the error message contains its first problem, and the error lists all', () => {
+  test('the error message contains the first problem, and the error lists all problems', () => {
     const error = (() => {
       try {
         return loadText('defaults: [base]\nseed: {train: -1, val: x}');
@@ -310,13 +310,13 @@ describe('rules between keys', () => {
     expect(config.actor_rollout_ref.rollout.val_kwargs.temperature).toBe(0);
   });
 
-  test('prototype names are not tags', () => {
+  test('names of prototype properties are not tags', () => {
     expect(messages('base', 'es_manager.val.env_configs.tags=[constructor]')[0]).toMatch(/is not a tag of custom_envs/);
   });
 });
 
 describe('remax', () => {
-  test('is an estimator whose baseline is not normalised', () => {
+  test('is an estimator with a baseline that is not normalised', () => {
     expect(load('base', 'algorithm.adv_estimator=remax').config.algorithm.adv_estimator).toBe('remax');
     expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.reward_normalization.method=mean')).toEqual([
       'config: agent_proxy.reward_normalization.method is mean, but remax compares with the score of a greedy episode, which is not normalised: set it to identity',

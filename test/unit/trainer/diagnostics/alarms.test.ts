@@ -1,11 +1,11 @@
-// When the watch raises its alarms, and what it says.
+// The conditions and texts of alarms.
 import { describe, expect, it } from 'vitest';
 import { alarmNames, alarmRules, boundsOver, streaksOver } from '../../../../extension/run-data/alarm-rules';
 import type { AlarmName } from '../../../../extension/run-data/alarm-rules';
 import { nothingWatched, activeAlarms, watchStep } from '../../../../extension/trainer/diagnostics/alarms';
 import type { Alarm } from '../../../../extension/trainer/diagnostics/alarms';
 
-/** Steps of one metric; the alarms by step, counted from 1. */
+/** Feeds the values of one metric to the monitor; returns the raised alarms by step, counted from 1. */
 function watched(metric: string, values: readonly number[]): Map<number, Alarm[]> {
   let state = nothingWatched;
   const raised = new Map<number, Alarm[]>();
@@ -20,8 +20,8 @@ const names = (raised: Map<number, Alarm[]>): [number, AlarmName[]][] =>
   [...raised].map(([step, alarms]) => [step, alarms.map(({ name }) => name)]);
 const repeat = (value: number, times: number): number[] => Array.from({ length: times }, () => value);
 
-describe('the watch', () => {
-  it('states how long reward deviation was under a tenth of its first steps', () => {
+describe('the alarm monitor', () => {
+  it('reports for how many steps reward deviation was below a tenth of the first steps’ mean', () => {
     const raised = watched('rollout/in_group_reward_std', [...repeat(0.5, 10), ...repeat(0.049, 6)]);
     expect(names(raised)).toEqual([[15, ['reward_variance']]]);
     expect(raised.get(15)![0]).toMatchObject({
@@ -32,14 +32,14 @@ describe('the watch', () => {
     });
   });
 
-  it('raises nothing for a fall that does not last, or before three steps of a baseline', () => {
+  it('raises no alarm for a short drop, or before the baseline has three steps', () => {
     expect(
       names(watched('rollout/in_group_reward_std', [...repeat(0.5, 10), ...repeat(0, 4), 0.5, ...repeat(0, 4)])),
     ).toEqual([]);
     expect(names(watched('rollout/in_group_reward_std', [0.5, 0.5, ...repeat(0, 5)]))).toEqual([]);
   });
 
-  it('judges from the third step of a baseline on, which grows to ten', () => {
+  it('raises alarms from the third step of the baseline on, which grows to ten steps', () => {
     const raised = watched('rollout/in_group_reward_std', [0.5, 0.5, ...repeat(0, 10)]);
     expect(names(raised)).toEqual([[8, ['reward_variance']]]);
     expect(raised.get(8)![0].sentence).toBe(
@@ -48,7 +48,7 @@ describe('the watch', () => {
     expect(names(watched('actor/grad_norm', [1, 1, 11, 11]))).toEqual([[4, ['gradient_spike']]]);
   });
 
-  it('holds fixed bounds from the first step on', () => {
+  it('applies fixed bounds from the first step on', () => {
     expect(names(watched('rollout/invalid_answer_rate', repeat(1, 5)))).toEqual([[3, ['invalid_answers']]]);
     expect(names(watched('rollout/invalid_answer_rate', [0.1, 0.2, ...repeat(1, 5)]))).toEqual([
       [5, ['invalid_answers']],
@@ -56,7 +56,7 @@ describe('the watch', () => {
     expect(names(watched('thoughts/rate', [1, 1, 0.05, 0, 0]))).toEqual([[5, ['missing_thoughts']]]);
   });
 
-  it('raises entropy_rise halfway to the largest entropy where twice the mean lies beyond it', () => {
+  it('raises entropy_rise halfway to the maximum entropy if twice the mean exceeds the maximum', () => {
     let state = nothingWatched;
     const steps: [number, AlarmName[], number | undefined][] = [];
     [...repeat(5, 3), ...repeat(6.5, 3)].forEach((entropy, i) => {
@@ -72,13 +72,13 @@ describe('the watch', () => {
     expect(boundsOver(alarmRules.entropy_rise, [...repeat(5, 3), ...repeat(6.5, 3)], limits).at(-1)).toBe(6);
   });
 
-  it('tells an alarm once, and again after it was over', () => {
+  it('raises an alarm once, and again after its condition has ended', () => {
     const fall = repeat(0.01, 7);
     const raised = watched('rollout/in_group_reward_std', [...repeat(1, 10), ...fall, 1, ...fall]);
     expect(names(raised).map(([step]) => step)).toEqual([15, 23]);
   });
 
-  it('sees a spike of the gradient against the steps before it', () => {
+  it('raises an alarm for a spike of the gradient relative to earlier steps', () => {
     const raised = watched('actor/grad_norm', [...repeat(1, 12), 9.9, 1, 10.1, 1]);
     expect(names(raised)).toEqual([[15, ['gradient_spike']]]);
     expect(raised.get(15)![0].sentence).toBe(
@@ -86,7 +86,7 @@ describe('the watch', () => {
     );
   });
 
-  it('sees entropy run off either way', () => {
+  it('raises alarms for rising and for falling entropy', () => {
     expect(names(watched('actor/entropy', [...repeat(0.6, 10), 1.3, 1.3, 1.3]))).toEqual([[13, ['entropy_rise']]]);
     expect(names(watched('actor/entropy', [...repeat(0.6, 10), ...repeat(0.05, 5)]))).toEqual([[15, ['entropy_drop']]]);
   });
@@ -96,12 +96,12 @@ describe('the watch', () => {
     ['thought_diversity', 0.4, 0.09, 5],
     ['response_length', 50, 101, 5],
     ['invalid_answers', 0.1, 0.95, 3],
-  ])('sees %s', (name, usual, bad, steps) => {
+  ])('raises %s', (name, usual, bad, steps) => {
     const raised = watched(alarmRules[name].metric, [...repeat(usual, 10), ...repeat(bad, steps)]);
     expect(names(raised)).toEqual([[10 + steps, [name]]]);
   });
 
-  it('passes over steps that lack a metric, or whose number is none', () => {
+  it('skips steps whose metric is missing or not finite', () => {
     let state = nothingWatched;
     const metric = 'rollout/in_group_reward_std';
     for (const value of [...repeat(1, 10), ...repeat(0, 4)]) ({ state } = watchStep(state, { [metric]: value }));
@@ -113,7 +113,7 @@ describe('the watch', () => {
     expect(activeAlarms(last.state)).toEqual(last.alarms);
   });
 
-  it('draws the bounds that alarms are raised by, none while the baseline is made', () => {
+  it('returns the bounds of alarms for charts, and none while the baseline is incomplete', () => {
     const values = [...repeat(0.5, 10), NaN, 0.2, ...repeat(0.049, 5)];
     const bounds = boundsOver(alarmRules.reward_variance, values);
     expect(bounds.subarray(0, 7).every(Number.isNaN)).toBe(true);
@@ -130,7 +130,7 @@ describe('the watch', () => {
   });
 });
 
-it('tells how near a metric has come to its alarm, which wants several steps in a row', () => {
+it('reports how many of the required consecutive steps have exceeded the bound', () => {
   const long = [90, 90, 90];
   const values = [...Array<number>(10).fill(40), ...long, 40, ...long, 90];
   const rule = alarmRules.response_length;

@@ -1,5 +1,5 @@
-// RAGEN's published behaviour by hand-made matrices: the worked example of the digest, duplicates among the prompts,
-// the running average.
+// RAGEN's published collapse metrics on hand-made matrices: a worked example, duplicate prompts, and the running
+// average.
 import { describe, expect, it } from 'vitest';
 import { collapseMetrics } from '../../../../extension/trainer/diagnostics/collapse-metrics';
 import type { CrossScores } from '../../../../extension/trainer/diagnostics/collapse-metrics';
@@ -16,7 +16,7 @@ const worked: CrossScores = {
 };
 
 describe('collapse metrics', () => {
-  it('gives the worked example', () => {
+  it('match the worked example', () => {
     const { metrics, samples } = collapseMetrics(worked);
     expect(Array.from(samples.marginal)).toEqual([-1.878563, -1.632302, -1.225693].map(x => expect.closeTo(x, 6)));
     expect(metrics).toMatchObject({
@@ -39,9 +39,9 @@ describe('collapse metrics', () => {
     });
   });
 
-  it('sums over sequences, and divides the mixture of sequences by the length for the paper', () => {
+  it('sum log-probs over sequences; the paper’s estimate divides the mixture over sequences by the length', () => {
     const { metrics, samples } = collapseMetrics(worked);
-    // Sums: [−4, −12, −12.8], [−5, −1.6, −5.8], [−3.6, −4.2, −3.3]; the logs of their mean probabilities:
+    // Sums over tokens: [−4, −12, −12.8], [−5, −1.6, −5.8], [−3.6, −4.2, −3.3]. The logs of the mean probabilities are:
     const marginals = [
       Math.log((Math.exp(-4) + Math.exp(-12) + Math.exp(-12.8)) / 3),
       Math.log((Math.exp(-5) + Math.exp(-1.6) + Math.exp(-5.8)) / 3),
@@ -62,7 +62,7 @@ describe('collapse metrics', () => {
     expect(metrics.paper_reasoning_entropy_est).toBeCloseTo(metrics.conditional_entropy_est + paper, 9);
   });
 
-  it('counts any copy of a prompt as the prompt', () => {
+  it('count any copy of a prompt as the prompt', () => {
     const { metrics } = collapseMetrics({
       perToken: [
         [-2, -1, -3],
@@ -79,7 +79,7 @@ describe('collapse metrics', () => {
     expect(metrics['retrieval_accuracy@4']).toBe(1);
   });
 
-  it('finds nothing where every prompt scores alike: the first column wins', () => {
+  it('report no information if every prompt scores equally; the first column counts as retrieved', () => {
     const { metrics } = collapseMetrics({
       perToken: Array.from({ length: 4 }, () => [-0.7, -0.7, -0.7, -0.7]),
       lengths: [3, 5, 7, 9],
@@ -96,7 +96,7 @@ describe('collapse metrics', () => {
     });
   });
 
-  it('averages the deviation of the marginal over diagnoses', () => {
+  it('average the deviation of the marginal over diagnoses', () => {
     const withStd = (std: number): CrossScores => ({
       perToken: [
         [-1 - std, -1 - std],
@@ -119,7 +119,7 @@ describe('collapse metrics', () => {
     [{ perToken: [[-1, -2]] }, 'collapse: row 0 has 2 log-probs for 3 signatures: give one per column'],
     [{ lengths: [1] }, 'collapse: 3 rows have 1 lengths and 3 columns: give one of each per row'],
     [{ columns: [0, 1, 3] }, 'collapse: row 2 names column 3 of 3: count columns from 0'],
-  ])('refuses what does not fit together: %j', (change, sentence) => {
+  ])('refuse inconsistent inputs: %j', (change, sentence) => {
     expect(() => collapseMetrics({ ...worked, ...change })).toThrow(sentence);
   });
 });

@@ -1,5 +1,5 @@
-// Real steps with diagnostics, of the bundled model on small lakes: their metrics and files, and that the values can be
-// recomputed from the files.
+// Real steps with diagnostics, of the bundled model on small lakes: metrics and files, whose values are recomputed from
+// the files.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -28,7 +28,7 @@ afterAll(() => {
   rmSync(installation.cache, { recursive: true });
 });
 
-/** Quickstart's lakes, on which the model thinks. */
+/** Overrides for quickstart's lakes, on which the model thinks. */
 const lakes = [
   'model_path=ragen-tiny',
   '+custom_envs.Lake={env_type: frozen_lake, max_actions_per_traj: 10, max_tokens: 60, env_instruction: Walk over the frozen lake to the goal and keep out of the holes., env_config: {size: 4, p: 0.8, is_slippery: false, success_rate: 1.0, observation_format: grid_coord}}',
@@ -91,7 +91,8 @@ test('collapse is diagnosed at step 1 and every second step, from data in the ru
       });
       expect(metrics.mi_estimate).toBeGreaterThanOrEqual(metrics.mi_estimate_ci_low);
       expect(metrics.mi_estimate).toBeLessThanOrEqual(metrics.mi_estimate_ci_high);
-      // Under its own prompt a thought is as likely as in sampling, without tags and the rest of the turn.
+      // Minus the mean log-prob of the thoughts' tokens under their own prompts is at most the uniform distribution's
+      // entropy.
       expect(metrics.conditional_entropy_est).toBeGreaterThan(0);
       expect(metrics.conditional_entropy_est).toBeLessThan(Math.log(800));
     }
@@ -100,7 +101,7 @@ test('collapse is diagnosed at step 1 and every second step, from data in the ru
   }
 });
 
-test('nothing is diagnosed in a windowed context', async () => {
+test('no diagnosis is made in a windowed context', async () => {
   const { lines } = await trainHere(
     workspace,
     [
@@ -114,7 +115,7 @@ test('nothing is diagnosed in a windowed context', async () => {
   expect(Object.keys(lines[0]).filter(key => key.startsWith('collapse'))).toEqual([]);
 });
 
-/** Two steps on words, of which the filter drops groups, with all three parts in the loss. */
+/** Overrides for two steps on words, in which the filter drops groups and the loss has all three parts. */
 const withKl = [
   'actor_rollout_ref.actor.use_ref=true',
   'actor_rollout_ref.actor.use_kl_loss=true',
@@ -165,7 +166,7 @@ test('gradients are measured by bucket, before and after the filter, without eff
       });
     cosines.forEach((row, i) => expect(row[i] ?? 1).toBeCloseTo(1, 5));
   }
-  // The filter keeps the groups with the largest deviation, which are the upper bucket before it.
+  // The filter keeps the groups with the largest deviation, which form the upper bucket before the filter.
   expect(kept.groups).toHaveLength(2);
   kept.gradients.forEach(({ norm }, p) => expect(norm).toBeCloseTo(analyses[1].buckets[1].gradients[p].norm, 6));
 });
@@ -194,7 +195,7 @@ test('gradients can be measured on a separate rollout, without effect on trainin
   expect(all.groups.length).toBeGreaterThan(2); // more than the step's own filter keeps
 });
 
-test('when the filter keeps nothing, the gradients of the whole rollout are still measured', async () => {
+test('if the filter keeps no group, the gradients of the complete rollout are measured', async () => {
   const same = 'environments/all-the-same.ts';
   workspace.write(
     same,
@@ -220,7 +221,7 @@ test('when the filter keeps nothing, the gradients of the whole rollout are stil
   expect(lines[0]).not.toHaveProperty(['grad_norm/task']);
 });
 
-test('a run can measure only gradients and end', async () => {
+test('a run can measure gradients and end without training', async () => {
   const { lines, events, end } = await trainHere(
     workspace,
     [...withKl, ...analysing, 'trainer.gradient_analysis_only=true', 'trainer.exit_after_gradient_analysis=true'],

@@ -1,4 +1,4 @@
-// Which pairs are drawn: columns, duplicates, episodes without a thought.
+// The pairs drawn for a diagnosis: columns, duplicates, episodes without a thought.
 import { describe, expect, it } from 'vitest';
 import { firstTurnPairs, trajectoryPairs, turnPairs } from '../../../../extension/trainer/diagnostics/pair-sampling';
 import type { EpisodePairs, TurnPair } from '../../../../extension/trainer/diagnostics/pair-sampling';
@@ -9,7 +9,7 @@ const pair = (group: number, episode: number, turn: number): TurnPair => ({
   reasoning: [100 * episode + turn],
   turn,
 });
-/** Episode e has `turns[e]` thoughts, two episodes a group. */
+/** Episodes with `turns[e]` thoughts in episode e, two episodes per group. */
 const played = (turns: readonly number[]): EpisodePairs[] =>
   turns.map((count, e) => {
     const group = Math.floor(e / 2);
@@ -18,7 +18,7 @@ const played = (turns: readonly number[]): EpisodePairs[] =>
   });
 
 describe('first turns', () => {
-  it('have a column a group, and leave out episodes without a first thought', () => {
+  it('have one column per group, and exclude episodes without a first thought', () => {
     const { columns, samples } = firstTurnPairs(played([2, 1, 0, 3, 1, 1]), null, new RandomStream(1));
     expect(columns).toEqual([[0], [1], [2]]);
     expect(samples.map(({ episode, column, turn }) => [episode, column, turn])).toEqual([
@@ -30,7 +30,7 @@ describe('first turns', () => {
     ]);
   });
 
-  it('are drawn without replacement, each as often as any other', () => {
+  it('are drawn without replacement, with equal probability', () => {
     const random = new RandomStream(2);
     const counts = new Map<string, number>();
     for (let i = 0; i < 1000; i++) {
@@ -46,7 +46,7 @@ describe('first turns', () => {
     for (const count of counts.values()) expect(Math.abs(count - 500)).toBeLessThan(100);
   });
 
-  it('are refused where a group does not begin alike', () => {
+  it('are refused if the episodes of a group start with different prompts', () => {
     const episodes = played([1, 1]);
     episodes[1].first!.prompt = [7];
     expect(() => firstTurnPairs(episodes, null, new RandomStream(1))).toThrow(
@@ -56,7 +56,7 @@ describe('first turns', () => {
 });
 
 describe('trajectories', () => {
-  it('weigh alike whatever their length, and every draw is its own column', () => {
+  it('have equal weight whatever their length, and every draw has its own column', () => {
     const random = new RandomStream(3);
     const counts = new Map<string, number>();
     let drawn = 0;
@@ -71,14 +71,14 @@ describe('trajectories', () => {
     expect(counts.get('e0')! / drawn).toBeCloseTo(0.5, 1);
   });
 
-  it('are drawn at most as often as there are turns', () => {
+  it('are limited to the number of turns', () => {
     expect(trajectoryPairs(played([2, 1]), 64, new RandomStream(4)).samples).toHaveLength(3);
     expect(trajectoryPairs(played([2, 1]), null, new RandomStream(4)).samples).toHaveLength(3);
     expect(trajectoryPairs(played([0, 0]), null, new RandomStream(4)).samples).toEqual([]);
   });
 });
 
-it('turns weigh alike, without replacement', () => {
+it('turns are drawn without replacement, with equal probability', () => {
   const { columns, samples } = turnPairs(played([1, 3]), 3, new RandomStream(5));
   expect(new Set(samples.map(({ reasoning }) => reasoning[0])).size).toBe(3);
   expect(columns).toHaveLength(3);

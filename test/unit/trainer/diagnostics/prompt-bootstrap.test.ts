@@ -1,12 +1,12 @@
-// Intervals of the collapse metrics by drawing prompts again.
+// Confidence intervals of the collapse metrics by resampling prompts.
 import { expect, it } from 'vitest';
 import { collapseMetrics } from '../../../../extension/trainer/diagnostics/collapse-metrics';
 import { promptIntervals } from '../../../../extension/trainer/diagnostics/prompt-bootstrap';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 
 /**
- * `each` samples under each of `prompts` prompts, whose own column is better by a gain that is the prompt's, with
- * noise.
+ * Metrics and intervals of `each` samples under each of `prompts` prompts. The score under the own prompt is higher by
+ * a gain that varies between prompts; all scores have noise.
  */
 function measured(prompts: number, each: number, seed: number) {
   const stream = new RandomStream(seed);
@@ -20,7 +20,7 @@ function measured(prompts: number, each: number, seed: number) {
   return { metrics, intervals: promptIntervals(samples, columns, new RandomStream(9)) };
 }
 
-it('intervals hold the estimate and narrow with the number of prompts, not of samples', () => {
+it('intervals contain the estimate, and narrow with the number of prompts, not of samples', () => {
   const width = (found: Record<string, number>): number => found.mi_estimate_ci_high - found.mi_estimate_ci_low;
   const few = measured(8, 4, 1);
   for (const { metrics, intervals } of [few, measured(16, 4, 1)])
@@ -32,8 +32,8 @@ it('intervals hold the estimate and narrow with the number of prompts, not of sa
   expect(width(measured(8, 64, 1).intervals)).toBeGreaterThan(0.6 * width(few.intervals));
 });
 
-it('the deviation of the draws is that of a mean over prompts', () => {
-  // One sample a prompt with known addends: matched − marginal is the same as the prompts' own numbers.
+it('the standard deviation of the draws equals the standard error of a mean over prompts', () => {
+  // One sample per prompt. `marginal` is zero, so matched − marginal equals the known values.
   const n = 50;
   const stream = new RandomStream(2);
   const values = Float64Array.from({ length: n }, () => stream.normal());
@@ -54,6 +54,6 @@ it('the deviation of the draws is that of a mean over prompts', () => {
   expect([found.retrieval_accuracy_ci_low, found.retrieval_accuracy_ci_high]).toEqual([0, 0]);
 });
 
-it('the same stream gives the same interval', () => {
+it('equal random streams yield equal intervals', () => {
   expect(measured(8, 4, 1)).toEqual(measured(8, 4, 1));
 });

@@ -1,10 +1,10 @@
-// How thoughts repeat, by hand.
+// Repetition of thoughts, compared with hand-computed values.
 import { expect, it } from 'vitest';
 import { thoughtRepetition } from '../../../../extension/trainer/diagnostics/thought-repetition';
 
 it('counts distinct words, distinct pairs and the most frequent thought', () => {
   const found = thoughtRepetition(['go up  now', 'Go up now', 'stay here']);
-  // 8 words of which go, up, now, stay, here differ; 5 pairs of which 3 differ.
+  // 5 of 8 words are distinct (go, up, now, stay, here), and 3 of 5 pairs of words.
   expect(found).toEqual({
     'thoughts/distinct_1': 5 / 8,
     'thoughts/distinct_2': 3 / 5,
@@ -12,7 +12,7 @@ it('counts distinct words, distinct pairs and the most frequent thought', () => 
   });
 });
 
-it('says nothing without a thought, and takes single words for no repetition of pairs', () => {
+it('returns no metrics without a thought, and no repetition of pairs for single words', () => {
   expect(thoughtRepetition([])).toEqual({});
   expect(thoughtRepetition(['up', 'down'])).toMatchObject({ 'thoughts/distinct_2': 1, 'thoughts/most_frequent': 0.5 });
 });

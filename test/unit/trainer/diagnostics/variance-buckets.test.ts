@@ -1,11 +1,11 @@
-// Which groups a bucket holds.
+// The groups in each bucket of reward deviation.
 import { expect, it } from 'vitest';
 import { varianceBuckets } from '../../../../extension/trainer/diagnostics/variance-buckets';
 
 const held = (...args: Parameters<typeof varianceBuckets>) =>
   Object.fromEntries(varianceBuckets(...args).map(({ name, groups }) => [name, groups]));
 
-it('quantiles go from the least deviation up, and the last takes what is left', () => {
+it('quantile buckets are in ascending order of deviation, and the last has the remaining groups', () => {
   expect(held([0.5, 0.1, 0.4, 0.2, 0.3, 0.6, 0, 0.7], 'quantile', 3)).toEqual({
     bucket_1: [6, 1],
     bucket_2: [3, 4],
@@ -15,7 +15,7 @@ it('quantiles go from the least deviation up, and the last takes what is left', 
   expect(held([2, 1], 'quantile', 6)).toEqual({ bucket_1: [1], bucket_2: [0], all: [0, 1] });
 });
 
-it('fixed bounds hold their lower end, keep their number and leave out empty buckets', () => {
+it('buckets with fixed bounds include their lower bound and keep their number; empty buckets are omitted', () => {
   expect(held([0, 0.99, 1, 4.5, 5, 90], 'fixed_rv', 2)).toEqual({
     bucket_1: [0, 1],
     bucket_2: [2],
@@ -25,6 +25,6 @@ it('fixed bounds hold their lower end, keep their number and leave out empty buc
   });
 });
 
-it('no groups give no buckets', () => {
+it('without groups, no bucket is returned', () => {
   expect(varianceBuckets([], 'quantile', 6)).toEqual([]);
 });

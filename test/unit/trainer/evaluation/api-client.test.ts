@@ -1,4 +1,4 @@
-// API models against a server that speaks both protocols and fails in every way real services do.
+// The client of API models, with a server that implements both protocols and fails in all the ways of real services.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiModel } from '../../../../extension/trainer/config/schema-evaluation';
 import { apiModel } from '../../../../extension/trainer/config/schema-evaluation';
@@ -59,7 +59,7 @@ describe('protocols', () => {
     expect(usage.input_tokens).toBe(JSON.stringify([conversation[1]]).length);
   });
 
-  test('a truncated or filtered answer is marked as such in both', async () => {
+  test('a truncated or filtered answer is marked in both protocols', async () => {
     for (const model of [entry(), overAnthropic()])
       for (const finish of ['stop', 'length', 'content_filter'] as const) {
         peer.answer = () => ({ text: finish === 'content_filter' ? '' : 'half', finish });
@@ -107,7 +107,7 @@ describe('retries of transient failures', () => {
     expect(peer.requests.length).toBe(4);
   });
 
-  test('start no earlier than the time the service asks for, which applies to all requests', async () => {
+  test('start no earlier than the time that the service requests, which applies to all requests', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after-ms': '250' } }];
     const shared = client();
     const first = shared.ask(conversation);
@@ -129,7 +129,7 @@ describe('retries of transient failures', () => {
     expect(retryAfter(new Headers())).toBeUndefined();
   });
 
-  test('a requested wait of hours is reported instead of waited for', async () => {
+  test('a requested wait of hours ends the evaluation with a message', async () => {
     peer.mishaps = [{ status: 429, headers: { 'retry-after': '7200' } }];
     expect((await failureOf(client().ask(conversation))).message).toContain('next try allowed in 120 minutes');
   });
@@ -171,7 +171,7 @@ describe('permanent failures', () => {
     expect(peer.requests.length).toBe(cases.length);
   });
 
-  test('never show the key in a message, even if the service repeats it', async () => {
+  test('have messages without the key, even if the service repeats it', async () => {
     const { key } = peer;
     const wrong = 'sk-other-00aa11bb22cc';
     const service = apiService('test', entry(), 77, { OPENAI_API_KEY: wrong });
@@ -184,7 +184,7 @@ describe('permanent failures', () => {
       for (const secret of [key, wrong]) expect(`${message} ${stack}`).not.toContain(secret);
   });
 
-  test('never show a prefix of the key where a message is truncated within it', async () => {
+  test('have messages without a prefix of the key, even if a message is truncated within the key', async () => {
     const key = 'Zq0KPIxDjkMyKE9m9iMfw05QayguKr';
     process.env.RAGEN_TEST_CUT_KEY = key;
     try {
@@ -229,7 +229,7 @@ describe('configuration', () => {
   });
 });
 
-test('an answer that is too long is cut off and refused, and an error’s status still counts', async () => {
+test('an answer that is too long is refused, and the status of an overlong error is evaluated', async () => {
   const long = JSON.stringify({ error: { message: 'x'.repeat(2 ** 23) } });
   peer.mishaps = [{ text: 'x'.repeat(2 ** 23) }];
   const error = await failureOf(client(entry(), { timeoutMs: 30_000 }).ask(conversation));

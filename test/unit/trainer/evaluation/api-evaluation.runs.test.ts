@@ -1,5 +1,5 @@
-// `ragen eval` of API models end to end, against a local server that speaks both protocols: episodes, concurrency,
-// costs, failures, resume after a kill, and that the key is never on disk. The real services are not contacted.
+// `ragen eval` of API models end to end, with a local server that implements both protocols: episodes, concurrency,
+// costs, failures, resume after a kill, and that the key is never on disk. No real service is contacted.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -22,7 +22,7 @@ const keyVariable = 'RAGEN_TEST_PEER_KEY';
 let workspace: Workspace;
 let peer: ApiPeer;
 
-/** 12 groups of 2, 3 concurrent requests, over either protocol. */
+/** A configuration with 12 groups of 2 episodes and 3 concurrent requests, for either protocol. */
 const configuration = (url: string): string => `# A model behind an API.
 defaults:
   - words
@@ -66,7 +66,7 @@ beforeEach(async () => {
   peer = await startPeer();
   process.env[keyVariable] = peer.key;
   workspace.write('config/api.yaml', configuration(peer.url));
-  // Every other turn has a well-formed thought; the words differ in length, and so in reward.
+  // Every second turn has a well-formed thought; the words differ in length, and therefore in reward.
   peer.answer = messages => {
     const word = 'word'.repeat(1 + (messages.at(-1)!.content.length % 3));
     return {
@@ -82,7 +82,7 @@ afterEach(async () => {
 const evaluate = (...overrides: string[]) =>
   document<Answer>(workspace.folder, ['eval', '--config-name', 'api', ...overrides]);
 
-/** Every byte of the files below a folder, as text. */
+/** Contents of all files below a folder, as text. */
 const everything = (folder: string): string =>
   readdirSync(folder)
     .map(name => join(folder, name))
@@ -104,7 +104,7 @@ describe('both protocols', () => {
       expect(peer.mostOpen).toBe(3);
       const turns = episodes.reduce((sum, episode) => sum + episode.turns.length, 0);
       expect(peer.requests.length).toBe(turns);
-      // The generation prefix of local models occurs once, whether the model wrote it or not.
+      // The stored answer contains the generation prefix of local models once, whether the model wrote it or not.
       for (const { raw, answer: said } of episodes.flatMap(episode => episode.turns))
         expect(raw).toMatch(said === null ? /^<think><answer>/ : /^<think> hm <\/think><answer>(word)+<\/answer>$/);
       const { api, overall, model } = answer.evaluation;
@@ -122,7 +122,7 @@ describe('both protocols', () => {
     });
 });
 
-test('windowed contexts send the service the messages a local model sees', async () => {
+test('in windowed contexts, the service receives the messages that a local model receives', async () => {
   const few = [
     'es_manager.val.env_groups=2',
     'es_manager.val.env_configs.n_groups=[2]',
@@ -201,7 +201,7 @@ test('after a kill only the remaining episodes are requested', async () => {
   await until('some episodes are played', () => lines() >= 6);
   await kill(answer.folder);
   await peer.forsaken();
-  // Episodes that were being written at the kill have no checksum yet, and are requested again.
+  // Episodes that were being written at the kill have no checksum and are requested again.
   const ledger = readFileSync(join(answer.folder, 'checksums.jsonl'), 'utf8').split('\n').slice(0, -1);
   const pieces = ledger.map(line => JSON.parse(line) as { file: string; to: number });
   const covered = pieces.findLast(piece => piece.file === 'episodes/val-000000.jsonl')!.to;
@@ -248,7 +248,7 @@ test('without a key nothing is created; a wrong key that the service repeats is 
   for (const secret of [peer.key, wrong]) expect(disk + refused.stderr + refused.stdout).not.toContain(secret);
 });
 
-test('a key that the service repeats in its answers is in no episode, result or output', async () => {
+test('no episode, result or output contains a key that the service repeats in its answers', async () => {
   const encoded = Buffer.from(`Bearer ${peer.key}`).toString('base64');
   peer.answer = () => ({ text: `<answer>word ${peer.key} ${encoded}</answer>` });
   const said = await evaluate();

@@ -1,5 +1,5 @@
-// A server on 127.0.0.1 that speaks the API protocols of hosted models as strictly as they do: it checks keys, headers
-// and message order, counts concurrent requests, and fails on demand.
+// A server on 127.0.0.1 that implements the API protocols of hosted models with their strictness: it checks keys,
+// headers and message order, counts concurrent requests, and fails on demand.
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,14 +10,14 @@ export interface PeerMessage {
   content: string;
 }
 
-/** What the peer does with a request instead of answering it. */
+/** A fault with which the server responds to a request instead of an answer. */
 export type Mishap =
   | { status: number; headers?: Record<string, string>; error?: Record<string, unknown> | string; body?: string }
   | { drop: true }
   | { hang: true }
   | { text: string };
 
-/** Finish reason, in OpenAI's terms. */
+/** Finish reason, by OpenAI's names. */
 export type Finish = 'stop' | 'length' | 'content_filter';
 
 export interface ApiPeer {
@@ -30,13 +30,13 @@ export interface ApiPeer {
   answered: PeerMessage[][];
   /** Maximum number of concurrent requests. */
   mostOpen: number;
-  /** Produces the answer; may be replaced. */
+  /** Produces the answer; tests may replace it. */
   answer: (messages: readonly PeerMessage[]) => { text: string; finish?: Finish };
   /** Faults for the next requests, in order; null means none. */
   mishaps: (Mishap | null)[];
-  /** Milliseconds until an answer. */
+  /** Delay of each answer in milliseconds. */
   delayMs: number;
-  /** Waits until no client is connected; all requests of a killed client have been recorded by then. */
+  /** Waits until no client is connected. All requests of a killed client are recorded when this resolves. */
   forsaken(): Promise<void>;
   close(): Promise<void>;
 }
@@ -88,7 +88,7 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
     if (!anthropic && path !== '/v1/chat/completions')
       return reply(response, 404, { error: { message: 'no such path' } });
     const given = anthropic ? request.headers['x-api-key'] : request.headers.authorization?.replace(/^Bearer /, '');
-    // A careless service: it repeats the key.
+    // A careless service, which repeats the key in its error.
     if (given !== peer.key) return reply(response, 401, { error: { message: `Incorrect API key provided: ${given}` } });
     const complaint = complaintOf(body, anthropic, request);
     if (complaint) return reply(response, 400, { error: { type: 'invalid_request_error', message: complaint } });
@@ -134,7 +134,7 @@ export async function startPeer(key = 'sk-secret-4f9a7c1e8b2d'): Promise<ApiPeer
   return peer;
 }
 
-/** Errors for requests that the real services would refuse. */
+/** The error for a request that the real services would refuse; null for a valid request. */
 function complaintOf(body: Record<string, unknown>, anthropic: boolean, request: IncomingMessage): string | null {
   const messages = body.messages as PeerMessage[] | undefined;
   if (typeof body.model !== 'string') return 'model: required';

@@ -1,5 +1,5 @@
 // `ragen eval` of local models: success and pass@k counted from the episodes, trajectories, resume after a kill, a
-// run's adapters, and episodes of another environment than the trained one.
+// run's adapters, and episodes of an environment that the run was not trained on.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ interface Answer {
   evaluation: EvaluationSummary;
 }
 
-/** 140 groups of 2: more than are played at once. */
+/** Overrides for 140 groups of 2 episodes, more than are played at once. */
 const many = [
   'es_manager.val.env_groups=140',
   'es_manager.val.group_size=2',
@@ -65,7 +65,7 @@ describe('the summary', () => {
     expect(whole.validation).toMatchObject([{ step: 0, success: expect.closeTo(mean, 12) }]);
   });
 
-  test('contains tokens and entropies of each trajectory', () => {
+  test('contains the number of tokens and the entropy of each trajectory', () => {
     const { episodes } = readRun(whole.folder);
     const lines = linesOf(whole.evaluation.files.trajectories);
     expect(lines.map(({ custom_id }) => custom_id)).toEqual(lines.map((_, i) => `traj_${i}`));
@@ -73,7 +73,7 @@ describe('the summary', () => {
       const { tokens, success, score } = episodes.find(({ env_id }) => env_id === metadata.env_id)!;
       expect(metadata).toMatchObject({ success, total_reward: score, 'Words/success': Number(success) });
       expect(metadata.n_tokens).toBe(tokens.mask.filter(bit => bit === 1).length);
-      // 800 tokens: an entropy lies between 0 and that of the uniform distribution.
+      // The vocabulary has 800 tokens; an entropy lies between 0 and the uniform distribution's.
       expect(metadata.entropy).toBeGreaterThan(0);
       expect(metadata.entropy).toBeLessThan(Math.log(900));
     }
@@ -81,7 +81,8 @@ describe('the summary', () => {
     expect(whole.evaluation.generated_tokens).toBe(total);
     const weighted = lines.reduce((sum, { metadata }) => sum + Number(metadata.entropy) * Number(metadata.n_tokens), 0);
     expect(whole.evaluation.entropy).toBeCloseTo(weighted / total, 9);
-    // Temperature 1 without cuts in this configuration: the mean of −log p estimates the same entropy.
+    // The configuration samples at temperature 1 without top-k and top-p, so the mean of −log p estimates the same
+    // entropy.
     const drawn = episodes.flatMap(({ tokens }) => tokens.logprobs.filter(x => x !== null));
     expect(-drawn.reduce((sum, x) => sum + x, 0) / drawn.length).toBeCloseTo(whole.evaluation.entropy!, 0);
   });
@@ -110,16 +111,16 @@ test('a killed evaluation continues with the remaining episodes, with the same r
   const { answer } = await document<{ folder: string }>(workspace.folder, [...held, '--detach']);
   const file = join(answer.folder, 'episodes/val-000000.jsonl');
   await until('the first wave is played', () => existsSync(file) && readFileSync(file, 'utf8').includes('\n'));
-  writeFileSync(`${hold}.val`, ''); // the second wave waits in its environments
+  writeFileSync(`${hold}.val`, ''); // the episodes of the second wave wait in their environments
   if (existsSync(join(answer.folder, 'lease'))) await kill(answer.folder).catch(() => undefined);
   const kept = readFileSync(file, 'utf8').split('\n').length - 1;
-  writeFileSync(file, `${readFileSync(file, 'utf8')}{"id": "val-0000`); // a torn line
+  writeFileSync(file, `${readFileSync(file, 'utf8')}{"id": "val-0000`); // an incomplete line
   rmSync(`${hold}.val`, { force: true });
   const resumed = await document<Answer>(workspace.folder, ['resume', basename(answer.folder)]);
   expect(resumed.code, resumed.stderr).toBe(0);
   expect(kept).toBeGreaterThan(0);
   expect(kept).toBeLessThan(280);
-  // Entropies are computed in passes with other episodes, so they are equal up to rounding.
+  // The resumed run computes entropies in other passes, so they are equal up to rounding.
   const exactly = ({ metadata: { entropy: _, 'Words/entropy': __, ...metadata }, ...line }: TrajectoryLine) => ({
     ...line,
     metadata,
@@ -132,7 +133,7 @@ test('a killed evaluation continues with the remaining episodes, with the same r
   expect(runsOf(workspace.folder).length).toBe(before.size + 1);
 });
 
-test('output.dir, filename and append_timestamp set the output path; RAGEN’s form is available', async () => {
+test('output.dir, filename and append_timestamp set the output path; RAGEN’s format can be selected', async () => {
   const { code, stderr, answer } = await document<Answer>(workspace.folder, [
     ...['eval', '--config-name', 'words', 'workbench.compat=ragen'],
     ...['output.dir=out/here', 'output.filename=rollouts.pkl', 'output.append_timestamp=true'],

@@ -1,10 +1,11 @@
-// pass@k against enumeration of all draws, and intervals against Wilson's published values and a simulation.
+// pass@k compared with the enumeration of all draws, and intervals compared with Wilson's published values and a
+// simulation.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { meanOverGroups, passAtK, passSizes } from '../../../../extension/trainer/evaluation/success-statistics';
 
-/** Share of all k-subsets of n episodes that contain a solved one, when the first c are solved. */
+/** Share of all k-subsets of n episodes that contain a solved episode, if the first c episodes are solved. */
 function counted(n: number, c: number, k: number): number {
   let all = 0;
   let passed = 0;
@@ -38,7 +39,7 @@ describe('passAtK', () => {
 });
 
 describe('meanOverGroups', () => {
-  test('gives Wilson’s interval for one episode per group', () => {
+  test('returns Wilson’s interval for one episode per group', () => {
     // 81 of 263 (Newcombe 1998, table I, method 3): 0.2553 to 0.3662; 0 of 20 (method 3): 0 to 0.1611.
     const groups = Array.from({ length: 263 }, (_, i) => Number(i < 81));
     const { mean, low, high } = meanOverGroups(groups, 263);
@@ -72,12 +73,12 @@ describe('meanOverGroups', () => {
     );
   });
 
-  test('contains the true mean of prompts of unequal difficulty about 95 times in a hundred', () => {
+  test('covers the true mean of prompts of unequal difficulty in about 95 % of cases', () => {
     const stream = new RandomStream(5);
     const trials = 1000;
     let held = 0;
     for (let trial = 0; trial < trials; trial++) {
-      // 40 prompts of uniform difficulty, 8 episodes each: the true mean is 0.5.
+      // 40 prompts of uniformly distributed difficulty with 8 episodes each: the true mean is 0.5.
       const groups = Array.from({ length: 40 }, () => {
         const difficulty = stream.uniform();
         return Array.from({ length: 8 }, () => Number(stream.uniform() < difficulty)).reduce((a, b) => a + b) / 8;

@@ -1,4 +1,4 @@
-// RAGEN's trajectory lines, with its two errors corrected and in the original form.
+// RAGEN's trajectory lines, in the original format and with two errors of RAGEN corrected.
 import { expect, test } from 'vitest';
 import type { Episode, EpisodeTurn } from '../../../../extension/run-data/episode';
 import { trajectoryLine } from '../../../../extension/trainer/evaluation/trajectory-line';
@@ -19,7 +19,7 @@ const turn = (number: number, state: string, raw: string, reward: number): Episo
   span: [0, 0],
 });
 
-/** Sokoban: a step, an answer without an action, the solving push. */
+/** A Sokoban episode: a step, an answer without an action, and the solving push. */
 const episode: Episode = {
   id: 'val-000000-g001-m01',
   step: 0,
@@ -46,7 +46,7 @@ const episode: Episode = {
 };
 const facts = { metrics: { 'CoordSokoban/success': 1, 'CoordSokoban/pass@2': 1 }, entropy: 0.25, n_tokens: 12 };
 
-test('a state has the reward of the turn that led to it, and success is the episode’s', () => {
+test('a state has the reward of the turn before it, and success is the episode’s success', () => {
   expect(trajectoryLine(5, episode, facts, 'workbench')).toEqual({
     custom_id: 'traj_5',
     messages: [
@@ -74,7 +74,7 @@ test('a state has the reward of the turn that led to it, and success is the epis
   });
 });
 
-test("in RAGEN's form, a state has the reward of the turn about to be taken, and success is always false", () => {
+test("in RAGEN's format, a state has the reward of the turn after it, and success is always false", () => {
   const { messages, metadata } = trajectoryLine(0, episode, facts, 'ragen');
   expect(messages.map(({ content }) => content)).toEqual([
     'start',
@@ -96,7 +96,7 @@ test("in RAGEN's form, a state has the reward of the turn about to be taken, and
   });
 });
 
-test('an episode with a failed environment says so; one without turns has only its first state', () => {
+test('an episode with a failed environment contains the error; an episode without turns has only its first state', () => {
   const failed = { ...episode, turns: [], error: 'environment CoordSokoban threw', success: false };
   const { messages, metadata } = trajectoryLine(0, failed, facts, 'workbench');
   expect(messages).toEqual([{ role: 'user', content: 'solved' }]);

@@ -1,5 +1,5 @@
-// Answers given by hand: the kept part of the recorded answer keeps its sampled ids, new text is tokenised, and the
-// parser reads the intended answer.
+// Answers given by the user: the unchanged part of the recorded answer keeps its sampled ids, new text is tokenized,
+// and the parser extracts the intended answer.
 import { expect, test } from 'vitest';
 import { givenTokens } from '../../../../extension/trainer/inspection/given-answer';
 import { readTokenizer } from '../../../../extension/models/weights/model-folder';
@@ -20,7 +20,7 @@ test("another answer after the recorded thought keeps the thought's tokens", () 
   expect(read('<think>', ids)).toMatchObject({ thought: 'The goal is above.', actions: ['Left'] });
 });
 
-test('after another thought the policy writes the answer, or it is given too', () => {
+test('after a changed thought, the policy samples the answer, or the answer is given as well', () => {
   const thought = givenTokens(tokenizer, '<think>', { thought: 'Go left.' }, recorded);
   expect([thought.complete, thought.kept, tokenizer.decode(thought.ids)]).toEqual([false, 0, 'Go left.</think>']);
   const both = givenTokens(tokenizer, '<think>', { thought: 'Go left.', answer: 'Left || Up' }, recorded);
@@ -28,7 +28,7 @@ test('after another thought the policy writes the answer, or it is given too', (
   expect(read('<think>', both.ids)).toMatchObject({ thought: 'Go left.', actions: ['Left', 'Up'] });
 });
 
-test('with nothing given the policy plays the turn; without a recorded thought to keep, the thought is empty', () => {
+test('without given texts the policy plays the turn; without a recorded thought, the kept thought is empty', () => {
   expect(givenTokens(tokenizer, '<think>', {}, recorded)).toEqual({ ids: [], kept: 0, complete: false });
   for (const from of [null, { raw: '<think>no end', ids: tokenizer.encode('no end') }]) {
     const { ids, kept } = givenTokens(tokenizer, '<think>', { answer: 'Up' }, from);

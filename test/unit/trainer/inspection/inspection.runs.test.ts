@@ -1,5 +1,5 @@
-// Inspection of real runs: rescored tokens equal what training stored for the same weights; what-if episodes run the
-// code of the original, differ where requested, and can be replayed; and the process that serves the editor.
+// Inspection of real runs. Rescored tokens equal the values that training stored for the same weights. What-if episodes
+// run the original's code, differ at the requested turn, and can be replayed. Also the process that serves the editor.
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -53,7 +53,7 @@ function expectAlike(stored: readonly (number | null)[], found: readonly (number
 const column = (found: Rescored, name: 'logprob' | 'entropy' | 'reference' | 'value') => found.tokens.map(t => t[name]);
 
 describe('rescoring', () => {
-  test('under the weights that played and trained it, an episode has the stored values', async () => {
+  test('with the weights that sampled and trained an episode, rescoring returns the stored values', async () => {
     const critical = [
       'algorithm.adv_estimator=gae',
       'actor_rollout_ref.actor.use_ref=true',
@@ -79,7 +79,7 @@ describe('rescoring', () => {
         else expect(index).toBe(-1);
       }
     }
-    // Under later weights the values differ; with all tokens, prompt tokens have values too.
+    // Under later weights the values differ. With all tokens, prompt tokens also have values.
     const [episode] = run.episodes.filter(({ kept }) => kept);
     const later = await inspector.rescore({ ...ref(run, episode), all: true });
     expect(later.checkpoint).toEqual({ name: 'step-000002', step: 2 });
@@ -106,7 +106,7 @@ describe('rescoring', () => {
     const episode = run.episodes.find(({ step, kept, tokens }) => step === 2 && kept && tokens.starts)!;
     const found = await inspector.rescore({ ...ref(run, episode), checkpoint: 'step-000001' });
     expectAlike(episode.tokens.entropies!, column(found, 'entropy'));
-    // Rollouts use float products where the trained base is 8-bit.
+    // Rollouts use float products if the trained base is 8-bit.
     expectAlike(episode.tokens.logprobs, column(found, 'logprob'), 1);
     expect(found).toMatchObject({ hasReference: false, hasCritic: false });
     const wrong = inspector.rescore({ ...ref(run, episode), checkpoint: 'step-000007' });
@@ -128,7 +128,7 @@ describe('what if', () => {
       [...readLines(join(run.folder, 'what-if', name))].map(({ text }) => episodeSchema.parse(JSON.parse(text))),
     );
 
-  test('another answer is given for a turn, and the policy continues; equal seeds give equal episodes, other seeds others', async () => {
+  test('the policy continues after a changed answer; equal seeds yield equal episodes, different seeds different ones', async () => {
     const ask = (seed: number) =>
       inspector.whatIf({ ...ref(run, origin), turn: 2, given: { answer: 'abc' }, checkpoint: 'step-000001', seed });
     const first = await ask(5);
@@ -144,7 +144,7 @@ describe('what if', () => {
     });
     expect(episode.what_if).toMatchObject({ of: origin.id, turn: 2, given: { answer: 'abc' }, seed: 5 });
     expect(episode.what_if!.players).toEqual(['hand', 'step-000001'].slice(0, episode.turns.length - 1));
-    // Tokens before the turn are the original's, given ones are neither sampled nor scored, the rest is sampled.
+    // Tokens before the turn are the original's. Given tokens are neither sampled nor scored; later tokens are sampled.
     const { span } = origin.turns[0];
     expect(episode.tokens.ids.slice(0, span[1])).toEqual(origin.tokens.ids.slice(0, span[1]));
     expect(episode.tokens.logprobs.slice(...span)).toEqual(origin.tokens.logprobs.slice(...span));
@@ -160,11 +160,11 @@ describe('what if', () => {
     expect(written().map(({ id }) => id)).toEqual([1, 2, 3].map(n => `${origin.id}-w${n}`));
     // Its tokens can be inspected like those of any other episode.
     const found = await inspector.rescore({ ...first.written!, checkpoint: 'step-000001' });
-    const sampled = episode.turns[2]?.span ?? [0, 0]; // turn 1 was sampled under other weights
+    const sampled = episode.turns[2]?.span ?? [0, 0]; // turn 1 was sampled with other weights
     expectAlike(episode.tokens.logprobs.slice(...sampled), column(found, 'logprob').slice(...sampled));
   });
 
-  test('turns are played by hand, then by the policy; a what-if can start from a what-if', async () => {
+  test('turns are played by the user, then by the policy; a what-if can start from a what-if', async () => {
     const first = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     expect([first.written, first.episode.turns.length, first.episode.final_state]).toEqual([
       null,
@@ -174,7 +174,7 @@ describe('what if', () => {
     const at = { session: first.session };
     await expect(inspector.whatIfTurn({ ...at, given: {}, checkpoint: null })).rejects.toThrow('needs a response');
     const second = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
-    const length = origin.seed % 3 === 0 ? 4 : 6; // such a word does not end the episode
+    const length = origin.seed % 3 === 0 ? 4 : 6; // a word of this length does not end the episode
     const word = 'x'.repeat((length + origin.seed) % 3 === 0 ? length + 1 : length);
     const moved = await inspector.whatIfTurn({ session: second.session, given: { answer: word }, checkpoint: null });
     expect(moved.episode.turns.map(({ answer }) => answer)).toEqual([word]);
@@ -200,7 +200,7 @@ describe('what if', () => {
     expect(kept!.written!.id).toMatch(/-w\d+$/);
   });
 
-  test('the original code plays it again, whatever the file contains now', async () => {
+  test('the original code replays the episode, whatever the file contains now', async () => {
     workspace.write('environments/words.ts', wordsEnvironment('if (mode) throw new Error("edited");'));
     try {
       const { episode, notes } = await inspector.whatIf({
@@ -232,7 +232,7 @@ describe('what if', () => {
       checkpoint: 'initial',
       seed: 1,
     });
-    expect(notes).toEqual([]); // the present code is the original again
+    expect(notes).toEqual([]); // the current code equals the original code again
   });
 
   test('the CLI and the editor’s process give the same results', async () => {
@@ -242,7 +242,7 @@ describe('what if', () => {
     expect(code, stderr).toBe(0);
     expectAlike(origin.tokens.logprobs, column(answer, 'logprob'));
 
-    // As in the extension host: a process on demand, which ends after some time without requests.
+    // A process started on demand, as in the extension host, which ends after some time without requests.
     const idleMs = 300;
     const starts: string[] = [];
     const node = { path: process.execPath, version: process.versions.node, electron: false };
@@ -272,7 +272,7 @@ describe('what if', () => {
     const cancelled = inspections.rescore({ ...asked, all: true }, { signal: cancelling.signal });
     cancelling.abort(new Error('enough'));
     await expect(cancelled).rejects.toThrow('enough');
-    // A session that waits for its player keeps the process alive.
+    // A session that waits for its user's input keeps the process running.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const waiting = await inspections.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     vi.advanceTimersByTime(4 * idleMs);

@@ -1,5 +1,5 @@
-// Environments edited during training: a save during a rollout applies to the next episodes, errors are reported with
-// their location and change nothing, and a resume reports changed code.
+// Environments edited during training: a save during a rollout applies to the next episodes, an error is reported with
+// its location and leaves the running code unchanged, and a resume reports changed code.
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -68,7 +68,7 @@ async function open(folder: RunFolder) {
   const control = new RunControl(() => undefined);
   const checkpoint = (await newestValid(folder.path)).checkpoint;
   const { run, state } = await openRun({ folder, workspace: workspace.folder, checkpoint, control, journal });
-  /** The next event of a kind after this call. */
+  /** Resolves to the next event of a kind after this call. */
   const next = (kind: RunEvent['kind']) =>
     new Promise<RunEvent>(resolve => listeners.push(event => event.kind === kind && resolve(event)));
   const close = async () => {
@@ -78,16 +78,16 @@ async function open(folder: RunFolder) {
   return { run, state, events, next, close };
 }
 const reached = () => expect.poll(() => existsSync(`${hold}.train.reached`), { timeout: 20_000 }).toBe(true);
-/** Saves like an editor: renames a new file over the old one. */
+/** Saves as editors do, by renaming a new file over the old one. */
 const save = (text: string) => {
   writeFileSync(`${source}.new`, text);
   renameSync(`${source}.new`, source);
 };
 
-/** A statement without effect that makes the code different. */
+/** A statement without effect that changes the code. */
 const other = `if (action === 'never') throw new Error();`;
 
-test('a save during a rollout: its episodes finish with the old code, the next ones start with the new', async () => {
+test('after a save during a rollout, running episodes finish with the old code, and later episodes use the new code', async () => {
   writeFileSync(`${hold}.train`, '');
   const folder = await makeFolder();
   const { run, state, next, close } = await open(folder);
@@ -202,7 +202,7 @@ test("a resume runs the code on disk and reports where it differs from the check
   expect(first.events.some(({ kind }) => kind === 'environment_version')).toBe(false);
 });
 
-test('lines reached by the episodes of each step are recorded beside the code, without effect on the run', async () => {
+test('lines executed by the episodes of each step are recorded beside the code, without effect on the run', async () => {
   const [plain, counted] = [await makeFolder(), await makeFolder(['workbench.coverage=true'])];
   for (const folder of [plain, counted]) {
     const { run, state, close } = await open(folder);

@@ -1,5 +1,5 @@
-// Settings changed while a run trains: which are refused and how, from which step they apply, and that a resume
-// continues with those of its checkpoint, bit by bit.
+// Settings changed while a run trains: refused changes and their messages, the step from which a change applies, and a
+// resume, which continues with the settings of its checkpoint, bit by bit.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
@@ -65,7 +65,7 @@ describe('a setting change', () => {
     expect(settings.request({ [lr]: 1e-7 }).changes).toEqual([]);
   });
 
-  it('is refused in one sentence that names key, value and remedy, and then nothing changes', () => {
+  it('is refused in one sentence that names key, value and remedy, without any change', () => {
     const settings = new LiveSettings(load());
     settings.apply(5, true);
     expect(refusal(settings, { [lr]: -1 })).toMatch(/^config: actor_rollout_ref\.actor\.optim\.lr is -1: use /);
@@ -126,7 +126,7 @@ describe('a run', () => {
   const ended = (run: string) => until('the run ends', () => !leaseOf(run));
   const values = { [lr]: 0.003, [entropy]: 0.05, [temperature]: 0.7, [filter]: 0.5, [steps]: 5 };
 
-  /** A run whose settings change in its first step. */
+  /** Starts a run whose settings change in its first step. */
   async function startChanged(ask: (run: string) => Promise<void>): Promise<string> {
     halt();
     const run = await startDetached(workspace.folder, overrides());
@@ -181,7 +181,7 @@ describe('a run', () => {
       const refused = await ragen(workspace.folder, ['set', basename(id), 'lr=1']);
       expect([refused.code, refused.stderr]).toEqual([1, `lr cannot change during training: did you mean ${lr}?\n`]);
     });
-    // Held again in the third step, after the first two.
+    // The third step is paused again, after the first two.
     release();
     await until('step 2', () => (statusOf(run)?.step ?? 0) >= 2);
     halt();
@@ -202,7 +202,7 @@ describe('a run', () => {
     expect(statusOf(changed)).toMatchObject({ step: 4, total_steps: 4 });
   });
 
-  test('that is stopped immediately keeps earlier requests', async () => {
+  test('that is stopped immediately stores earlier requests', async () => {
     const run = await startDetached(workspace.folder, overrides());
     await until('step 1', () => (statusOf(run)?.step ?? 0) >= 1);
     halt();

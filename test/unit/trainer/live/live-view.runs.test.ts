@@ -1,5 +1,4 @@
-// The live view of a training run: its messages equal the played episodes, and the run is bit by bit the same without
-// it.
+// The live view of a training run: its messages equal the played episodes, and it leaves the run bitwise unchanged.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -34,7 +33,7 @@ afterAll(() => {
   rmSync(installation.cache, { recursive: true });
 });
 
-/** A client that assembles the episode from its messages. */
+/** A client that assembles episodes from its messages. */
 class Watching {
   readonly over = new Map<string, WatchedEpisode>();
   readonly tokens: { id: string; turn: number; text: string }[] = [];
@@ -83,7 +82,7 @@ test('metrics and weights equal those of an unwatched run', async () => {
   expect(bits(watched)).toEqual(bits(alone));
   expect(watched.episodes.map(({ tokens }) => tokens)).toEqual(alone.episodes.map(({ tokens }) => tokens));
 
-  // The messages contain complete episodes of each step, as stored.
+  // The messages contain the complete episodes of each step, as stored.
   expect(watcher.ends).toBe(3); // including the last step's validation
   const played = [...watcher.over.values()].map(({ mode, step }) => `${mode} ${step}`);
   expect(new Set(played)).toEqual(new Set(['train 1', 'train 2', 'val 2']));
@@ -98,7 +97,7 @@ test('metrics and weights equal those of an unwatched run', async () => {
       const { thought, answer, executed, reward, penalty, span } = stored.turns[i];
       expect(state).toBe(stored.turns[i].state);
       expect(outcome).toEqual({ thought, answer, executed, reward, penalty });
-      // A stored answer has no special tokens, even if the random model sampled one inside it.
+      // A stored answer has no special tokens, even if the random model sampled a special token inside the answer.
       expect(plain(prefix + tokens.map(({ text }) => text).join(''))).toContain(plain(stored.turns[i].raw));
       const logprobs = stored.tokens.logprobs.slice(...span);
       tokens.forEach(({ logprob }, t) => expect(logprob).toBeCloseTo(logprobs[t]!, 6));
@@ -106,7 +105,7 @@ test('metrics and weights equal those of an unwatched run', async () => {
   }
 });
 
-test('a client of a group receives only its episodes, and none after it leaves', async () => {
+test('a client that watches a group receives only episodes of the group, and none after it leaves', async () => {
   const watcher = new Watching();
   const run = await watching(watcher.as(), { group: 1 });
   expect([...watcher.over.keys()].every(id => id.includes('-g001-'))).toBe(true);
@@ -122,7 +121,7 @@ test('a client of a group receives only its episodes, and none after it leaves',
   expect([gone.over.size, gone.tokens.length, gone.ends]).toEqual([0, 0, 0]);
 });
 
-test('over the run’s socket, the host’s link follows through trainer restarts', async () => {
+test('the extension host’s link reconnects after each restart of the trainer', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ragen-live-'));
   const endpoint = endpointFor(folder, 'live');
   const played = (member: number) => ({
@@ -176,7 +175,7 @@ test('over the run’s socket, the host’s link follows through trainer restart
       sample([6], [-1]);
       await until('tokens came', () => received.includes('tokens 0  w4 w5 w6'));
       all[0].entry.terminated = true;
-      control.live.ready(all); // on to the remaining one
+      control.live.ready(all); // moves on to the remaining episode
       await until('the next came', () => received.some(each => each.startsWith('episode train-000003-g000-m01')));
       control.live.asked([all[1]]);
       expect(watched.at(-1)).toBe(all[1].entry.id);

@@ -1,4 +1,4 @@
-// The server of a run for clients: who may connect, what they receive, and that no client can harm the run.
+// The server of a run for clients: authentication, messages, and protection of the run against any client.
 import { existsSync, statSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import type { Socket } from 'node:net';
@@ -98,7 +98,7 @@ test.skipIf(process.platform === 'win32')(
     });
     try {
       expect(statSync(elsewhere).mode & 0o777).toBe(0o600);
-      expect(statSync(dirname(elsewhere)).mode & 0o777).toBe(0o700); // in a folder that only the owner can read
+      expect(statSync(dirname(elsewhere)).mode & 0o777).toBe(0o700); // only the owner can read the folder
     } finally {
       await other.close();
     }
@@ -110,7 +110,7 @@ test.skipIf(process.platform === 'win32')(
   'a socket’s path is measured in bytes, in the run folder and in the temporary one',
   () => {
     const deep = join('/home', '日本語'.repeat(9), '.ragen/runs/20260101-000000-quickstart-0000');
-    expect(deep.length).toBeLessThan(90); // 142 bytes with the socket’s name
+    expect(deep.length).toBeLessThan(90); // the socket's name extends it to 142 bytes
     expect(endpointFor(deep, 'run-1').startsWith(join(tmpdir(), 'ragen-'))).toBe(true);
     const usual = process.env.TMPDIR;
     process.env.TMPDIR = join('/home', 'ё'.repeat(45));
@@ -133,7 +133,7 @@ test.skipIf(process.platform === 'win32')('the socket is never accessible to oth
   try {
     await server.close();
     const listening = TrainerServer.listen(endpoint, { id: 'run-1', token: 'secret', control, status: () => status });
-    expect(statSync(endpoint).mode & 0o777).toBe(0o600); // before any other code could run
+    expect(statSync(endpoint).mode & 0o777).toBe(0o600); // before other code could run
     expect(process.umask()).toBe(0);
     server = await listening;
   } finally {
@@ -194,7 +194,7 @@ test('pause, resume and stop are answered with the resulting state', async () =>
   expect(states).toEqual(['paused', 'running', 'paused', 'stopping']);
 });
 
-test('a checkpoint request is answered once it is written, or refused when the run ends before', async () => {
+test('a checkpoint request is answered after the checkpoint is written, or refused if the run ends first', async () => {
   const watcher = await friend();
   const first = watcher.link.sendRequest(checkpoint, null);
   await until('it is asked for', () => control.checkpointRequested);
@@ -206,7 +206,7 @@ test('a checkpoint request is answered once it is written, or refused when the r
   await expect(second).rejects.toThrow('the run ended before the checkpoint');
 });
 
-test('status is sent at most ten times a second, and always the latest', async () => {
+test('the latest status is sent, at most ten times per second', async () => {
   const watcher = await friend();
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   for (let i = 1; i <= 50; i++) {
@@ -216,7 +216,7 @@ test('status is sent at most ten times a second, and always the latest', async (
   vi.advanceTimersByTime(100);
   vi.useRealTimers();
   await until('the newest arrives', () => watcher.statuses.at(-1)?.status.step === 50);
-  // In 0.5 s of simulated time, and once more for the last.
+  // Updates during 0.5 s of simulated time, and one more for the latest status.
   expect(watcher.statuses.map(({ status: { step } }) => step)).toEqual([1, 11, 21, 31, 41, 50]);
 });
 
@@ -279,7 +279,7 @@ test('a client that does not read is disconnected, and shutdown does not wait fo
     server.event({ time: status.updated, step: i, kind: 'warning', message });
     if (i % 100 === 99) await until('the other has heard it', () => watcher.events.length === i + 1);
   }
-  // The connections are closed before the time limit of the shutdown, which never passes here.
+  // The connections are closed before the shutdown's time limit, which never elapses here.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   await server.close();
   vi.useRealTimers();
@@ -291,7 +291,7 @@ test('a client that sends endless requests and reads no answer is disconnected',
   const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
   await until('it is greeted', () => socket.readableLength > 0);
   let gone = false;
-  socket.once('close', () => (gone = true)); // a write fails: it reads nothing
+  socket.once('close', () => (gone = true)); // the client reads nothing, so that a write fails
   for (let asked = 0; !gone; asked++) {
     expect(asked).toBeLessThan(10_000);
     socket.write(framed({ id: asked + 2, method: 'ragen/resume', params: null }));
@@ -299,7 +299,7 @@ test('a client that sends endless requests and reads no answer is disconnected',
   }
 });
 
-test('a client that stops in the middle of a message leaves nothing that keeps the process alive', async () => {
+test('a client that stops in the middle of a message leaves no timer that keeps the process alive', async () => {
   const timers = () => process.getActiveResourcesInfo().filter(kind => kind === 'Timeout').length;
   const half = 'Content-Length: 1000\r\n\r\n{"jsonrpc"';
   const before = timers();
@@ -319,9 +319,9 @@ test('clients without hello have small limits: many, large or slow ones are disc
   const first = await mute('');
   const firstGone = hungUp(first);
   const others = await Promise.all([...Array(30).keys()].map(() => mute('')));
-  await firstGone; // it makes room
+  await firstGone; // its disconnection makes room for another client
   expect(await (await friend()).link.sendRequest(pause, null)).toMatchObject({ state: 'paused' });
-  await Promise.all(others.map(hungUp)); // their timeout has passed
+  await Promise.all(others.map(hungUp)); // their timeout has elapsed
   expect(await watcher.link.sendRequest(resume, null)).toMatchObject({ state: 'running' });
 });
 
@@ -333,7 +333,7 @@ test('an endless message disconnects its client', async () => {
   await gone;
 });
 
-test('environments can be debugged once they have started, until the last debugging client has left or disconnected', async () => {
+test('environments can be debugged from their start until the last debugging client has left or disconnected', async () => {
   const [one, two] = [await friend(), await friend()];
   await expect(one.link.sendRequest(debugEnvironments, null)).rejects.toThrow('are not loaded yet');
   const switched: boolean[] = [];

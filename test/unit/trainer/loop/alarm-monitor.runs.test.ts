@@ -17,7 +17,7 @@ function played(watch: RunConfig['workbench']['watch']): { state: WatchState; ev
   return { state, events };
 }
 
-it('writes an alarm with its evidence, and ends the run for the configured ones', () => {
+it('writes an alarm with its evidence, and ends the run if the alarm is configured to do so', () => {
   const watch = { enabled: true, stop_on: ['reward_variance' as const] };
   const { state, events } = played(watch);
   const sentence = 'in-group reward std fell under 10 % of its first-10-step mean for 5 steps: 0.01, bound 0.1';
@@ -35,7 +35,7 @@ it('writes an alarm with its evidence, and ends the run for the configured ones'
   expect(alarmStop(state, configured({ enabled: true, stop_on: ['entropy_rise'] }))).toBeNull();
 });
 
-it('does nothing where it is off', () => {
+it('raises no alarm if it is switched off', () => {
   const watch = { enabled: false, stop_on: ['reward_variance' as const] };
   const { state, events } = played(watch);
   expect([state, events]).toEqual([nothingWatched, []]);

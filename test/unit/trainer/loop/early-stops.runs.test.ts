@@ -1,5 +1,5 @@
-// The rules that end a run early, on metrics as a run writes them; training-features.test.ts shows that a run obeys
-// them.
+// The rules that end a run early, on metrics in a run's format. training-features.test.ts checks that they end a real
+// run.
 import { describe, expect, test } from 'vitest';
 import { afterStep, afterValidation, earlyStop, nothingSeen } from '../../../../extension/trainer/loop/early-stops';
 import type { Watch } from '../../../../extension/trainer/loop/early-stops';
@@ -17,7 +17,7 @@ const steps = (watch: Watch, metrics: Record<string, number>, times: number): Wa
   Array.from({ length: times }).reduce<Watch>(seen => afterStep(seen, metrics), watch);
 
 describe('empty_filtered_steps', () => {
-  test('triggers after the given number of consecutive empty steps; 0 never does', () => {
+  test('triggers after the configured number of consecutive empty steps, and never for 0', () => {
     const two = steps(nothingSeen, empty, 2);
     expect(earlyStop(two, rules)).toBeNull();
     expect(earlyStop(afterStep(afterStep(two, trained(1)), empty), rules)).toBeNull();
@@ -58,7 +58,7 @@ describe('reward_variance_collapse', () => {
     expect(earlyStop(afterStep(window, trained(0.2)), rules)).not.toBeNull();
   });
 
-  test('never triggers with a baseline of zero, nor when the rule is off', () => {
+  test('never triggers with a baseline of zero, nor if the rule is off', () => {
     expect(earlyStop(steps(nothingSeen, trained(0), 40), rules)).toBeNull();
     const off = { ...rules, workbench: { ...rules.workbench, early_stops: [] } };
     expect(earlyStop(steps(baseline, trained(0), 40), off)).toBeNull();
@@ -69,7 +69,7 @@ describe('low_validation_success', () => {
   const validated = (watch: Watch, a: number, b: number): Watch =>
     afterValidation(watch, { 'val-env/A/success': a, 'val-env/B/success': b, 'val-env/A/pass@1': 0 });
 
-  test('triggers when one environment’s success is below 1 % five times in a row', () => {
+  test('triggers if one environment’s success is below 1 % in five consecutive validations', () => {
     let watch = nothingSeen;
     for (const a of [0, 0, 0.01, 0, 0, 0, 0.009]) watch = validated(watch, a, 0.5);
     expect(earlyStop(watch, rules)).toBeNull();

@@ -1,5 +1,5 @@
-// docs/METRICS.md against the metrics of runs, both ways: each logged key is documented, and each documented key is
-// logged by some run. Together the configurations switch on every feature that logs its own keys.
+// Compares docs/METRICS.md with the metrics of runs: each logged key is documented, and each documented key is logged
+// by a run. Together, the configurations enable every feature that logs its own keys.
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -107,7 +107,7 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
   ],
 ];
 
-/** Logged only by a step with non-finite values: skipped-steps.test.ts. */
+/** Keys logged only by a step with non-finite values; skipped-steps.test.ts covers them. */
 const afterFaults = ['train/skipped_step'];
 
 test('the document and the runs contain the same keys', async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { scoresByTag, spreadOf } from '../../../../extension/trainer/loop/score-spread';
 
-test('scores are counted individually, by tag, in ascending order', () => {
+test('distinct scores are counted by tag, in ascending order', () => {
   const episodes = [1, -0.1, 1, 0, -0].map(score => ({ tag: 'lake', score }));
   expect(scoresByTag([...episodes, { tag: 'box', score: 10.9 }, { tag: 'box', score: NaN }])).toEqual({
     lake: [
@@ -14,7 +14,7 @@ test('scores are counted individually, by tag, in ascending order', () => {
   });
 });
 
-test('many different scores are binned without losing an episode, and each within half an interval of its score', () => {
+test('many different scores are binned: all episodes are counted, each within half an interval of its score', () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: -50, max: 50, noNaN: true }), { minLength: 1, maxLength: 300 }), scores => {
       const spread = spreadOf(scores);

@@ -1,5 +1,5 @@
-// Steps with non-finite values: which steps count as skipped, what is reported, when a checkpoint is worth saving, and
-// when the run ends.
+// Steps with non-finite values: the definition of a skipped step, the reports, the conditions for saving a checkpoint,
+// and the end of the run.
 import { expect, test } from 'vitest';
 import { NotFiniteError } from '../../../../extension/engine/optimizer/not-finite';
 import {
@@ -30,7 +30,7 @@ test('a non-finite step ends without an update, and any other error propagates',
   expect(await stepOrSkip(() => Promise.resolve({ a: 1 }))).toEqual({ metrics: { a: 1 }, failure: null });
 });
 
-test('the first of a series is reported, and a finite step ends the series', () => {
+test('the first skipped step of a series is reported, and a finite step ends the series', () => {
   const some = after(nothingSkipped, policy(1, 4));
   expect(some).toMatchObject({ partly: 1, wholly: 0, sound: true });
   const more = after(some, policy(2, 4), null, 8);
@@ -43,11 +43,11 @@ test('the first of a series is reported, and a finite step ends the series', () 
   expect(metrics).toMatchObject({ 'train/skipped_step': 1 });
   expect(sentences.splice(0)).toEqual([expect.stringMatching(/^step 9 changed nothing: training: 4 optimizer steps/)]);
   expect(after(all, policy(0, 4))).toEqual(nothingSkipped);
-  expect(after(all, {})).toEqual(nothingSkipped); // the filter kept nothing, which is a different case
+  expect(after(all, {})).toEqual(nothingSkipped); // the filter kept no group, which does not count as skipped
   expect(sentences).toEqual([]);
 });
 
-test('a skipped critic alone is reported, and the step counts', () => {
+test('a step in which only the critic is skipped is reported, and counts as trained', () => {
   const metrics = { ...policy(0, 4), 'critic/skipped_updates': 4 };
   expect(after(nothingSkipped, metrics)).toMatchObject({ partly: 1, wholly: 0 });
   expect(metrics).not.toHaveProperty('train/skipped_step');
@@ -65,7 +65,7 @@ test('only checkpoints of a finite policy are saved', () => {
   expect(checkpointDue(10, 10, second)).toBe(false);
 });
 
-test('too many in a row end the run with a message', () => {
+test('too many consecutive skipped steps end the run with a message', () => {
   const workbench = { max_skipped_steps: 1 } as Parameters<typeof refuseSkips>[1]['workbench'];
   const first = after(nothingSkipped, policy(4, 4));
   expect(() => refuseSkips(first, { workbench })).not.toThrow();

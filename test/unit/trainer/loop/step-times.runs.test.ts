@@ -1,4 +1,4 @@
-// Times of a step under RAGEN's keys, and a rollout's waiting time for environments.
+// Times of a step under RAGEN's keys, and the time that a rollout waits for environments.
 import { expect, test } from 'vitest';
 import { IdleGeneratorClock } from '../../../../extension/trainer/rollout/idle-generator-clock';
 import { lengthsOf } from '../../../../extension/trainer/loop/step-metrics';
@@ -30,7 +30,7 @@ test('training time excludes validation and diagnostics, and totals accumulate o
   expect(noTimeSpent).toEqual({ training: 0, validation: 0 });
 });
 
-test('a step that changed nothing reports its elapsed time', () => {
+test('a step without an update reports its elapsed time', () => {
   expect(withTimes({ 'perf/time_per_step': 2 }, noTimeSpent, 3).metrics['timing_s/train_step']).toBe(2);
 });
 
@@ -63,12 +63,12 @@ test('time counts as waiting when environments are running and the generator is 
   generation.end();
   await generated;
   const other = clock.environment(() => second.done);
-  now = 6000; // two more, of two concurrent requests
+  now = 6000; // two more seconds, with two concurrent requests
   expect(clock.seconds).toBe(3);
   environment.end();
   second.end();
   await Promise.all([played, other]);
-  now = 9000; // both are idle
+  now = 9000; // no request is running
   expect(clock.seconds).toBe(3);
 });
 

@@ -1,5 +1,5 @@
-// The training batch of a step: masks, turn ends, token rewards, RAGEN's copies, and estimators over joined samples,
-// with hand-computed values.
+// The training batch of a step, compared with hand-computed values: masks, turn ends, token rewards, RAGEN's copies,
+// and estimators over joined samples.
 import { describe, expect, test } from 'vitest';
 import { applyFactors } from '../../../../extension/trainer/loop/advantage-factors';
 import { turnReturns } from '../../../../extension/algorithms/turn-advantages';
@@ -19,7 +19,7 @@ import { partial } from '../../../support/partial';
 const base = load('base').config;
 const configured = (...overrides: string[]): RunConfig => load('base', ...overrides).config;
 
-/** An episode of two turns in one sample of 8 tokens; tokens 2–3 and 5–6 are sampled. */
+/** An episode of two turns in one sample of 8 tokens, of which 2, 3, 5 and 6 are sampled. */
 const chat = partial<RolloutEpisode>({
   score: 0.7,
   group_id: 0,
@@ -52,7 +52,7 @@ const windowed = partial<RolloutEpisode>({
 });
 
 describe('masks', () => {
-  test("select the tokens of advantage estimation: sampled ones, also those between them, or RAGEN's", () => {
+  test("select the tokens of advantage estimation: sampled tokens, also the tokens between them, or RAGEN's tokens", () => {
     const estimated = (config: RunConfig) => [...batchSamples([chat], config)[0].estimated];
     expect(estimated(base)).toEqual([0, 0, 1, 1, 0, 1, 1, 0]);
     expect(estimated(configured('rollout_manager.use_gae_mask=false'))).toEqual([0, 0, 1, 1, 1, 1, 1, 0]);
@@ -81,7 +81,7 @@ describe('token rewards', () => {
     ]);
   });
 
-  test('put turn scores on each turn’s last token, with its penalty, which RAGEN leaves out', () => {
+  test('put turn scores and penalties on each turn’s last token; RAGEN omits the penalties', () => {
     const turns = 'agent_proxy.use_turn_scores=true';
     expect(rewards(chat, configured(turns))).toEqual([[0, 0, 0, f(0.9), 0, 0, f(-0.2), 0]]);
     expect(rewards(windowed, configured(turns))).toEqual([
@@ -93,7 +93,7 @@ describe('token rewards', () => {
 });
 
 describe('joined samples', () => {
-  test('present an episode’s turns in a row to an estimator, and split the result again', () => {
+  test('concatenate an episode’s turns for the estimator, and split its result by turn', () => {
     const config = configured('agent_proxy.use_turn_scores=true');
     const samples = batchSamples([chat, windowed], config);
     const rewards = tokenRewards(samples, () => 0, config);
@@ -120,7 +120,7 @@ describe('batch adjustment', () => {
   const order = (mode: string, count: number) =>
     adjustedOrder(count, configured(`agent_proxy.batch_adjust_mode=${mode}`), 1); // lcm(8 groups, mini-batch 32) = 32
 
-  test('leaves the samples with weights, fills up with copies, and deletes, but never to nothing', () => {
+  test('keeps all samples in mode weights, adds copies in mode copy, and never removes all samples in mode delete', () => {
     expect(order('weights', 80)).toEqual(Array.from({ length: 80 }, (_, i) => i));
     const copied = order('copy', 80);
     expect(copied).toHaveLength(96);
@@ -133,7 +133,7 @@ describe('batch adjustment', () => {
     expect(adjustedOrder(80, configured('agent_proxy.batch_adjust_mode=copy'), 2)).not.toEqual(copied);
   });
 
-  test("counts RAGEN's copies twice in their group", () => {
+  test('counts samples that RAGEN copies twice in their group', () => {
     const samples = batchSamples([chat, windowed], base);
     expect(adjustedSamplesOf(samples, [0, 1, 2, 1]).map(s => s.countsAs)).toEqual([0, 1, 1, 6]);
   });
@@ -170,7 +170,7 @@ describe('factors', () => {
     });
   });
 
-  test('short samples weigh more, kept shares scale, a control run has weight 0', () => {
+  test('short samples have larger weights, the kept share scales weights, and a control run has weight 0', () => {
     expect(applied('grpo_advantage_length_weight=true').advantages).toEqual([
       [0.875, 0.875],
       [1.75, 1.75],

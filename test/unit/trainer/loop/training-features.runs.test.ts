@@ -1,5 +1,5 @@
-// Training features of RAGEN, VAGEN and DAPO, each in real steps with the small random model: the logged values must
-// follow from the episodes.
+// Training features of RAGEN, VAGEN and DAPO, each in real steps with the small random model. The logged values must be
+// derivable from the episodes.
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -29,7 +29,7 @@ const turnScores = 'agent_proxy.use_turn_scores=true';
 const gae = ['algorithm.adv_estimator=gae', 'critic.optim.lr=1e-2'];
 const windowed = ['agent_proxy.context_window_mode=limited_multi_turn', 'agent_proxy.max_context_window=1'];
 
-/** Advantages of each turn's sampled tokens. */
+/** Advantages of the sampled tokens of each turn. */
 const turnAdvantages = ({ turns, tokens }: Episode): number[][] =>
   turns.map(({ span }) => tokens.advantages!.slice(...span));
 /** Return-to-go of each turn, including penalties. */
@@ -97,7 +97,7 @@ describe('estimators', () => {
     expect(run.lines[0]['critic/returns/min']).toBeCloseTo(Math.min(...returns), 4);
   });
 
-  test('brpo uses the whole batch as baseline, arpo none', async () => {
+  test('brpo uses the complete batch as baseline, and arpo uses no baseline', async () => {
     const { episodes } = await trained(['algorithm.adv_estimator=brpo']);
     const scores = episodes.map(e => e.score);
     for (const { advantage, score } of episodes)
@@ -158,7 +158,7 @@ describe('KL in the reward', () => {
       expect(manifest.state.kl_coef).toBeCloseTo(beta, 6);
     }
     const [first, , third] = run.lines;
-    expect(first['actor/reward_kl_penalty']).toBeCloseTo(0, 5); // the policy starts as its reference
+    expect(first['actor/reward_kl_penalty']).toBeCloseTo(0, 5); // the initial policy equals its reference
     expect(first['critic/rewards/mean']).toBeCloseTo(first['critic/score/mean'] as number, 4);
     expect(third['actor/reward_kl_penalty']).toBeGreaterThan(1e-4);
     expect(third['critic/rewards/mean']).toBeLessThan(third['critic/score/mean'] as number);
@@ -199,7 +199,7 @@ describe('batches', () => {
 });
 
 describe('dynamic sampling', () => {
-  test('samples until enough groups are informative, and trains on those', async () => {
+  test('samples until enough groups are informative, and trains on the informative groups', async () => {
     const file = 'environments/some.ts';
     // Groups with an even seed have equal scores.
     const flat =
@@ -235,7 +235,7 @@ describe('dynamic sampling', () => {
 });
 
 describe('overlong shaping', () => {
-  test('penalizes an answer for how far it extends into the buffer before response_length', async () => {
+  test('penalizes an answer in proportion to its tokens in the buffer before response_length', async () => {
     const run = await trained([
       'es_manager.format_penalty=0',
       'reward_model.overlong_buffer.enable=true',
@@ -285,7 +285,7 @@ describe('trajectory filter', () => {
   const best = ['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'];
   const small = ['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2'];
 
-  test('trains on the best quarter alone, by the advantages of the whole groups', async () => {
+  test('trains only on the best quarter, with advantages computed over complete groups', async () => {
     const overrides = [...small, 'algorithm.norm_adv_by_std_in_grpo=false'];
     const all = await trained(overrides);
     const run = await trained([...overrides, ...best]);
@@ -312,7 +312,7 @@ describe('trajectory filter', () => {
     expect(run.lines[0]['actor/grad_norm']).not.toBe(all.lines[0]['actor/grad_norm']);
   });
 
-  test('leaves a step out, and in the end stops, where nothing succeeds', async () => {
+  test('skips a step in which no episode succeeds, and finally stops the run', async () => {
     const file = 'environments/never.ts';
     workspace.write(file, wordsEnvironment('seed = 0; action = "ab";')); // never ends, never succeeds
     const run = await trained(
@@ -329,7 +329,7 @@ describe('trajectory filter', () => {
     expect(run.events.at(-1)).toMatch(/^early_stop: the filters kept no episode in 2 steps in a row/);
   });
 
-  test('over turns in a windowed context keeps or leaves out whole episodes', async () => {
+  test('keeps or drops complete episodes in a windowed context', async () => {
     const run = await trained([...small, ...best, ...windowed, ...gae]);
     expectTrained(run);
     const kept = run.episodes.filter(e => e.kept);
@@ -339,7 +339,7 @@ describe('trajectory filter', () => {
 });
 
 describe('validation', () => {
-  test('of several batches plays further groups, the same each time', async () => {
+  test('of several batches plays additional groups, which are the same each time', async () => {
     const run = await trained(['trainer.test_freq=1', 'trainer.validation_steps=3'], 2);
     const seeds = (step: number) => run.validation.filter(e => e.step === step).map(e => e.seed);
     expect(seeds(1)).toEqual([123, 124, 125]);
@@ -365,7 +365,7 @@ describe('validation', () => {
     expect([...new Set(run.validation.map(({ step }) => step))]).toEqual([2, 3]);
   });
 
-  test('without success five times ends the run, with a message and metrics', async () => {
+  test('without success ends the run after five times, with a message and metrics', async () => {
     const file = 'environments/hopeless.ts';
     workspace.write(file, wordsEnvironment('seed = 0; action = "ab";')); // never ends, never succeeds
     const run = await trained([`custom_envs.Words.env_type=${file}`, 'trainer.test_freq=1'], 8);

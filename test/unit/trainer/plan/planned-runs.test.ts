@@ -1,7 +1,7 @@
-// The memory plan against complete runs near its worst case, measured by test/bench/memory-runs.mjs: planned-runs.json
-// is its output (--points), where `plan` is the commit of the plan that predicted a newer point, and
-// planned-models.json holds config.json of the models that it made. The plan's constants come from some of these runs
-// and from the engine alone; the others must keep the same bounds.
+// Compares the memory plan with complete runs near its worst case, measured by test/bench/memory-runs.mjs.
+// planned-runs.json is that script's output (--points); its `plan` is the commit of the plan that predicted the run,
+// for newer entries. planned-models.json has the config.json of the generated models. The plan's constants are fitted
+// to some of these runs and to the engine alone; all runs must stay within the same bounds.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -23,7 +23,8 @@ const points = jsonOf('planned-runs.json') as {
 }[];
 
 /**
- * The bundled model's folder, or a folder with only the config.json of a made model, which is all that a plan reads.
+ * The folder of the bundled model, or a folder with only the config.json of a generated model, because a plan reads no
+ * other file.
  */
 function modelFolder(name: string): string {
   if (!Object.hasOwn(made, name)) return join(root, 'media/models', name);

@@ -1,5 +1,5 @@
-// Step time estimates: a measured run's time is reproduced for its own configuration, and estimates grow with the
-// workload.
+// Step time estimates: for a measured run's own configuration, the estimate equals the measured time. Estimates
+// increase with the work per step.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../../extension/run-data/run-manifest';
@@ -19,7 +19,7 @@ const manifest = partial<Manifest>({
   ...{ id: 'r1', name: 'first', model: { path: 'ragen-tiny', sha256: '', parameters: 372_864 } },
   config,
 });
-/** A step of 4 s, 1.5 s of it rollout, with a validation of 9 s in every second step. */
+/** Metrics of a step of 4 s, including 1.5 s of rollout; every second step also has a validation of 9 s. */
 const line = (step: number): MetricsLine => ({
   ...{ step, time: '', wall_s: step, 'timing_s/gen': 1.5, 'timing_s/update_actor': 2, 'perf/total_num_tokens': 20_000 },
   ...{ 'perf/rollout_tokens_per_s': 4000, 'perf/train_tokens_per_s': 5000, 'timing_s/step': step % 2 ? 4 : 13 },
@@ -39,14 +39,14 @@ describe('the estimated step time', () => {
     expect(time.tokens.trained).toBeCloseTo(10_000);
   });
 
-  it('of the quickstart is close to that on two cores of an EPYC 7R13', () => {
-    // Measured on that machine, medians of steps 1 to 8: 38 sampled tokens per episode, 251 in all, three quarters of
-    // them trained on.
+  it('of the quickstart is close to the measured time on two cores of an EPYC 7R13', () => {
+    // Medians of steps 1 to 8, measured on that machine: 38 sampled tokens per episode, 251 tokens in all, three
+    // quarters of these tokens are trained on.
     const played = { ...work, sampled: 37.6, tokens: 251, kept: 0.75 };
     const asPlayed = stepTime(played, 'ragen-tiny', 1, [])!;
     expect(Math.abs(asPlayed.generation_s / 0.97 - 1)).toBeLessThan(0.25);
     expect(Math.abs(asPlayed.training_s / 0.89 - 1)).toBeLessThan(0.25);
-    // Lengths are unknown before the first rollout: the estimate is within a factor of two of the measured 1.9 s.
+    // Lengths are unknown before the first rollout; the estimate is within a factor of two of the measured 1.9 s.
     const before = stepTime(work, 'ragen-tiny', 1, [])!.step_s;
     expect(before).toBeGreaterThan(0.95);
     expect(before).toBeLessThan(3.7);
@@ -57,7 +57,7 @@ describe('the estimated step time', () => {
     expect(time.step_s).toBeCloseTo(8);
   });
 
-  it('of another model is scaled, and assumed when there is no run', () => {
+  it('of another model is scaled from a measured run, or from default rates without a run', () => {
     const large = { ...work, parameters: 5e8 };
     const scaled = stepTime(large, 'large', 1, [measured])!;
     expect(scaled.basis).toBe('scaled');
@@ -85,7 +85,7 @@ describe('the estimated step time', () => {
     );
   });
 
-  it('is not based on a run without training', () => {
+  it('ignores runs without training', () => {
     expect(measuredRun(manifest, config, [])).toBeNull();
     expect(measuredRun(manifest, config, [{ step: 0, time: '', wall_s: 1, 'timing_s/gen': 2 }])).toBeNull();
   });

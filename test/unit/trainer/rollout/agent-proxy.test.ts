@@ -1,4 +1,4 @@
-// The turn loop over a scripted generator: which episodes are asked, when it ends, and the effect of failures.
+// The turn loop with a scripted generator: the episodes in each turn, the end of the loop, and the effect of failures.
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EpisodeActions, EpisodeStep } from '../../../../extension/protocol/environment-link';
 import { episodeSchema } from '../../../../extension/run-data/episode';
@@ -26,7 +26,7 @@ function proxy(script: (row: string, turn: number) => string, changes: Parameter
 const train = { mode: 'train', step: 1, environments: [corridor] } as const;
 
 describe('turn loop', () => {
-  it('plays with answers in <ans> where the protocol says so', async () => {
+  it('accepts answers in <ans> if the protocol specifies that tag', async () => {
     const { generator, agent } = proxy(() => 'go</think><ans>Right || Right</ans>', {
       agent_proxy: { ...corridorOptions().agent_proxy, answer_tag: 'ans' },
     });
@@ -35,7 +35,7 @@ describe('turn loop', () => {
     expect(characterTokenizer.decode(generator.calls[0].rows[0].append)).toContain('<ans> [your answer] </ans>');
   });
 
-  it('asks only for unfinished episodes, and ends when none is left', async () => {
+  it('generates only for unfinished episodes, and ends when all are finished', async () => {
     // group 0 starts in cell 1 and needs three steps right, group 1 in cell 2 needs two
     const { generator, pool, agent } = proxy(() => step('Right || Right'));
     const { episodes } = await agent.rollout(train);
@@ -52,7 +52,7 @@ describe('turn loop', () => {
     expect([generator.live.size, pool.live.size]).toEqual([0, 0]);
   });
 
-  it('stops at max_turn with neither terminated nor truncated', async () => {
+  it('stops at max_turn without setting terminated or truncated', async () => {
     const { generator, agent } = proxy(() => step('Up'));
     const { episodes, metrics } = await agent.rollout(train);
     expect(generator.calls).toHaveLength(3);
@@ -60,7 +60,7 @@ describe('turn loop', () => {
     expect(metrics['num_turns/mean']).toBe(3);
   });
 
-  it('appends per turn only what the row has not seen; the rows together give the episode’s ids', async () => {
+  it('appends only new tokens to a row in each turn; concatenated, they are the episode’s ids', async () => {
     const { generator, agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
     const [{ ids, turns: spans }] = episodes[0].samples;
@@ -111,7 +111,7 @@ describe('turn loop', () => {
 });
 
 describe('full context', () => {
-  it('ends an episode whose next prompt alone does not fit', async () => {
+  it('ends an episode whose next prompt does not fit', async () => {
     const options = corridorOptions();
     const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 1000 } });
     const play = pool.step.bind(pool);
@@ -124,7 +124,7 @@ describe('full context', () => {
     expect(metrics).toMatchObject({ context_full: 1, context_shortened: 0 });
   });
 
-  it('leaves an episode without turns when its first prompt does not fit, and plays the others', async () => {
+  it('plays no turn of an episode whose first prompt does not fit, and continues the others', async () => {
     const { agent, pool } = proxy(() => step('Up'));
     const reset = pool.reset.bind(pool);
     pool.reset = async episodes =>
@@ -169,7 +169,7 @@ describe('failures', () => {
     expect(episodeRecord(episodes[3]).error).toBe('ice.ts:7 threw');
   });
 
-  it('end the rollout with the first one’s message when there are too many', async () => {
+  it('end the rollout with the first failure’s message if there are too many', async () => {
     const { agent, pool, generator } = proxy(() => step('Up'));
     pool.failure = episode => (episode.endsWith('g000-m00') ? undefined : `no map for ${episode.slice(13)}`);
     const rollout = agent.rollout(train);
@@ -187,9 +187,9 @@ describe('slow episodes', () => {
   afterEach(() => void vi.useRealTimers());
   // eslint-disable-next-line no-restricted-syntax -- in simulated time
   const wait = (ms: number) => new Promise(done => setTimeout(done, ms));
-  /** Passes the time until all timers have fired. */
+  /** Lets simulated time pass until all timers have fired. */
   async function inTime<T>(playing: Promise<T>): Promise<T> {
-    playing.catch(() => undefined); // the caller receives it
+    playing.catch(() => undefined); // the caller handles the rejection
     await vi.runAllTimersAsync();
     return playing;
   }
@@ -242,7 +242,7 @@ describe('slow episodes', () => {
     expect(going.generator.live.size + going.pool.live.size).toBe(0);
   });
 
-  it('take the sum of their own turns, while other episodes proceed', async () => {
+  it('take the sum of the times of their own turns, while other episodes continue', async () => {
     const { agent, pool } = slowProxy();
     pool.delay = episode => ({ 'g000-m00': 30, 'g000-m01': 150, 'g001-m02': 60 })[episode.slice(13)] ?? 0;
     const start = performance.now();
@@ -250,10 +250,10 @@ describe('slow episodes', () => {
     expect(performance.now() - start).toBe(3 * 150);
   });
 
-  it('join the others when they are only slightly behind', async () => {
+  it('are generated together with the others if they are only slightly late', async () => {
     const { agent, generator, pool } = slowProxy();
     const generate = generator.generate.bind(generator);
-    generator.generate = async (...call) => (await wait(400), generate(...call)); // gathering waits 1/20 of it
+    generator.generate = async (...call) => (await wait(400), generate(...call)); // gathering takes 1/20 of this
     pool.delay = episode => (episode.endsWith(slow) ? 3 : 0);
     await inTime(agent.rollout(train));
     expect(generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
@@ -262,7 +262,7 @@ describe('slow episodes', () => {
     );
   });
 
-  it('give the same results as in lock step in windowed contexts too', async () => {
+  it('have the same results as in lock step in windowed contexts', async () => {
     const agent_proxy = { ...options.agent_proxy, context_window_mode: 'single_turn' as const, max_context_window: 2 };
     const expected = await inTime(slowProxy({ async_rollout: false, agent_proxy }).agent.rollout(train));
     expect(await inTime(slowProxy({ agent_proxy }).agent.rollout(train))).toEqual({
@@ -271,7 +271,7 @@ describe('slow episodes', () => {
     });
   });
 
-  it('fail alone; when an error elsewhere ends the rollout, nothing continues in the background', async () => {
+  it('fail individually; if another error ends the rollout, no call continues in the background', async () => {
     const { agent, pool } = slowProxy();
     pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
     const { episodes } = await inTime(agent.rollout(train));
@@ -295,7 +295,7 @@ describe('slow episodes', () => {
 });
 
 describe('stopping and progress', () => {
-  it('ends between turns, releases everything, and plays the same batch again', async () => {
+  it('ends between turns, releases all rows and episodes, and the same batch can be played again', async () => {
     const control = new AbortController();
     const { agent, pool, generator } = proxy((_, turn) => {
       if (turn === 2) control.abort(new Error('paused'));
@@ -358,7 +358,7 @@ describe('metrics and records', () => {
     expect(episodes[0].turns[0].finish).toBe('length');
   });
 
-  it('give a line of the run folder', async () => {
+  it('contain the fields of an episode line in the run folder', async () => {
     const { agent } = proxy(() => step('Up'));
     const { episodes } = await agent.rollout(train);
     const advantages = [Float32Array.from(episodes[0].samples[0].mask, bit => bit * 0.1)];

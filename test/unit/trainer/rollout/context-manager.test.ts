@@ -1,4 +1,4 @@
-// The context as token ids: what is masked, how segments join, when a new sample or row begins, and when it is full.
+// The context as token ids: the mask, the joins of segments, the starts of samples and rows, and the maximum length.
 import { describe, expect, it } from 'vitest';
 import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import {
@@ -17,7 +17,7 @@ const answer = (text: string) => {
   return { ids, logprobs: ids.map((_, index) => -index - 1), finish: 'stop' as const };
 };
 
-/** Plays turns with these answers. Returns the new tokens for the engine in each turn. */
+/** Plays turns with these answers. Returns the new tokens that the engine receives in each turn. */
 function play(context: ReturnType<typeof openContext>, answers: string[]) {
   const history: CurrentTurn['history'][number][] = [];
   return answers.map((text, index) => {
@@ -42,7 +42,7 @@ describe('the whole chat', () => {
     expect(context.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user', 'assistant']);
   });
 
-  it('gives only the new tokens for each generation', () => {
+  it('returns only the new tokens for each generation', () => {
     const context = openContext();
     const [first, second] = play(context, [good('a'), good('b')]);
     expect([first?.fresh, second?.fresh]).toEqual([true, false]);
@@ -82,7 +82,7 @@ describe('the whole chat', () => {
   it('keeps sampled ids that its tokenizer would not produce from their text', () => {
     const context = openContext();
     context.prompt(asked(1), []);
-    const odd = [...encodeText('a'), 3, ...encodeText('b'), turnEnd]; // id 3 decodes to nothing
+    const odd = [...encodeText('a'), 3, ...encodeText('b'), turnEnd]; // id 3 decodes to an empty text
     context.accept({ ids: odd, logprobs: odd.map(() => -1) });
     context.prompt(asked(2), [past(1, '<think>ab')]);
     const [{ ids, turns }] = context.samples();
@@ -94,7 +94,7 @@ describe('the whole chat', () => {
 describe('room', () => {
   const promptLength = openContext().prompt(asked(1), [])!.append.length;
 
-  it('must hold the prompt and an answer; otherwise nothing changes', () => {
+  it('must suffice for the prompt and an answer; otherwise the context does not change', () => {
     expect(openContext({ max_model_len: promptLength + 9 }).prompt(asked(1), [])).toBeNull();
     const context = openContext({ max_model_len: promptLength + 10 });
     expect(context.prompt(asked(1), [])!.append).toHaveLength(promptLength);
@@ -105,7 +105,7 @@ describe('room', () => {
     expect(context.shortened).toBe(false);
   });
 
-  it('is made by dropping the oldest turns, whose states the next turns keep; a new sample begins there', () => {
+  it('is made by dropping the oldest turns but not the states after them; a new sample begins at that point', () => {
     const context = openContext({ max_model_len: 2 * promptLength + 60 });
     const prompts = play(context, [good('a'), good('b'), good('c')]);
     expect(prompts.map(prompt => prompt?.fresh)).toEqual([true, false, true]);
@@ -119,7 +119,7 @@ describe('room', () => {
     expect([...second.logprobs.slice(0, second.turns[0].span[0])].every(logprob => logprob === 0)).toBe(true);
   });
 
-  it('is made as in RAGEN on request: the dropped turn takes the next state with it', () => {
+  it('is made as in RAGEN if configured: the state after a dropped turn is dropped too', () => {
     const context = openContext({ max_model_len: 3 * promptLength + 90, ragen: true });
     const prompts = play(context, [good('a'), good('b'), good('c'), good('d')]);
     const shown = showIds(prompts[3]!.append);
@@ -131,7 +131,7 @@ describe('room', () => {
 describe('the last turns as a chat', () => {
   const window = { context_window_mode: 'limited_multi_turn', max_context_window: 2 } as const;
 
-  it('begins with the oldest of them, without the reward before it, under its own number', () => {
+  it('begins with the oldest turn of the window, with its number in the episode and without the reward before it', () => {
     const prompts = play(openContext(window), [good('a'), good('b'), good('c')]);
     const shown = showIds(prompts[2]!.append);
     expect(shown.match(/Turn \d|Reward:\n\S+|<think>.<\/think>/g)).toEqual([
@@ -143,7 +143,7 @@ describe('the last turns as a chat', () => {
     expect(prompts.map(prompt => prompt!.fresh)).toEqual([true, false, true]);
   });
 
-  it('makes one sample per turn: its prompt as the model saw it, with only its answer trained', () => {
+  it('has one sample per turn: the prompt that the model received, and the answer, which alone is trained on', () => {
     const context = openContext(window);
     const prompts = play(context, [good('a'), good('b'), good('c')]);
     const samples = context.samples();
@@ -155,7 +155,7 @@ describe('the last turns as a chat', () => {
     expect([...samples[2].ids.slice(0, samples[2].turns[0].span[0])]).toEqual(prompts[2]!.append);
   });
 
-  it('shows everything with an unlimited window, like the whole chat', () => {
+  it('contains all turns with an unlimited window, like the whole chat', () => {
     const limited = play(openContext({ ...window, max_context_window: -1 }), [good('a'), good('b')]);
     expect(limited).toEqual(play(openContext(), [good('a'), good('b')]));
     expect(limited).toEqual(play(openContext({ ...window, max_context_window: null }), [good('a'), good('b')]));
@@ -183,7 +183,7 @@ describe('one message that summarizes the turns', () => {
     expect(context.messages.filter(({ role }) => role === 'user')).toHaveLength(4);
   });
 
-  it('shows fewer turns when they would not fit', () => {
+  it('contains fewer turns if all would not fit', () => {
     const length = (turns: number) => {
       const unbounded = play(openContext({ ...window, max_context_window: turns }), [good('a'), good('b'), good('c')]);
       return unbounded[2]!.append.length;

@@ -1,4 +1,4 @@
-// Which turns a window shows, and how a chat is shortened, by default and as in RAGEN.
+// The turns in a context window, and the shortening of a chat, by default and as in RAGEN.
 import { describe, expect, it } from 'vitest';
 import {
   chatMessages,
@@ -9,7 +9,10 @@ import {
   type WindowMessage,
 } from '../../../../extension/trainer/rollout/context-window';
 
-/** `u1` is the user's message of turn index 1, `r1` the one that starts with a reward, `a1` its answer. */
+/**
+ * Formats messages: `u1` is the user message of turn index 1, `r1` the user message that starts with a reward, `a1` the
+ * answer.
+ */
 const show = (messages: readonly WindowMessage[] | null) =>
   messages?.map(m => (m.role === 'assistant' ? 'a' : m.reward ? 'r' : 'u') + m.turn).join(' ') ?? null;
 
@@ -33,11 +36,11 @@ describe('windows', () => {
 });
 
 describe('shortening', () => {
-  it('drops a turn and keeps the next one’s state, down to the current turn', () => {
+  it('drops turns but keeps the states after them, until only the current turn is left', () => {
     expect(steps(withoutOldestTurn, 3)).toEqual(['u0 a0 r1 a1 r2 a2 r3', 'u1 a1 r2 a2 r3', 'u2 a2 r3', 'u3']);
   });
 
-  it('as in RAGEN takes the next turn’s state with it, then a single answer, then even the current turn', () => {
+  it('as in RAGEN also drops the state after a turn, then a single answer, and finally the current turn', () => {
     expect(steps(withoutOldestMessages, 3)).toEqual(['u0 a0 r1 a1 r2 a2 r3', 'a1 r2 a2 r3', 'r2 a2 r3', '']);
     expect(steps(withoutOldestMessages, 2)).toEqual(['u0 a0 r1 a1 r2', 'a1 r2']);
     expect(steps(withoutOldestMessages, 1)).toEqual(['u0 a0 r1', '']);

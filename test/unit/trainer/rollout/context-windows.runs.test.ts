@@ -1,6 +1,6 @@
 // Each context mode, shortened chats and answers without a mask train for two steps in the real trainer. The training
-// graph's log-probs equal the sampler's only if a sample's context is the one it was sampled from, so that agreement
-// verifies the context.
+// graph's log-probs equal the sampler's only if both use the same context, so their equality verifies the context of
+// each sample.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Episode } from '../../../../extension/run-data/episode';
 import { document, killAll, readRun } from '../../../support/terminal';
@@ -61,7 +61,7 @@ test.each([
   }
 });
 
-test('a chat that outgrows the model continues without its oldest turns, in a further sample', async () => {
+test('a chat that exceeds the model’s length continues in a new sample without its oldest turns', async () => {
   const { metrics, episodes } = await trained('actor_rollout_ref.rollout.max_model_len=140');
   expect(metrics[0]['train/context_shortened']).toBeGreaterThan(0);
   const shortened = episodes.filter(({ tokens }) => tokens.starts);
@@ -69,7 +69,7 @@ test('a chat that outgrows the model continues without its oldest turns, in a fu
   for (const episode of episodes) for (const { ids } of samplesOf(episode)) expect(ids.length).toBeLessThanOrEqual(140);
 });
 
-test('without a response mask everything after the system message is trained on', async () => {
+test('without a response mask, all tokens after the system message are trained on', async () => {
   const { episodes } = await trained('enable_response_mask=false');
   const beyond = episodes.map(({ tokens }) => tokens.advantages!.filter((a, t) => a !== 0 && !tokens.mask[t]).length);
   expect(beyond.some(tokens => tokens > 0)).toBe(true);

@@ -48,7 +48,7 @@ const finished = (entry: EpisodeEntry) => {
 describe('seeds', () => {
   const seeds = (entries: EpisodeEntry[]) => [...new Set(entries.map(({ seed }) => seed))];
 
-  it('advance from step to step in training, one per group', () => {
+  it('advance with each training step, by one per group', () => {
     const { states } = manager({ env_groups: 8, group_size: 16 });
     const first = states.layOut(1, [corridor]);
     expect(first).toHaveLength(128);
@@ -80,7 +80,7 @@ describe('seeds', () => {
     expect(resumed.layOut(2, [corridor])[0].seed).toBe(10004);
   });
 
-  it('give tags consecutive groups', () => {
+  it('are laid out with consecutive groups for each tag', () => {
     const states = new EnvironmentStateManager(new CorridorPool(), {
       mode: 'train',
       seed: 0,
@@ -99,11 +99,11 @@ describe('seeds', () => {
 });
 
 describe('actions', () => {
-  it('are matched by name in any case, and dropped when unknown', () => {
+  it('are recognized by name in upper or lower case, and dropped if unknown', () => {
     expect(validActions(['up', 'Foo', 'RIGHT'], corridor.actions)).toEqual([1, 4]);
   });
 
-  it('are passed on as text when the environment names none', () => {
+  it('are passed as text if the environment names no actions', () => {
     expect(validActions(['search[x]', 'Foo'])).toEqual(['search[x]', 'Foo']);
     expect(validActions(['1 + 2'], {})).toEqual(['1 + 2']);
   });
@@ -122,7 +122,7 @@ describe('episode-specific actions', () => {
     return entry;
   };
 
-  it('are matched by the names from the reset', async () => {
+  it('are recognized by the names that the reset returns', async () => {
     const entry = await arms('nurse');
     expect(entry.history[0]).toMatchObject({ executed: ['Nurse'], penalty: 0 });
     expect(entry.penalty).toBe(0);
@@ -160,18 +160,18 @@ describe('episode totals', () => {
     expect(entry.num_actions).toBe(2);
   });
 
-  it('ends with success when the environment reports it, and executes nothing afterwards', async () => {
+  it('ends with success when the environment reports success, and executes no further action', async () => {
     const entry = await episodeOf(['Right || Right', 'Right || Up']); // seed 10000 starts in cell 1
     expect(entry).toMatchObject({ terminated: true, truncated: false, success: true, num_actions: 3 });
     expect(entry.history[1]).toMatchObject({ executed: ['Right'], reward: 10.9 });
     expect(finished(entry).reward).toBeCloseTo(10.7, 12);
   });
 
-  it('ends without success when the environment ends it otherwise', async () => {
+  it('ends without success if the environment ends it without reporting success', async () => {
     expect(await episodeOf(['Left || Left'])).toMatchObject({ terminated: true, truncated: false, success: false });
   });
 
-  it('ends when the action budget is used up, and executes no more than remain', async () => {
+  it('ends when the action budget is used up, and executes no more actions than the budget allows', async () => {
     const entry = await episodeOf(['Up || Down', 'Right || Up'], { limit: 3 });
     expect(entry).toMatchObject({ terminated: true, truncated: true, success: false, num_actions: 3 });
     expect(entry.history[1].executed).toEqual(['Right']);
@@ -180,7 +180,7 @@ describe('episode totals', () => {
     expect(ten).toMatchObject({ terminated: true, truncated: true, success: false, num_actions: 10 });
   });
 
-  it('merges info with the last action winning, but sums raw_reward', async () => {
+  it('merges info with the last action’s values, but sums raw_reward', async () => {
     const { pool, states } = manager();
     const [entry] = states.layOut(1, [corridor]);
     await states.reset([entry]);

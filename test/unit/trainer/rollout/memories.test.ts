@@ -1,4 +1,4 @@
-// Message texts of mode `single_turn`, for both memories.
+// Texts of the user messages in mode `single_turn`, for both memories.
 import { describe, expect, it } from 'vitest';
 import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
 import { alfWorldMemory, simpleMemory } from '../../../../extension/trainer/rollout/memories';
@@ -13,7 +13,7 @@ describe('the simple memory', () => {
   const prompts = [asked(1), asked(2), asked(3)];
   const history = [past(1, '<think>a</think> <answer>Up</answer> bye', -0.1), past(2, 'no tags', 0)];
 
-  it('shows only the current turn when there is none before it', () => {
+  it('shows only the current turn in the first turn', () => {
     expect(simpleMemory({ prompts: [asked(1)], history: [] }, 0, protocol)).toBe(`(Turn 1):\nState:\ns1\n${demand}`);
     expect(simpleMemory({ prompts, history }, 2, protocol)).toBe(`(Turn 3):\nState:\ns3\n${demand}`);
   });
@@ -27,7 +27,7 @@ describe('the simple memory', () => {
     );
   });
 
-  it('shows all of it with the tag of the answers', () => {
+  it('uses the configured answer tag in states and answers', () => {
     const shown = [past(1, '<think>a</think><answer>Up</answer>', 0)].map(turn => ({
       ...turn,
       state: '<answer> or </answer>',
@@ -37,7 +37,7 @@ describe('the simple memory', () => {
     expect(text).not.toContain('answer>');
   });
 
-  it('numbers the turns as in the episode when the window begins later', () => {
+  it('numbers the turns as in the episode if the window begins later', () => {
     const text = simpleMemory({ prompts, history }, 1, protocol);
     expect(text).toContain('2 step(s) completed so far, showing the last 1 turn(s)');
     expect(text.match(/Turn \d State/g)).toEqual(['Turn 2 State']);

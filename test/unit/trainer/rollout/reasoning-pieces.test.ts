@@ -1,4 +1,4 @@
-// The prompt and reasoning pieces that collapse metrics compare, for episodes in each context mode.
+// The pairs of prompt and reasoning for the collapse metrics, extracted from episodes in each context mode.
 import { describe, expect, it } from 'vitest';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
 import { reasoningPieces } from '../../../../extension/trainer/rollout/reasoning-pieces';
@@ -36,14 +36,14 @@ describe('reasoning pieces', () => {
     expect([turnCount, turnTotal]).toEqual([3, 3]);
   });
 
-  it('leave out turns with an unclosed or blank thought, and count them', async () => {
+  it('exclude turns with an unclosed or blank thought, and count these turns', async () => {
     const { first, turns, turnCount, turnTotal } = await pieces(['no end', well('  '), well('third')]);
     expect(first).toBeNull();
     expect(turns.map(({ turn }) => turn)).toEqual([3]);
     expect([turnCount, turnTotal]).toEqual([1, 3]);
   });
 
-  it('include the thought of a malformed answer, without the markers it contains', async () => {
+  it('include the thought of a malformed answer, without markers inside the thought', async () => {
     const { first } = await pieces(['a<think>b</think> no answer', well('x'), well('y')]);
     expect(showIds(first!.reasoning)).toBe('ab');
   });

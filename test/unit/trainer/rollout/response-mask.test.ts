@@ -1,5 +1,5 @@
-// Masks against RAGEN's alignment, computed by hand on toy ids: RAGEN's mask refers to the previous token, so its
-// position p is token p + 1 here. 1 begins a message, 2 ends one.
+// Masks compared with RAGEN's alignment, computed by hand on small id sequences. RAGEN's mask refers to the previous
+// token, so RAGEN's position p is token p + 1 here. Id 1 begins a message, id 2 ends a message.
 import { describe, expect, it } from 'vitest';
 import { placeRewards } from '../../../../extension/algorithms/token-sequences';
 import { maskRule, ragenMask } from '../../../../extension/trainer/rollout/response-mask';
@@ -51,7 +51,7 @@ describe('the default masks', () => {
   });
 
   it('end a turn where RAGEN places its score', () => {
-    // RAGEN without turn scores: index 17 of the shifted, padded ids; with them 10 and 17
+    // index 17 of the shifted, padded ids in RAGEN without turn scores, indices 10 and 17 with turn scores
     const ends = whole.turns.map(({ span: [, to] }) => to - 1);
     expect([...placeRewards(ids.length, ends, [1, 2])].flatMap((reward, t) => (reward ? [[t, reward]] : []))).toEqual([
       [9, 1],
@@ -59,7 +59,7 @@ describe('the default masks', () => {
     ]);
   });
 
-  it('never train a token twice when a chat was shortened, nor part of the context it continued from', () => {
+  it('train no token twice after a chat was shortened, and no token of the context from which it continued', () => {
     const context = openContext({ max_model_len: 600, enable_response_mask: false });
     const history = [];
     for (let turn = 1; turn <= 3; turn++) {
@@ -75,7 +75,7 @@ describe('the default masks', () => {
 });
 
 describe("samples in RAGEN's form", () => {
-  it('extend to what the template writes after the last answer', () => {
+  it('include the text that the template adds after the last answer', () => {
     const context = openContext({ ragen: true });
     context.prompt(asked(1), []);
     context.accept({ ids: encodeText('cut'), logprobs: [-1, -1, -1] });

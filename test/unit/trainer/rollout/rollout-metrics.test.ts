@@ -1,4 +1,4 @@
-// Metrics with special rules: WebShop's sums, the largest tile, returns in the environment's own scale.
+// Metrics with special rules: WebShop's sums, the largest tile, returns on the environment's own scale.
 import { describe, expect, it } from 'vitest';
 import type { RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
 import { measureRollout } from '../../../../extension/trainer/rollout/rollout-metrics';
@@ -64,7 +64,7 @@ describe('rollout metrics', () => {
     expect(measureRollout(batch, 2)).toMatchObject({ 'game_2048/max_tile': 6, 'rollout/max_tile': 8 });
   });
 
-  it('keep tags apart, and count a missing key as 0', () => {
+  it('are computed separately by tag, and count a missing key as 0', () => {
     const batch = [
       episode('A', [{ found: 1 }], { episodic_return: 4 }),
       episode('A', [{}], { group_id: 1, success: true }),
@@ -81,7 +81,7 @@ describe('rollout metrics', () => {
     });
   });
 
-  it('report only that all environments failed when all did', () => {
+  it('contain only the error rate if all environments failed', () => {
     const failed = episode('A', [], { error: { kind: 'died', message: 'gone' } });
     expect(measureRollout([failed], 1)).toEqual({ env_error_rate: 1 });
   });

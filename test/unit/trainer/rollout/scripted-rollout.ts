@@ -1,5 +1,5 @@
-// A small setup for rollout tests: a tokenizer with one id per character, a generator that answers from a script, and a
-// corridor environment in memory. These are small real implementations of the rollout's interfaces.
+// A small setup for rollout tests: a tokenizer with one id per character, a generator with scripted answers, and a
+// corridor environment in memory. All three implement the rollout's interfaces.
 import type {
   EpisodeActions,
   EpisodeReset,
@@ -58,7 +58,7 @@ export const characterTokenizer: PromptTokenizer = {
       .join(''),
 };
 
-/** A context with the system message `S`, in the mode given in `changes` or else the whole chat. */
+/** A context with the system message `S`; `changes` may set the mode, which is `full` by default. */
 export function openContext(
   changes: Partial<AgentProxyOptions['agent_proxy']> &
     Partial<Omit<ContextSettings, 'agent_proxy' | 'rollout'>> & {
@@ -81,7 +81,7 @@ export const asked = (turn: number, state = `s${turn}`): TurnPrompt => ({
   max_tokens: 50,
 });
 
-/** A finished turn. */
+/** A completed turn. */
 export const past = (turn: number, raw: string, reward = -0.1): CurrentTurn['history'][number] => {
   const { thought, answer, actions } = parseResponse(raw, corridorOptions().agent_proxy);
   return { state: `s${turn}`, raw, thought, answer, reward, executed: actions };
@@ -94,8 +94,8 @@ export const showIds = (ids: ArrayLike<number>): string =>
   ).join('');
 
 /**
- * Answers with `script(row, turn)` (without the generation prefix). A text that ends in `…` is truncated there without
- * a stop token.
+ * A generator that answers with `script(row, turn)`, without the generation prefix. A text that ends with `…` is
+ * truncated there, without a stop token.
  */
 export class ScriptedGenerator implements TextGenerator {
   readonly calls: { rows: GenerationRow[]; sampling: SamplingOptions }[] = [];
@@ -142,13 +142,15 @@ export const corridor: LoadedEnvironment = {
 };
 
 /**
- * Five cells; the seed selects the start (0…2), the goal is the last cell; leaving on the left loses. Each move costs
- * 0.1.
+ * A corridor of five cells. The seed selects the start (0…2), the last cell is the goal, and leaving on the left loses.
+ * Each move costs 0.1.
  */
 export class CorridorPool implements EnvironmentPool {
   readonly live = new Map<string, number>();
   readonly resets: EpisodeReset[] = [];
-  /** Message with which an episode fails on these actions (empty: at its reset); undefined for no failure. */
+  /**
+   * Returns the message with which an episode fails on these actions (empty at its reset), or undefined for no failure.
+   */
   failure: (episode: string, actions: (number | string)[]) => string | undefined = () => undefined;
 
   async reset(episodes: EpisodeReset[]): Promise<EpisodeState[]> {

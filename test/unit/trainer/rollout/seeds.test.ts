@@ -1,4 +1,4 @@
-// The hash behind every seed, against fixed values: a change of it would change every run.
+// The hash from which all seeds are derived, compared with fixed values: a different hash would change every run.
 import { describe, expect, it } from 'vitest';
 import { deriveSeed } from '../../../../extension/trainer/rollout/seeds';
 
@@ -17,7 +17,7 @@ describe('derived seeds', () => {
     `);
   });
 
-  it('distinguish streams, order, count and sign of coordinates', () => {
+  it('depend on the stream and on the order, count and sign of coordinates', () => {
     const seeds = [
       deriveSeed('a', 1, 2),
       deriveSeed('b', 1, 2),

@@ -1,5 +1,5 @@
-// Rollouts over real environment processes in which some episodes wait in a turn until all others are over: lock step
-// would wait for them in each turn, asynchronous rollout plays the others to their ends, and the episodes are
+// Rollouts over real environment processes, in which some episodes wait in a turn until all other episodes have ended.
+// Lock step would wait in each turn; an asynchronous rollout plays the other episodes to their ends. The episodes are
 // identical.
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -57,7 +57,7 @@ async function played(async_rollout: boolean, workers: number, onTurn: (row: str
 }
 
 it('slow episodes do not delay the others', async () => {
-  writeFileSync(release, ''); // nothing waits
+  writeFileSync(release, ''); // no episode waits
   const lockStep = await played(false, 1, () => undefined);
   expect(lockStep.calls).toEqual(Array(turns).fill(count));
   expect(lockStep.batch.episodes.map(({ final_state }) => final_state)).toEqual(Array(count).fill(`count ${turns}`));

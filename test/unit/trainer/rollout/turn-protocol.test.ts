@@ -89,7 +89,7 @@ describe('parse', () => {
 describe('answers in <ans>', () => {
   const short = { ...think, answer_tag: 'ans' as const };
 
-  it('are read from that tag alone', () => {
+  it('are parsed from that tag only', () => {
     expect(parseResponse('<think>a</think> <ans>Up || Left || Up</ans> bye', short)).toEqual({
       thought: 'a',
       answer: 'Up || Left',
@@ -106,7 +106,7 @@ describe('answers in <ans>', () => {
     expect(whole).toMatchObject({ thought: null, actions: ['a || b'] });
   });
 
-  it('are asked for and shown, whatever tag the environment writes', () => {
+  it('are requested and shown, whatever tag the environment’s text contains', () => {
     expect(generationPrefix(short)).toBe('<think>');
     expect(generationPrefix({ ...short, enable_think: false })).toBe('<ans>');
     const prompt = { turn: 1, state: 'say <answer> A </answer>', actions_left: 1, warn: false, max_tokens: 9 };
@@ -196,12 +196,12 @@ describe('system message', () => {
     expect(systemMessage({ ...bare, instruction: 'own' }, { ...options, env_instruction: null })).toContain('own');
   });
 
-  it('explains coordinates if the environment is configured to give them', () => {
+  it('explains coordinates if the environment’s observations are configured to contain them', () => {
     expect(systemMessage({ ...bare, config: { observation_format: 'coord' } }, options)).toContain('counted from zero');
   });
 });
 
-it('an answer that is one action keeps its separators', () => {
+it('an answer that is a single action keeps its separators', () => {
   const raw = '<think>a</think><answer>x = a || b || c</answer>';
   expect(parseResponse(raw, think, true).actions).toEqual(['x = a || b || c']);
   expect(parseResponse(raw, think).actions).toEqual(['x = a', 'b']);

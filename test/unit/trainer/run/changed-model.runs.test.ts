@@ -1,6 +1,6 @@
-// A resume that reads the base model again compares its weights with those the run was created with, because adapters
-// over other weights would train differently. If all weights come from the checkpoint, the model's folder is not
-// compared.
+// A resume that reads the base model again compares its weights with the weights at the run's creation, because
+// adapters over other weights would train differently. If all weights come from the checkpoint, the model's folder is
+// not compared.
 import { readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -20,12 +20,12 @@ const ragen = (...args: string[]) => document<Answer>(workspace.folder, args);
 beforeAll(async () => {
   workspace = makeWorkspace();
   process.env.XDG_CACHE_HOME = join(workspace.folder, 'cache');
-  // As in a model cache: the weights are a link to a file elsewhere.
+  // The weights are a link to a file in another folder, as in a model cache.
   weights = join(workspace.folder, 'blob');
   const named = join(workspace.folder, 'models/random/model.safetensors');
   renameSync(named, weights);
   symlinkSync(weights, named);
-  // The hash of a file changed just now is not cached.
+  // The hash of a file is cached only if the file has not changed recently.
   await vi.waitFor(() => expect(Date.now() - statSync(weights).ctimeMs).toBeGreaterThan(2500), 20_000);
 });
 afterAll(async () => {
@@ -73,13 +73,13 @@ test.each([
   ['the base under adapters', ['lora.rank=2', 'lora.alpha=4']],
   ['the reference of a KL loss', ['actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true']],
 ])(
-  '%s: a changed model is refused, the restored one gives the same run',
+  '%s: a changed model is refused, and the restored model produces the same run',
   async (_, overrides) => {
     const { run, expected } = await runOfTwoSteps(...overrides);
     const refused = await withOtherWeights(() => ragen('resume', basename(run)));
     expect(refused.code).toBe(1);
     expect(refused.answer.error?.message).toMatch(sentence(run));
-    // A damaged entry of the checksum cache causes no refusal.
+    // A damaged entry of the checksum cache does not cause a refusal.
     const kept = join(workspace.folder, 'cache/ragen-workbench/checksums');
     for (const name of readdirSync(kept))
       writeFileSync(
@@ -93,7 +93,7 @@ test.each([
   120_000,
 );
 
-test('weights that come completely from the checkpoint are resumed beside a changed model', async () => {
+test('a run whose weights come completely from the checkpoint resumes although the model has changed', async () => {
   const { run, expected } = await runOfTwoSteps();
   const { code, stderr } = await withOtherWeights(() => ragen('resume', basename(run)));
   expect(code, stderr).toBe(0);

@@ -1,5 +1,5 @@
-// Every estimator, loss aggregation, rollout filter and KL term of the configuration trains for two steps on real
-// episodes, with consistent metrics that are all documented in docs/METRICS.md.
+// Every estimator, loss aggregation, rollout filter and KL term trains for two steps on real episodes. The metrics are
+// consistent and documented in docs/METRICS.md.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Episode } from '../../../../extension/run-data/episode';
@@ -128,7 +128,7 @@ describe('estimators', () => {
     const remax = ['algorithm.adv_estimator=remax', ...keepAll];
     const run = await trained(remax);
     expectSane(run);
-    // Scores of a greedy policy on the same groups: a run with greedy sampling, before its first update.
+    // Scores of a greedy policy on the same groups, from a run with greedy sampling before its first update.
     const greedy = await trained(['actor_rollout_ref.rollout.do_sample=false', ...keepAll], 1);
     const baselines = new Map(greedy.episodes.filter(e => e.member === 0).map(e => [e.seed, e.score]));
     for (const group of groupsOf(stepOne(run)))
@@ -154,7 +154,7 @@ describe('estimators', () => {
 });
 
 describe('reference policy', () => {
-  test('the KL loss starts at zero, because the policy equals its reference, and grows as it moves away', async () => {
+  test('the KL loss starts at zero, because the policy equals its reference, and grows as the policy changes', async () => {
     const run = await trained([
       'actor_rollout_ref.actor.use_ref=true',
       'actor_rollout_ref.actor.use_kl_loss=true',
@@ -197,7 +197,7 @@ describe('rollout filters', () => {
     ['top_p', 0.5, 'reward_variance'],
     ['min_p', 0.9, 'reward_variance'],
     ['top_k', 0.25, 'length'],
-  ])('%s %d by %s keeps whole groups, and trains on those only', async (strategy, value, metric) => {
+  ])('%s %d by %s keeps complete groups, and trains only on the kept groups', async (strategy, value, metric) => {
     const run = await trained(filter(strategy, value, metric), 1);
     expectSane(run, 1);
     const groups = groupsOf(run.episodes);
@@ -220,7 +220,7 @@ describe('rollout filters', () => {
     );
   });
 
-  test('a run in which nothing is ever kept updates nothing and stops early with a message', async () => {
+  test('a run whose filter keeps no group makes no update and stops early with a message', async () => {
     const same = 'environments/same.ts';
     const { wordsEnvironment } = await import('../../../support/workspace');
     workspace.write(
@@ -249,14 +249,14 @@ describe('rollout filters', () => {
 });
 
 describe('control runs', () => {
-  test('zero_task_advantage leaves only the entropy bonus to train', async () => {
+  test('with zero_task_advantage, only the entropy bonus is trained', async () => {
     const { lines, episodes } = await trained(['algorithm.zero_task_advantage=true', ...keepAll], 1);
     expect(lines[0]['actor/pg_loss']).toBeCloseTo(0, 6);
     expect(lines[0]['actor/grad_norm']).toBeGreaterThan(0);
     expect(episodes.every(({ advantage }) => advantage === 0)).toBe(true);
   });
 
-  test('bypass_mode uses the sampler’s log-probs as the old ones, and the first ratio is still one', async () => {
+  test('bypass_mode uses the sampler’s log-probs as old log-probs, and the first ratio is one', async () => {
     const run = await trained(
       ['algorithm.rollout_correction.bypass_mode=true', 'actor_rollout_ref.actor.ppo_mini_batch_size=8', ...keepAll],
       1,

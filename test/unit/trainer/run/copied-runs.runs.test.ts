@@ -1,5 +1,5 @@
-// A copy of a run folder beside its original, which is being trained: the copy is a separate run, and no command on it
-// reaches the trainer.
+// A copy of a run folder beside the original, whose trainer is running. The copy is a separate run, and no command on
+// the copy reaches the trainer.
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -25,14 +25,14 @@ afterAll(async () => {
 
 const ragen = (...args: string[]) =>
   document<{ error?: { message: string } } & { run: string; live: boolean; state: string }[]>(workspace.folder, args);
-/** A copy as `cp -r` makes it, whose lease may be one of an earlier version. */
+/** Copies the run as `cp -r` does; the copy's lease may have the format of an earlier version. */
 function copied(name: string, lease: object = {}): string {
   const copy = join(original, '..', name);
   cpSync(original, copy, { recursive: true, filter: source => !/\.sock$|\.tmp-|checkpoints/.test(source) });
   writeFileSync(join(copy, 'lease'), JSON.stringify({ ...leaseOf(original), ...lease }));
   return copy;
 }
-/** Asserts that the original continues undisturbed. */
+/** Asserts that the original continues to train. */
 async function resumes(): Promise<void> {
   const { step } = statusOf(original)!;
   await untilStep(original, step + 2);
@@ -59,7 +59,7 @@ test('stop, pause and set refuse the copy, and its original continues', async ()
   );
 });
 
-test('a lease of an earlier version, without a folder name, leads to the original, which is not contacted', async () => {
+test('a copied lease without a folder name, as in earlier versions, does not connect the copy to the original’s trainer', async () => {
   const copy = copied('older', { folder: undefined });
   const { code, answer } = await ragen('pause', basename(copy));
   expect([code, answer.error?.message]).toEqual([1, expect.stringMatching(/^run older does not answer/)]);

@@ -1,5 +1,5 @@
-// A damaged log stops a resume until the user accepts it; then the run continues bit by bit, and nothing on disk is
-// lost.
+// A damaged log blocks a resume until the user accepts the damage. Then the run continues bit by bit, and the damaged
+// file is preserved.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('a damaged line of metrics is refused, then accepted: the rest stays, the original is kept, an event records it', async () => {
+test('an accepted damaged line of metrics is removed: the other lines stay, the original is kept, and an event records it', async () => {
   const made = await ragen('train', '--config-name', 'words', 'workbench.keep_checkpoints=9');
   expect(made.code, made.stderr).toBe(0);
   const run = made.answer.folder;
@@ -34,7 +34,7 @@ test('a damaged line of metrics is refused, then accepted: the rest stays, the o
 
   const file = join(run, 'metrics.jsonl');
   const bytes = readFileSync(file);
-  bytes[5] ^= 1; // of the first line
+  bytes[5] ^= 1; // damages the first line
   writeFileSync(file, bytes);
 
   const refused = await ragen('resume', basename(run));
@@ -71,7 +71,7 @@ test('a damaged line of events is accepted together with new settings', async ()
   for (const step of [3, 4]) rmSync(join(run, `checkpoints/step-00000${step}`), { recursive: true });
   const file = join(run, 'events.jsonl');
   const bytes = readFileSync(file);
-  bytes[1] = 0; // of the first line
+  bytes[1] = 0; // damages the first line
   writeFileSync(file, bytes);
 
   const changes = ['trainer.total_training_steps=3'];

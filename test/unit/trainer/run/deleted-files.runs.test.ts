@@ -1,5 +1,5 @@
-// Resuming a folder with deleted files: the run either works without them, or the error names the file and the remedy.
-// Also logs beyond 2 GiB, larger than any Node.js buffer: they are read line by line.
+// Resuming a folder with deleted files: the run works without them, or the error names the file and the remedy. Logs
+// above 2 GiB, which exceed Node.js's buffers, are read line by line.
 import { cpSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -47,10 +47,10 @@ afterAll(async () => {
 /** Names of everything below a folder, at any depth. */
 const namesIn = (folder: string): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
-/** Sparse: uses no disk space. */
+/** Size of a sparse file, which uses no disk space. */
 const beyondBuffers = 2 ** 31 + 4096;
 
-test('without any one of its files or folders a run continues, or is refused with the name of the file and a remedy', async () => {
+test('without one of its files or folders, a run continues or is refused with the name of the file and a remedy', async () => {
   const remedy = /--accept-damaged-logs|--checkpoint step-\d+|--trust-code|restore (it|one)/;
   const refused: string[] = [];
   const whole = readdirSync(join(kept, 'checkpoints')).at(-1)!;
@@ -87,7 +87,7 @@ test('without any one of its files or folders a run continues, or is refused wit
 }, 600_000);
 
 test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
-  'a run without %s continues when the user accepts it',
+  'a run without %s continues if the user accepts the loss',
   async name => {
     rmSync(join(run, name));
     const refused = await ragen('resume', basename(run));
@@ -103,7 +103,7 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
 );
 
 test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl', 'episodes/step-000001.jsonl'])(
-  'a resume truncates %s after its checkpoint, also beyond 2 GiB',
+  'a resume truncates %s after its checkpoint, even if the file exceeds 2 GiB',
   async name => {
     truncateSync(join(run, name), beyondBuffers);
     const { code, stderr } = await ragen('resume', basename(run));
@@ -114,7 +114,7 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl', '
   120_000,
 );
 
-test('an accepted log beyond 2 GiB keeps its readable lines', async () => {
+test('an accepted log of more than 2 GiB keeps its readable lines', async () => {
   const file = join(run, 'scores.jsonl');
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
   const damaged = lines.map((line, i) => (i === 0 ? `?${line}` : line)).join('\n');

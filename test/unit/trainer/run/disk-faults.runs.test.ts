@@ -1,5 +1,5 @@
-// Every file-system call of a step and of its checkpoint fails once in every way (test/torture/disk.ts): every fifth
-// here, all in the torture tests.
+// Every fifth file-system call of a step and of its checkpoint fails once in every way (test/torture/disk.ts); the
+// torture tests include all calls.
 import { expect, test } from 'vitest';
 import { diskFaults } from '../../../torture/disk';
 

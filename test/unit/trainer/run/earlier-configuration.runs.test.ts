@@ -1,4 +1,5 @@
-// `train --from`: the configuration of an earlier run with its overrides replaced, whether or not its file has changed.
+// `train --from` uses the configuration of an earlier run with other overrides, whether or not the run's configuration
+// file has changed.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -28,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => workspace.remove());
 
-test('the same overrides give the same configuration, and a removed override falls back to the file', async () => {
+test('equal overrides yield the same configuration, and a removed override restores the file’s value', async () => {
   expect(first.config_file).toBe(join(workspace.folder, 'config/words.yaml'));
   const same = await again(overrides);
   expect([same.config_hash, same.overrides, same.config_file]).toEqual([
@@ -41,7 +42,7 @@ test('the same overrides give the same configuration, and a removed override fal
   expect(gamma(without)).toBe(1);
 });
 
-test('when the file has changed since, the run’s own values stay the base', async () => {
+test('if the file has changed since, the run’s own values remain the base', async () => {
   const file = join(workspace.folder, 'config/words.yaml');
   const text = readFileSync(file, 'utf8');
   writeFileSync(file, `${text}\ncritic:\n  optim:\n    lr: 0.5\n`);

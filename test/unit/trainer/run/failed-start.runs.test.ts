@@ -1,4 +1,4 @@
-// Output of a run that fails at once, and of a command whose reader disconnects.
+// Output of a run that fails at its start, and of a command whose reader disconnects.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ const failed = async (...overrides: string[]) => {
   return answer;
 };
 
-test('a run that fails before its trainer serves it and one that fails afterwards return the same keys', async () => {
+test('runs that fail before and after their trainer opens its socket return the same keys', async () => {
   const before = await failed('workbench.device=cuda');
   expect(before).toMatchObject({
     state: 'failed',
@@ -42,7 +42,7 @@ test('a run that fails before its trainer serves it and one that fails afterward
   expect(runsOf(workspace.folder).map(folder => folder.split('/').at(-1))).toEqual([before.run, after.run].sort());
 });
 
-test('a start that never became a run returns only the error', async () => {
+test('a start that fails before the run is created returns only the error', async () => {
   const { code, answer } = await document(workspace.folder, [
     'train',
     '--config-name',
@@ -54,8 +54,8 @@ test('a start that never became a run returns only the error', async () => {
 });
 
 /**
- * Runs a command whose standard output is closed after its first line, while requests keep coming. Returns its other
- * output.
+ * Runs a command, closes its standard output after the first line, and continues to send requests. Returns its exit
+ * code, its standard error and the first line.
  */
 async function readOneLine(args: readonly string[], input = '') {
   const child = spawn(process.execPath, [join(root, 'dist/cli.cjs'), ...args], { cwd: workspace.folder });
@@ -73,7 +73,7 @@ async function readOneLine(args: readonly string[], input = '') {
   return { code, stderr, line };
 }
 
-test('a play session whose reader is gone ends silently', async () => {
+test('a play session whose reader has disconnected ends without a message', async () => {
   const request = '{"id":1,"do":"restart","seed":3}\n';
   const { code, stderr, line } = await readOneLine(['env', 'play', 'bandit', '--stdio'], request.repeat(3));
   expect(line).toMatch(/^\{"id":0,"session"/);

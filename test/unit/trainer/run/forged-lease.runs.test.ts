@@ -1,5 +1,5 @@
-// Forged leases: a socket that accepts connections and never answers ends a command with a sentence. Also: unreadable
-// presets are reported beside the others.
+// Forged leases: if a socket accepts connections but never responds, a command ends with an error message. Also:
+// unreadable presets are listed with an error beside the valid ones.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';

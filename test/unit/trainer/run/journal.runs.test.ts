@@ -1,4 +1,4 @@
-// Writes a run's logs: what is on disk at which time, and its final status on a disk without any free space.
+// The journal's writes: the content of the disk over time, and the run's final status on a full disk.
 import { execFileSync } from 'node:child_process';
 import { readdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -93,7 +93,7 @@ test('progress is reported in steps of one hundredth, and from the start of each
   await journal.close();
 });
 
-test('on a disk without any free space a status fails the sync, and the final status still fits', async context => {
+test('on a full disk, a status makes the sync fail, but the final status is written', async context => {
   const small = join(workspace, '.ragen');
   if (!mountSmall(small, 64)) return context.skip('mounting a small file system is not permitted here');
   try {
@@ -105,7 +105,7 @@ test('on a disk without any free space a status fails the sync, and the final st
     journal.update({ step: 2 });
     await expect(journal.sync()).rejects.toThrow(/\(ENOSPC\): the disk is full: free space$/);
     expect(folder.readStatus()!.step).toBe(1);
-    for (let i = 0; i < 5000; i++) journal.metrics(2, { a: 2 }); // more than fits into the last block of a file
+    for (let i = 0; i < 5000; i++) journal.metrics(2, { a: 2 }); // exceeds the free part of the file's last block
     await expect(journal.settled()).rejects.toThrow('ENOSPC');
     await journal.fail('store: the disk is full');
     await journal.close();
@@ -117,7 +117,7 @@ test('on a disk without any free space a status fails the sync, and the final st
   }
 });
 
-test('writes refused by a file system that became read-only can be retried, also for folders', async context => {
+test('writes and folder creations that a read-only file system refused can be retried', async context => {
   const small = join(workspace, 'read-only');
   if (!mountSmall(small, 64)) return context.skip('mounting a small file system is not permitted here');
   const remount = (as: 'ro' | 'rw') => execFileSync('mount', ['-o', `remount,${as}`, small]);

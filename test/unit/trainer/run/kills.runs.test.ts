@@ -1,5 +1,4 @@
-// One kill in each phase of each target, spread over as many runs as needed; `npm run torture -- kills` does the same
-// 300 times.
+// One kill per phase and target, distributed over as many runs as needed; `npm run torture -- kills` makes 300 kills.
 import { rmSync } from 'node:fs';
 import { afterAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
@@ -11,7 +10,7 @@ vi.mock(import('../../../../extension/node/installation'), async () =>
 );
 afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
 
-test('a run killed at any point continues, loses nothing and equals an uninterrupted one bit by bit', async () => {
+test('a run killed at any point continues, loses no committed data and equals an uninterrupted run bit by bit', async () => {
   const [name] = Object.keys(killedRuns);
   const { struck } = await killRuns({ kills: 15, seed: 1, steps: 6, runs: [name], lanes: 1, say: () => undefined });
   const killed = new Set(struck.map(({ phase, card }) => `${card.target} in ${phase}`));

@@ -1,6 +1,5 @@
-// `ragen resume RUN trainer.total_training_steps=6`: a finished run becomes, bit by bit, the run it would have been
-// with that many steps from the start. Its manifest stays as signed, and an override of a key that cannot change is
-// refused with the reason.
+// `ragen resume RUN trainer.total_training_steps=6`: a finished run becomes bitwise equal to a run with that number of
+// steps from the start. Its manifest keeps its signature, and an override of a fixed key is refused with the reason.
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -34,7 +33,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('refuses changes of fixed keys, and then nothing has changed', async () => {
+test('refuses changes of fixed keys, and leaves the run unchanged', async () => {
   const before = [manifest(), readRun(short)];
   const id = basename(short);
   const said = async (...args: string[]) => {
@@ -62,7 +61,7 @@ test('refuses changes of fixed keys, and then nothing has changed', async () => 
   expect([manifest(), readRun(short)]).toEqual(before);
 });
 
-test('lengthens a finished run bit by bit to one that had that length from the start', async () => {
+test('extends a finished run to a run that is bitwise equal to a run of that length from the start', async () => {
   const signed = manifest();
   const { code, answer, stderr } = await document(workspace.folder, ['resume', basename(short), `${steps}=4`]);
   expect(code, stderr).toBe(0);

@@ -1,6 +1,5 @@
-// A run that trains adapters with 8-bit rollouts, a reference policy, importance weights and 8-bit moments, in the real
-// trainer: stopped and resumed it equals an uninterrupted one bit by bit; its checkpoints are adapters in PEFT's
-// format.
+// A run of the real trainer with adapters, 8-bit rollouts, a reference policy, importance weights and 8-bit moments.
+// After a stop and a resume, it equals an uninterrupted run bit by bit. Its checkpoints are adapters in PEFT's format.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,7 +22,7 @@ const overrides = (): string[] => [
   ...['actor_rollout_ref.actor.kl_loss_type=low_var_kl', 'actor_rollout_ref.actor.ppo_mini_batch_size=8'],
   ...['actor_rollout_ref.rollout.rollout_filter_value=1', 'actor_rollout_ref.rollout.rollout_filter_include_zero=true'],
   'actor_rollout_ref.actor.optim.moments=int8',
-  // A validation after every step, whose environments can be held, so that a stop happens there.
+  // Validation runs after every step, and its environments can be paused, so that the stop happens in a validation.
   ...['trainer.total_training_steps=3', 'trainer.val_before_train=false', 'trainer.test_freq=1'],
   ...['es_manager.val.env_groups=2', 'es_manager.val.env_configs.n_groups=[2]'],
   ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
@@ -44,7 +43,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-test('adapters move away from the reference, and rollouts come from a coarser policy', () => {
+test('adapters diverge from the reference, and rollouts are sampled from the 8-bit policy', () => {
   const { metrics } = readRun(reference);
   const values = (key: string): number[] => metrics.map(line => Number(line[key]));
   expect(values('actor/grad_norm').every(norm => norm > 0)).toBe(true);
@@ -57,7 +56,7 @@ test('adapters move away from the reference, and rollouts come from a coarser po
   expect(readdirSync(join(workspace.folder, 'cache/ragen-workbench/quantized'))).toHaveLength(1);
 });
 
-test('a checkpoint is an adapter in PEFT’s form, with the optimizer’s state beside it', async () => {
+test('a checkpoint contains an adapter in PEFT’s format and the optimizer state', async () => {
   const checkpoint = join(reference, 'checkpoints', readRun(reference).checkpoints.at(-1)!);
   const files = [
     'adapter_config.json',
@@ -89,7 +88,7 @@ test('a checkpoint is an adapter in PEFT’s form, with the optimizer’s state 
   expect(scored.answer[0].logprobs.slice(1).every(Number.isFinite)).toBe(true);
 });
 
-test('a run stopped after a step and resumed equals an uninterrupted one', async () => {
+test('a run stopped after a step and resumed equals an uninterrupted run', async () => {
   writeFileSync(`${hold}.val`, '');
   const run = await startDetached(workspace.folder, overrides());
   await until('the validation after the first step is held', () => existsSync(`${hold}.val.reached`));

@@ -1,5 +1,5 @@
-// A trainer whose run folder or lease is removed ends with one sentence with the cause and the remedy; it writes
-// nothing in the old location and leaves no process and no lease.
+// A trainer whose run folder or lease is removed ends with one sentence that states the cause and the remedy. It writes
+// no file in the old location, and leaves no process and no lease.
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -33,7 +33,8 @@ afterEach(async () => {
 });
 
 /**
- * Messages that a trainer logged at level `error` and above, and whether its log contains other output of native code.
+ * Messages that a trainer logged at level `error` or above, and whether its log contains other output, from native
+ * code.
  */
 function lastErrors(log: string): { errors: string[]; native: boolean } {
   const lines = readFileSync(log, 'utf8').split('\n');
@@ -47,7 +48,7 @@ function lastErrors(log: string): { errors: string[]; native: boolean } {
 }
 
 test.each(['moved', 'deleted'])(
-  'a run whose folder is %s under its trainer ends with a sentence, and leaves nothing',
+  'a run whose folder is %s during training ends with one sentence, and leaves no process or file',
   { timeout: 120_000 },
   async how => {
     const following = ragen(workspace.folder, ['train', '--config-name', 'words', ...endless]);
@@ -109,7 +110,7 @@ test.each([
     (run: string) =>
       `process 1 has taken over ${join(run, 'lease')}, so this trainer ended: follow the other trainer, or stop it and resume the run`,
   ],
-])('a trainer whose lease is %s ends with a sentence', { timeout: 120_000 }, async (_, other, sentence) => {
+])('a trainer whose lease is %s ends with one sentence', { timeout: 120_000 }, async (_, other, sentence) => {
   const run = await startDetached(workspace.folder, endless);
   await untilStep(run, 1);
   const lease = leaseOf(run)!;

@@ -1,10 +1,10 @@
-// Runs of several containers on one folder, and clocks that jump (test/torture/namespaces.ts): once here, several times
-// in the torture tests.
+// Runs of several containers in one folder, and clock jumps (test/torture/namespaces.ts): one round here, several
+// rounds in the torture tests.
 import { expect, test } from 'vitest';
 import { jumpingClocks, namespaceCommand, sharedFolder } from '../../../torture/namespaces';
 
 test(
-  'two PID namespaces share a folder: neither takes over nor ends the other’s run',
+  'two PID namespaces share a folder, and neither takes over or kills the other’s run',
   { timeout: 240_000 },
   async context => {
     const command = namespaceCommand();
@@ -13,6 +13,6 @@ test(
   },
 );
 
-test('a clock that jumps prevents no stop and no resume', { timeout: 240_000 }, async () => {
+test('a run can be stopped and resumed after clock jumps', { timeout: 240_000 }, async () => {
   await expect(jumpingClocks()).resolves.toBeUndefined();
 });

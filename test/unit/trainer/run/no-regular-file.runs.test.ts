@@ -1,5 +1,5 @@
-// Pipes, sockets, folders and links to endless devices in place of a run's input files: each is refused at once with
-// the name of the file. A command that waited for one would exceed its test's timeout.
+// Pipes, sockets, folders and links to endless devices in place of a run's input files. Each is refused immediately, by
+// the name of the file. A command that opened such a file would wait until the test's timeout.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -36,7 +36,7 @@ async function make(kind: (typeof kinds)[number], path: string): Promise<void> {
   }
 }
 
-/** Output of a command while a file of the workspace is of that kind. */
+/** Output of a command while the file `name` of the workspace is replaced by a special file of that kind. */
 async function saidOf(kind: (typeof kinds)[number], name: string, args: readonly string[]) {
   const path = join(workspace.folder, name);
   const text = readFileSync(path);

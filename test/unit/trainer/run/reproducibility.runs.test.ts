@@ -1,6 +1,6 @@
-// The same seed and configuration give the same metrics, episodes and weights: run twice, killed at several points,
-// stopped, paused, and after the loss of the environment process. Environments hold a run at the exact point under
-// test.
+// Equal seeds and configurations yield equal metrics, episodes and weights: in a second run, after kills at several
+// points, after a stop, a pause, and the death of the environment process. The environments pause the run at the exact
+// point under test.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,7 +44,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** Holds a run in its rollouts or validations. */
+/** Pauses a run in its rollouts or validations. */
 class Holds {
   private static count = 0;
   private readonly path = join(workspace.folder, `hold-${Holds.count++}`);
@@ -65,7 +65,7 @@ class Holds {
     return this;
   }
 
-  /** Releases a held validation and holds the next training rollout, or the other way round. */
+  /** Continues a paused validation and pauses the next training rollout, or the reverse. */
   async swap(from: 'train' | 'val', to: 'train' | 'val'): Promise<void> {
     this.set(to).release(from);
     await this.reached(to);
@@ -87,7 +87,7 @@ function expectSame(run: string): void {
   expect(results(run)).toEqual(expected);
 }
 
-test('the test run is informative: rewards differ, the policy moves, validations score', () => {
+test('the test run is informative: rewards differ, the policy changes, and validations have scores', () => {
   const trained = expected.metrics.filter(({ step }) => Number(step) > 0);
   expect(trained.every(line => Number(line['rollout/in_group_reward_std']) > 0)).toBe(true);
   expect(trained.every(line => Number(line['actor/grad_norm']) > 0)).toBe(true);
@@ -97,7 +97,7 @@ test('the test run is informative: rewards differ, the policy moves, validations
   expect(new Set(validated).size).toBeGreaterThan(1);
 });
 
-test('every rollout calls the environment in its first turn, so that it can be held there', () => {
+test('every rollout calls the environment in its first turn, so that the environment can pause it there', () => {
   const firsts = new Set(
     readRun(reference).episodes.flatMap(({ mode, step, turns }) =>
       turns[0].executed.length > 0 ? `${mode} ${step}` : [],
@@ -148,7 +148,7 @@ describe('an interrupted run', () => {
     ]);
   });
 
-  test('is identical after stops: in a rollout, which leaves no trace, and in a validation, which is repeated', async () => {
+  test('is identical after a stop in a rollout, which is discarded, and after a stop in a validation, which is repeated', async () => {
     const holds = new Holds().set('val');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('val');
@@ -178,12 +178,12 @@ describe('an interrupted run', () => {
     expectSame(run);
   });
 
-  test('is identical after a pause, answered at once and persistent, and after the death of the environment process', async () => {
+  test('is identical after a pause, which is answered immediately and persists, and after the death of the environment process', async () => {
     const holds = new Holds().set('train');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('train');
     const watcher = await joinRun(run);
-    const answer = await watcher.link.sendRequest(pause, null); // although the rollout is held
+    const answer = await watcher.link.sendRequest(pause, null); // although the rollout is paused
     expect(answer.state).toBe('paused');
     for (const child of childrenOf(leaseOf(run)!.pid)) process.kill(child, 'SIGKILL');
     holds.release('train');

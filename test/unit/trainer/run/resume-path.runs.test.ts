@@ -1,4 +1,4 @@
-// trainer.resume_mode: a run that starts from another run's checkpoint continues as that run did; with `disable`, a run
+// trainer.resume_mode: a run that starts from another run's checkpoint continues as that run did. With `disable`, a run
 // is not resumed.
 import { readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -47,7 +47,7 @@ test('resume_path: a new run starts after the checkpoint’s step, with its weig
   expect(own.episodes['step-000003.jsonl']).toBe(other.episodes['step-000003.jsonl']);
 });
 
-test('a missing checkpoint is named before a run is created', async () => {
+test('a missing checkpoint is reported before a run is created', async () => {
   const runs = readdirSync(join(workspace.folder, '.ragen/runs'));
   const { code, answer } = await ragen(
     ...['train', '--config-name', 'words', 'trainer.resume_mode=resume_path'],
@@ -58,7 +58,7 @@ test('a missing checkpoint is named before a run is created', async () => {
   expect(readdirSync(join(workspace.folder, '.ragen/runs'))).toEqual(runs);
 });
 
-test('disable: such a run continues from an explicitly named checkpoint only', async () => {
+test('disable: a run continues only from an explicitly named checkpoint', async () => {
   const refused = await ragen('resume', basename(first));
   expect(refused.code).toBe(1);
   expect(refused.answer.error?.message).toMatch(/^run .* was made with trainer\.resume_mode=disable: start a new run/);

@@ -1,5 +1,5 @@
-// A stop ends any activity of a run: the current step is aborted without a trace, and a resume repeats it bit by bit.
-// The stop does not wait for an environment that does not answer or does not load.
+// A stop ends any activity of a run: the current step is aborted without a trace, and a resume repeats the step bit by
+// bit. A stop does not wait for an environment that does not respond or does not finish loading.
 import { existsSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -58,7 +58,10 @@ async function newRun(
   return { folder, journal: new Journal(folder, watchers, status, 0) };
 }
 
-/** Trains in this process and stops when step `step` reaches `activity`. Returns all activities of the run. */
+/**
+ * Trains in this process and stops when the activity of step `step` matches `activity`. Returns all activities of the
+ * run.
+ */
 async function stopped(step: number, activity: RegExp): Promise<{ folder: string; end: string; reported: string[] }> {
   const reported: string[] = [];
   const control = new RunControl(() => undefined);
@@ -90,7 +93,7 @@ test.each([
   ["the critic's second mini-batch, after an optimizer step", 2, /critic, mini-batch 2 of 2: pass 1/, [0, 1]],
   ["the policy's second mini-batch, after optimizer steps of both", 2, /policy, mini-batch 2 of 2: pass 2/, [0, 1]],
   ['the last validation', 2, /^validation 0 of 8 episodes/, [0, 1]],
-])('a stop in %s and a resume give the results of an uninterrupted run', async (_, step, activity, written) => {
+])('a run stopped in %s and resumed has the results of an uninterrupted run', async (_, step, activity, written) => {
   const { folder, end, reported } = await stopped(step, activity);
   expect(reported.some(line => activity.test(line.slice(2)))).toBe(true);
   expect(end).toBe('stopped');
@@ -100,7 +103,7 @@ test.each([
   expect(results(folder)).toEqual(expected);
 });
 
-test('a stop does not wait for an environment that does not answer', async () => {
+test('a stop does not wait for an environment that does not respond', async () => {
   const hold = join(workspace.folder, 'hold');
   writeFileSync(`${hold}.train`, '');
   const run = await startDetached(workspace.folder, [
@@ -114,7 +117,7 @@ test('a stop does not wait for an environment that does not answer', async () =>
   expect(readRun(run)).toMatchObject({ status: { state: 'stopped', step: 0 }, metrics: [{ step: 0 }] });
 });
 
-test('a stop does not wait for an environment that does not load', async () => {
+test('a stop does not wait for an environment that does not finish loading', async () => {
   const [hang, reached] = ['hang', 'loading'].map(name => join(workspace.folder, name));
   const block = `if (existsSync(${JSON.stringify(hang)})) {
     writeFileSync(${JSON.stringify(reached)}, '');
@@ -124,7 +127,7 @@ test('a stop does not wait for an environment that does not load', async () => {
   workspace.write('environments/endless.ts', code);
   const control = new RunControl(() => undefined);
   const { folder, journal } = await newRun([...overrides, 'custom_envs.Words.env_type=environments/endless.ts']);
-  writeFileSync(hang, ''); // the check before the run was created has passed
+  writeFileSync(hang, ''); // the check before the run's creation has passed
   try {
     const opening = openSession({ folder, workspace: workspace.folder, checkpoint: null, control, journal });
     opening.catch(() => undefined);

@@ -1,4 +1,4 @@
-// The configuration in a run folder: returned as stored, or refused with one sentence if another version stored it.
+// The configuration in a run folder is returned as stored, or refused with one sentence if another version stored it.
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
@@ -18,14 +18,14 @@ describe('a stored configuration', () => {
     expect(stored({})).toEqual(config);
   });
 
-  it('of another version is refused with the options of the reader, when the run is not to continue', () => {
+  it('of another version is refused with the reader’s options, if the run is only read', () => {
     const manifest = { config: { ...structuredClone(config), data: undefined } } as never;
     expect(() => storedConfig({ id: 'r1', path: '/r1', manifest }, 'look at what it recorded')).toThrow(
       /^run r1: its configuration is of another version \(data: .*\): look at what it recorded$/,
     );
   });
 
-  it('of another version is refused with a way to continue from its checkpoint', () => {
+  it('of another version is refused with instructions to continue from its checkpoint', () => {
     expect(() => stored({ data: undefined })).toThrow(
       /^run r1: its configuration is of another version \(data: .*\): start a new run with trainer\.resume_mode=resume_path and trainer\.resume_from_path=\/w\/\.ragen\/runs\/r1$/,
     );

@@ -1,5 +1,5 @@
-// Run folders of other users: copied, edited, or created under another user's key. The CLI, the trainer and the
-// editor's What If process execute their code only if the user accepts it.
+// Run folders of other users: copied, edited, or created with another user's key. The CLI, the trainer and the editor's
+// inspection process execute code of such a folder only if the user accepts the code.
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -55,14 +55,14 @@ afterAll(async () => {
   rmSync(installation.cache, { recursive: true });
 });
 
-/** A copy of the run under another name, as received from someone. */
+/** Copies the run under another name, as if received from another user. */
 function copied(name = `copy-${++copies}`): string {
   const folder = join(workspace.folder, '.ragen/runs', name);
   cpSync(own.folder, folder, { recursive: true });
   return folder;
 }
 
-/** An environment that records its execution. */
+/** Source of an environment that records its execution. */
 const evil = (): string => `require('node:fs').writeFileSync(${JSON.stringify(marker)}, '');\n`;
 const file = (run: string, name: string): string => join(run, 'environments', origin.environment.version, name);
 const hashOf = (path: string): string => sha256Of(readFileSync(path));
@@ -87,11 +87,11 @@ function edit(path: string, change: (text: string) => string): void {
 }
 
 describe('what if', () => {
-  test('plays what this user’s trainer stored', async () => {
+  test('executes code that this user’s trainer stored', async () => {
     expect((await replay(own.folder)).written).not.toBeNull();
   });
 
-  test('executes nothing of a copied folder unless its content is accepted byte for byte', async () => {
+  test('executes code of a copied folder only if its exact bytes are accepted', async () => {
     const run = copied();
     await expect(replay(run)).rejects.toThrow(
       /manifest\.json \(sha256 [0-9a-f]{64}\) was not written here by your trainer and is not executed/,
@@ -103,14 +103,14 @@ describe('what if', () => {
     await expect(inspector.legalActions({ folder: run, mode, step, id, accepted })).rejects.toThrow(/environment\.js/);
     expect(existsSync(marker)).toBe(false);
     const shown = hashOf(file(run, 'environment.js'));
-    edit(file(run, 'environment.js'), text => `${text} `); // after it was shown
+    edit(file(run, 'environment.js'), text => `${text} `); // changed after the user saw it
     await expect(replay(run, [...accepted, shown])).rejects.toThrow(/environment\.js/);
     expect(existsSync(marker)).toBe(false);
     expect((await replay(run, [...accepted, hashOf(file(run, 'environment.js'))])).written).not.toBeNull();
     expect(existsSync(marker)).toBe(true);
   });
 
-  test('plays a permanently accepted copied folder until one of its files changes', async () => {
+  test('executes a permanently accepted copied folder until one of its files changes', async () => {
     const run = copied();
     const names = [
       'manifest.json',
@@ -123,7 +123,7 @@ describe('what if', () => {
   });
 
   test.each(['environment.js', 'version.json', 'manifest.json'])(
-    'executes nothing after a change of %s',
+    'executes no code after a change of %s',
     async name => {
       const path = name === 'manifest.json' ? join(own.folder, name) : file(own.folder, name);
       const before = readFileSync(path, 'utf8');
@@ -138,7 +138,7 @@ describe('what if', () => {
     },
   );
 
-  test('writes nothing through a link', async () => {
+  test('writes no file through a link', async () => {
     const run = copied();
     const elsewhere = join(workspace.folder, `elsewhere-${copies}`);
     mkdirSync(elsewhere);
@@ -156,7 +156,7 @@ interface Refused {
 const ragen = (...args: string[]) => document<Refused & { run: string }>(workspace.folder, args);
 
 describe('the CLI', () => {
-  /** A copy that names an environment outside the workspace. */
+  /** A copy whose manifest names an environment outside the workspace. */
   function strange(): string {
     const run = copied();
     const outside = join(run, 'evil.ts'); // any path works
@@ -165,7 +165,7 @@ describe('the CLI', () => {
     return run;
   }
 
-  test('resumes, duplicates and evaluates no foreign run, and says what to read', async () => {
+  test('refuses to resume, duplicate or evaluate a foreign run, and names the file to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
     const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`;
@@ -187,7 +187,7 @@ describe('the CLI', () => {
     expect(existsSync(join(run, 'lease'))).toBe(false);
   });
 
-  test('resumes a foreign run whose manifest is accepted, and signs what it stores from then on', async () => {
+  test('resumes a foreign run whose manifest is accepted, and signs the files stored from then on', async () => {
     const run = copied();
     rmSync(join(run, 'environments'), { recursive: true });
     const flag = ['--trust-code', hashOf(join(run, 'manifest.json'))];
@@ -199,13 +199,13 @@ describe('the CLI', () => {
     expect((await replay(run, [hashOf(join(run, 'manifest.json'))])).written).not.toBeNull();
   });
 
-  test('does not adopt a run into a sweep that it merely claims to belong to', async () => {
+  test('does not add a foreign run to a sweep that its manifest names', async () => {
     workspace.write('tried.yaml', 'config_name: words\nlist: [[trainer.total_training_steps=1]]\n');
     const done = await document<{ points: { runs: { run: string }[] }[] }>(workspace.folder, ['sweep', 'tried.yaml']);
     expect(done.code, done.stderr).toBe(0);
     const first = join(workspace.folder, '.ragen/runs', done.answer.points[0].runs[0].run);
     const copy = join(workspace.folder, '.ragen/runs/zz-copy');
-    renameSync(first, copy); // under another name its signatures are invalid
+    renameSync(first, copy); // renaming the folder invalidates its signatures
     edit(join(copy, 'status.json'), text => text.replace('"finished"', '"stopped"'));
     const { code, stderr } = await ragen('sweep', 'tried.yaml');
     expect(code).toBe(1);

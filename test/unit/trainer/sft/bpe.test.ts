@@ -1,4 +1,5 @@
-// The BPE trainer: hand-computed merges, vocabulary limits, and for any text that encoding and decoding returns it.
+// The BPE trainer: hand-computed merges and vocabulary limits. For any text, decoding the encoded text returns the
+// text.
 import { Tokenizer } from '@huggingface/tokenizers';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -19,13 +20,13 @@ const pieces = (json: TokenizerJson, text: string): string[] =>
   new Tokenizer(json, {}).encode(text, { add_special_tokens: false }).tokens;
 
 describe('merges', () => {
-  it('are the most frequent pairs, one after the other', () => {
-    // aaab ×2: a+a 4, a+b 2. After joining aa: aa+a 2, a+b 2; a+b is the smaller pair. Then aa+ab.
+  it('are the most frequent pairs, in order', () => {
+    // aaab ×2: a+a 4, a+b 2. After merging aa: aa+a 2, a+b 2; a+b is the smaller pair. Then aa+ab.
     expect(merges(train(['aaab', 'aaab']))).toEqual(['a+a', 'a+b', 'aa+ab']);
     expect(pieces(train(['aaab', 'aaab']), 'aaabaa')).toEqual(['aaab', 'aa']);
   });
 
-  it('count a pair as often as its piece occurs', () => {
+  it('count a pair once for each occurrence of its piece', () => {
     expect(merges(train(['xy', 'xy', 'xy', 'ab', 'ab'], { vocabSize: 257 }))).toEqual(['x+y']);
   });
 
@@ -42,7 +43,7 @@ describe('merges', () => {
     expect(merges(train(['abc', 'abd'], { minFrequency: 2 }))).toEqual(['a+b']);
   });
 
-  it('cross spaces, but never isolated pieces or added tokens', () => {
+  it('may cross spaces, but not isolated pieces or added tokens', () => {
     const json = train(['in the box 7 in the box', 'in the box<end>in the box'], {
       added: [{ content: '<end>', special: true }],
       minFrequency: 1,
@@ -51,7 +52,7 @@ describe('merges', () => {
     expect(merges(json).filter(merge => /[7<>]/.test(merge))).toEqual([]);
   });
 
-  it('work on bytes: a rare character is several tokens, a frequent one becomes one', () => {
+  it('operate on bytes: a rare character is several tokens, a frequent character becomes one token', () => {
     expect(pieces(train([]), '√')).toHaveLength(3);
     expect(pieces(train(['√', '√']), '√')).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-// Demonstrations: a thought must follow from its state, cell by cell, and the actions must be the plan's.
+// Demonstrations: a thought must follow from its state, cell by cell, and the actions must be those of the plan.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
@@ -44,7 +44,7 @@ it('relates player, box and target in sokoban', () => {
   );
 });
 
-it('names both arms of the bandit and chooses the better one when it looks', () => {
+it('names both arms of the bandit, and chooses the better arm if the thought reads the state', () => {
   const state = 'They are called Pilot and Postman.';
   expect(demonstrate(state, ['Pilot'], 'looking', 2, new RandomStream(1))).toEqual({
     thought: 'Postman is steady, Pilot may pay more.',
@@ -52,7 +52,7 @@ it('names both arms of the bandit and chooses the better one when it looks', () 
   });
 });
 
-it('does not look when there is no plan, or the state is of an unknown kind', () => {
+it('does not read the state without a plan, or if the state is of an unknown kind', () => {
   expect(demonstrate(lake('(0, 0)', '(3, 3)'), [], 'looking', 2, new RandomStream(1))).toBeNull();
   expect(demonstrate('State:\nan empty room\n', ['Up'], 'looking', 2, new RandomStream(1))).toBeNull();
 });

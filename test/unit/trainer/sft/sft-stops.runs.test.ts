@@ -1,4 +1,4 @@
-// Supervised fine-tuning stopped near its end or before its start: the same command completes it.
+// Supervised fine-tuning that was stopped near its end or before its start is completed by the same command.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -44,7 +44,7 @@ function train(experiment: string, stopAt?: (what: string) => boolean) {
   });
 }
 
-test('a stop in the last validation leaves an unfinished training, and the same command finishes it', async () => {
+test('a stop in the last validation leaves the training unfinished, and the same command completes it', async () => {
   const whole = await train('whole');
   const stopped = await train('cut', what => what === 'validation after step 1');
   expect(stopped).toMatchObject({ model: null, steps: 1, val_loss: { after: null } });

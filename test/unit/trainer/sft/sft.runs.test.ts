@@ -1,5 +1,5 @@
-// `ragen sft` end to end: demonstrations by the solver of each environment that has one, training of all weights and of
-// adapters, a kill and a resume, and a model folder that other commands accept.
+// `ragen sft` end to end: demonstrations by the solvers of all environments that have one, training of all weights and
+// of adapters, a kill and a resume, and a model folder that other commands accept.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -77,7 +77,7 @@ describe('demonstrations', () => {
     expect(thoughts('Bandit')).toMatch(/^<think>\S+ is steady, (\S+) may pay more\.<\/think><answer>\1<\/answer>$/);
   });
 
-  test('without thinking there is only an answer; an environment without a solver is reported', async () => {
+  test('without thinking, a demonstration has only an answer; an environment without a solver is reported', async () => {
     const { code, stderr, answer } = await sft(
       'demonstrations.overrides=[agent_proxy.enable_think=false]',
       'trainer.total_training_steps=1',
@@ -100,7 +100,7 @@ describe('demonstrations', () => {
   });
 });
 
-test('full training fits the demonstrations better, gives a loadable model, and is reused on a second call', async () => {
+test('full training lowers the loss on the demonstrations, writes a loadable model, and is reused on a second call', async () => {
   const { code, stderr, answer } = await sft();
   expect(code, stderr).toBe(0);
   expect(answer).toMatchObject({ steps: 6, total_steps: 6, demonstrations: { train: 24, val: 8 } });
@@ -123,7 +123,7 @@ test('full training fits the demonstrations better, gives a loadable model, and 
 test('a stopped training continues to the same weights', async () => {
   const whole = await sft('trainer.experiment_name=whole', 'model.lora_rank=4', 'model.lora_dropout=0.1');
   expect(whole.code, whole.stderr).toBe(0);
-  // Stopped as by Ctrl-C, after the third step.
+  // The training stops after the third step, as by Ctrl-C.
   const names = ['trainer.experiment_name=halved', 'model.lora_rank=4', 'model.lora_dropout=0.1'];
   const interrupted = await document<SftResult>(
     workspace.folder,

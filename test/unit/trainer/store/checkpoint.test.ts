@@ -1,4 +1,5 @@
-// Checkpoints: written state is read back, damaged checkpoints are skipped and named, old ones are deleted.
+// Checkpoints: written state is read back, damaged checkpoints are skipped and reported by name, old checkpoints are
+// deleted.
 import {
   appendFileSync,
   existsSync,
@@ -54,7 +55,7 @@ test('a view of a larger array is written as that view', async () => {
   expect(checkpoint && (await readFloats(checkpoint, 'a'))).toEqual(Float32Array.of(2, 3));
 });
 
-test('the newest are kept, the new one always, later ones of an abandoned future never', async () => {
+test('the newest checkpoints are kept, always including the new one; checkpoints of later, abandoned steps are deleted', async () => {
   for (const step of [1, 2, 3]) await write(step);
   expect(names()).toEqual(['step-000002', 'step-000003']);
   await write(2, 1);
@@ -111,7 +112,7 @@ test('damage after opening is detected on reading', async () => {
   await expect(readFloats(checkpoint, 'actor.bin')).rejects.toThrow(/is cut short/);
 });
 
-test('leftovers of a crash are used if there is nothing else, and cleaned up by the next write', async () => {
+test('files left by a crash are used if there is no other checkpoint, and removed by the next write', async () => {
   const path = await write(7);
   const parent = join(folder(), 'checkpoints');
   renameSync(path, join(parent, '.old-step-000007'));

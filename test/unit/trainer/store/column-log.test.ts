@@ -1,5 +1,5 @@
-// The column file beside metrics.jsonl: the contents of a segment, what a resume keeps, and that its errors never end a
-// run.
+// The column file beside metrics.jsonl: the content of a segment, and the segments that remain after a resume. Its
+// errors never end a run.
 import { appendFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -19,7 +19,7 @@ const line = (step: number, note = 't') => ({
   ...(step % 10 === 0 && { rare: -step }),
 });
 
-/** Appends lines from `first` to `last` as one session of a trainer. Returns the end offset of each step's line. */
+/** Appends the lines `first` to `last` in one session of a trainer. Returns the end offset of each step's line. */
 function session(first: number, last: number, note?: string): Map<number, number> {
   const log = new LineLog(metrics(), { fsync: 'explicit' });
   const beside = new ColumnLog(columns(), metrics(), log.offset);
@@ -39,7 +39,7 @@ const written = () => {
   return decodeSegments(bytes.buffer).map(({ segment }) => segment);
 };
 
-test('segments hold the lines as columns, with gaps, and name the bytes they were made from', () => {
+test('segments contain the lines as columns, with gaps, and the byte range of these lines', () => {
   const ends = session(1, segmentRows * 2 + 5);
   const [first, second, ...none] = written();
   expect(none).toEqual([]);
@@ -65,12 +65,12 @@ test('a session continues with the lines that are in no segment yet', () => {
   expect(steps).toEqual(Array.from({ length: segmentRows * 2 }, (_, i) => i + 1));
 });
 
-test('a resume drops the segments of truncated lines, and those whose lines have changed', () => {
+test('a resume drops the segments of truncated or changed lines', () => {
   const ends = session(1, segmentRows * 3);
   truncateSync(metrics(), ends.get(segmentRows + 100));
   session(segmentRows + 101, segmentRows * 2, 'again');
   expect(written().map(segment => segment.to)).toEqual([ends.get(segmentRows), readFileSync(metrics()).length]);
-  // Replaced from outside, by a text of the same length and more.
+  // Another program replaces the file by a longer text that has the old length up to the segments' ends.
   const text = readFileSync(metrics(), 'utf8')
     .replaceAll('"time":"t"', '"time":"u"')
     .replaceAll('"rare":-', '"rare": ');
@@ -79,7 +79,7 @@ test('a resume drops the segments of truncated lines, and those whose lines have
   expect([...written()[0].columns.get('wall_s')!.subarray(0, 2)]).toEqual([10.5, 11]);
 });
 
-test('a torn segment is cut off, and an invalid file is recreated', () => {
+test('an incomplete segment is cut off, and an invalid file is recreated', () => {
   session(1, segmentRows * 2);
   const whole = readFileSync(columns());
   truncateSync(columns(), whole.length - 9);
@@ -92,7 +92,7 @@ test('a torn segment is cut off, and an invalid file is recreated', () => {
   expect(written()).toHaveLength(2);
 });
 
-test('a full disk ends the columns, not the lines', () => {
+test('on a full disk, only the columns end; lines are still written', () => {
   const full = () => {
     throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
   };

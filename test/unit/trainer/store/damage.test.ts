@@ -1,5 +1,4 @@
-// One changed bit in a manifest, a checkpoint.json or a log is detected, and the message names the file and the
-// difference.
+// One changed bit in a manifest, a checkpoint.json or a log is detected. The message names the file and the difference.
 import { mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from 'vitest';
@@ -40,13 +39,13 @@ test.each([
   ['the seed of the configuration', '"train": 1', '"train": 3', /config whose hash/],
   ['a version', '"v20"', '"v21"', /does not match its checksum/],
   ['the model', '"parameters": 1', '"parameters": 3', /does not match its checksum/],
-])('a changed manifest is found: %s', (_, from, to, reason) => {
+])('a changed manifest is detected: %s', (_, from, to, reason) => {
   change(join(run.path, 'manifest.json'), from, to);
   expect(() => run.verifySeal()).toThrow(reason);
   expect(() => run.verifySeal()).toThrow(/manifest\.json .*: restore it from a copy/);
 });
 
-test('another name, other tags or a moved folder break no seal', () => {
+test('the seal stays valid after a change of name or tags, or a move of the folder', () => {
   const { manifest } = run.verifySeal();
   change(join(run.path, 'manifest.json'), '"name": "lake"', '"name": "sea", "tags": ["wet"]');
   const moved = join(folder(), 'moved');
@@ -70,10 +69,10 @@ test.each([
   ['an offset', '"metrics.jsonl": 7', '"metrics.jsonl": 5'],
   ['its own form', '"schema": 2', '"schema": 1'],
   ['the name of its checksum', '"sha256": "', '"sha257": "'],
-])('a changed checkpoint.json is found: %s', async (_, from, to) => {
+])('a changed checkpoint.json is detected: %s', async (_, from, to) => {
   await save(1);
   const path = await save(2);
-  // the last occurrence is the manifest's own checksum
+  // The last occurrence is the manifest's own checksum.
   const file = join(path, 'checkpoint.json');
   const text = readFileSync(file, 'utf8');
   const at = text.lastIndexOf(from);
@@ -99,7 +98,7 @@ test('a checkpoint in the folder of another step, or of another run, is refused'
   expect(() => refuseForeign(checkpoint, other)).toThrow(/is a checkpoint of run .* and not of other: start a new run/);
 });
 
-/** Logs of two saved steps. Returns the log position of the second. */
+/** Writes the logs of two saved steps. Returns the log position after the second step. */
 function logs() {
   mkdirSync(join(run.path, 'episodes'), { recursive: true });
   const metrics = new LineLog(join(run.path, 'metrics.jsonl'), { fsync: 'explicit' });
@@ -123,7 +122,7 @@ function logs() {
   return mark;
 }
 
-test('unchanged logs pass, up to a checkpoint and to the end', async () => {
+test('unchanged logs pass the check, up to a checkpoint and to the end', async () => {
   const mark = logs();
   expect((await checkLogs(run.path, mark)).damages).toEqual([]);
   const { damages, covered } = await checkLogs(run.path, null);
@@ -180,7 +179,7 @@ test('a log that is rewritten, or truncated and continued, is checked in its cur
   log.append({ step: 1 });
   const end = log.append({ step: 2 });
   log.append({ step: 3 });
-  log.truncateTo(end); // within the lines not yet in the ledger
+  log.truncateTo(end); // the ledger does not contain these lines yet
   ledger.note(log.takePiece('scores.jsonl'));
   log.truncateTo(0);
   log.append({ step: 1, again: true });

@@ -1,5 +1,5 @@
-// TensorBoard's event files: byte for byte what TensorBoard's own writer produces, and truncated on resume like the
-// other logs.
+// TensorBoard's event files equal the files of TensorBoard's own writer byte for byte, and a resume truncates them like
+// the other logs.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -32,7 +32,7 @@ test("a file equals TensorBoard's byte for byte", () => {
   expect(eventsIn(file).at(-1)?.summary?.value[7]).toEqual({ tag: 'group/7', simple_value: 1 });
 });
 
-test('a failed append leaves nothing of its record', () => {
+test('a failed append leaves no part of its record', () => {
   const file = join(folder(), 'events');
   let full = false;
   const writeSync = ((fd: number, bytes: Uint8Array, from: number, length: number, position: number) => {
@@ -57,7 +57,7 @@ const about = {
   ...{ hardware: {}, model: { path: '', sha256: '', parameters: 0 }, environments: [] },
 };
 
-test('each session has its own file; going back truncates files known to the checkpoint and removes later ones', async () => {
+test('each session has its own file; going back to a checkpoint truncates its files and removes later files', async () => {
   const run = await RunFolder.create(folder(), about, new Date(0));
   const first = run.eventLog(null);
   first.log.scalars(1, 1, { a: 1 });
@@ -74,7 +74,8 @@ test('each session has its own file; going back truncates files known to the che
   expect(scalarSteps(run.path)).toEqual([1, 2, 3]);
   expect(eventsIn(run.file(second.name))[1]).toMatchObject({ step: 2, session_log: { status: 1 } });
 
-  // A record torn by a kill lies after the offset, as does a whole session after the checkpoint.
+  // A kill leaves an incomplete record after the offset; a complete session after the checkpoint also lies after the
+  // offset.
   writeFileSync(run.file(first.name), Buffer.concat([readFileSync(run.file(first.name)), Buffer.from([9, 0, 0])]));
   for (let times = 0; times < 2; times++) await rollBack(run, 1, offsets);
   expect(readdirSync(run.file('tensorboard'))).toEqual([eventLogName(1)]);

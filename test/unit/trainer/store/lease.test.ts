@@ -1,4 +1,5 @@
-// Which process may train a run: one at a time, and a dead process's lease is taken over. Uses a simulated clock.
+// The lease decides which process may train a run: one process at a time, and a dead process's lease is taken over.
+// Uses a simulated clock.
 import {
   cpSync,
   existsSync,
@@ -28,7 +29,7 @@ const folder = temporaryFolder();
 const file = (): string => join(folder(), 'lease');
 const zero = Date.UTC(2026, 0, 1);
 
-/** A simulated environment whose time passes only when a process sleeps or the test advances it. */
+/** Simulated processes and clock. Time passes only when a process sleeps or the test advances it. */
 class FakeDependencies implements LeaseDependencies {
   time = zero;
   readonly alive = new Map<number, number>();
@@ -87,7 +88,7 @@ test('a second process is refused while the first lives, and may continue after 
   (await acquire(dependencies, 2)).release();
 });
 
-test('the lease is touched every second, so that it stays fresh', async () => {
+test('the lease is touched every second', async () => {
   const dependencies = new FakeDependencies();
   dependencies.alive.set(1, zero);
   const held = await acquire(dependencies, 1);
@@ -96,7 +97,7 @@ test('the lease is touched every second, so that it stays fresh', async () => {
   held.release();
 });
 
-/** A lease of an earlier version, without place and start time of its process. */
+/** Writes a lease of an earlier version, which lacks namespace and start time of its process. */
 function leaveEarlier(pid: unknown, touched: number): void {
   writeFileSync(file(), JSON.stringify({ pid, started: new Date(zero).toISOString(), endpoint: '/s', token: 'old' }));
   utimesSync(file(), touched / 1000, touched / 1000);
@@ -113,7 +114,7 @@ test("a killed trainer's lease is taken over at once: the state of its process d
   expect(held.lease.pid).toBe(2);
 });
 
-test.each([-86_400_000, 86_400_000])('a clock that jumps by %i ms changes nothing', async jump => {
+test.each([-86_400_000, 86_400_000])('a clock jump of %i ms has no effect', async jump => {
   const dependencies = new FakeDependencies();
   dependencies.alive.set(1, zero).set(2, zero);
   await acquire(dependencies, 1);
@@ -129,14 +130,14 @@ test.each([-86_400_000, 86_400_000])('a clock that jumps by %i ms changes nothin
 test.each([
   ['another machine', { host: 'there', boot: 'boot-2', pid_namespace: '1' }],
   ['another container', { host: 'there', boot: 'boot-1', pid_namespace: '2' }],
-])('a lease of %s is held while it is touched, and taken over afterwards', async (_, pidScope) => {
+])('a lease of %s is respected while it is touched, and taken over afterwards', async (_, pidScope) => {
   const there = new FakeDependencies();
   there.pidScope = pidScope;
   there.alive.set(1, zero);
-  there.ahead = -30_000; // its clock
+  there.ahead = -30_000; // the other machine's clock is late
   const theirs = await acquire(there, 1);
   const dependencies = new FakeDependencies();
-  dependencies.alive.set(1, zero).set(2, zero); // an own process 1 proves nothing
+  dependencies.alive.set(1, zero).set(2, zero); // a local process with id 1 is unrelated
   const sleep = dependencies.sleep;
   dependencies.sleep = ms => {
     there.pass(1);
@@ -149,7 +150,7 @@ test.each([
   expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
   expect(dependencies.time - zero).toBeGreaterThan(leaseStaleMs);
   theirs.release();
-  expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // the lease is no longer theirs
+  expect(readFileSync(file(), 'utf8')).toContain('"pid":2'); // release leaves the new owner's lease
 });
 
 test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])(
@@ -158,7 +159,7 @@ test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])(
     const dependencies = new FakeDependencies();
     dependencies.isAlive = () => true;
     leaveEarlier(pid, zero);
-    expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: true }); // by its last touch
+    expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: true }); // decided by its last touch
     dependencies.time += leaseStaleMs;
     expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: false });
     expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
@@ -175,7 +176,7 @@ test('an earlier version’s lease of a dead process is taken over once it is no
   }
 });
 
-test('an earlier version’s lease of a living process is held', async () => {
+test('an earlier version’s lease of a running process is respected', async () => {
   const dependencies = new FakeDependencies();
   dependencies.alive.set(1, zero);
   leaveEarlier(1, zero - 86_400_000);
@@ -188,7 +189,7 @@ test.skipIf(process.platform === 'win32')('a lease that is a dangling link is re
   await expect(acquire(new FakeDependencies(), 1)).rejects.toThrow(/lease can be neither read nor made: remove it/);
 });
 
-test('an old lease of a live process is held, as after a laptop has slept', async () => {
+test('an old lease of a running process is respected, as after a laptop has slept', async () => {
   const dependencies = new FakeDependencies();
   dependencies.alive.set(1, zero).set(2, zero);
   await acquire(dependencies, 1);
@@ -196,7 +197,7 @@ test('an old lease of a live process is held, as after a laptop has slept', asyn
   await expect(acquire(dependencies, 2)).rejects.toThrow(/process 1/);
 });
 
-test('a reused pid does not hold the lease', async () => {
+test('a lease does not belong to a new process with the same pid', async () => {
   const dependencies = new FakeDependencies();
   dependencies.alive.set(1, zero).set(2, zero);
   await acquire(dependencies, 1);
@@ -205,7 +206,7 @@ test('a reused pid does not hold the lease', async () => {
   expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
 });
 
-test('of several processes that find an abandoned lease exactly one gets it', async () => {
+test('exactly one of several processes acquires an abandoned lease', async () => {
   const dependencies = new FakeDependencies();
   await acquire(dependencies, 1);
   dependencies.time += 60_000;
@@ -215,13 +216,13 @@ test('of several processes that find an abandoned lease exactly one gets it', as
   expect(existsSync(`${file()}.takeover`)).toBe(false);
 });
 
-test('a lease that another process created between the check and the take-over stays', async () => {
+test('a lease that another process created between the check and the take-over is not replaced', async () => {
   const dependencies = new FakeDependencies();
   await acquire(dependencies, 1);
   dependencies.time += 60_000;
   const first = dependencies.isAlive;
   dependencies.isAlive = pid => {
-    // While this process checks the abandoned lease, process 3 replaces it.
+    // While this process checks the abandoned lease, process 3 replaces the lease.
     if (pid === 1) {
       rmSync(file());
       writeFileSync(
@@ -236,7 +237,7 @@ test('a lease that another process created between the check and the take-over s
   expect(readFileSync(file(), 'utf8')).toContain('"pid":3');
 });
 
-test('a truncated lease and an aborted take-over have no owner', async () => {
+test('a truncated lease and a lease left by an aborted take-over have no owner', async () => {
   const dependencies = new FakeDependencies();
   dependencies.alive.set(2, zero);
   writeFileSync(file(), '{"pid": 1');
@@ -245,7 +246,7 @@ test('a truncated lease and an aborted take-over have no owner', async () => {
   expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
 });
 
-test('the loss of the lease is reported once, and nothing of the new owner is removed', async () => {
+test('the loss of the lease is reported once, and the new owner’s files are not removed', async () => {
   const dependencies = new FakeDependencies();
   let lost = 0;
   const held = await acquire(dependencies, 1, () => lost++);
@@ -260,7 +261,7 @@ test('the loss of the lease is reported once, and nothing of the new owner is re
   expect(readFileSync(file(), 'utf8')).toContain('other');
 });
 
-test('an unwritable folder is explained', async () => {
+test('an unwritable folder is reported with its cause', async () => {
   await expect(
     acquireLease(
       { runFolder: join(folder(), 'gone'), run: 'r1', pid: 1, endpoint: '', token: '', onLost: () => {} },

@@ -1,4 +1,5 @@
-// Append-only JSON lines: what is committed, what a reader sees, and what remains after a crash or a full disk.
+// Append-only JSON lines: committed lines, the lines that a reader returns, and the lines that remain after a crash or
+// on a full disk.
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -27,7 +28,7 @@ test('lines are appended and read back from any offset', () => {
   expect([...readLines(file())].map(line => line.next)).toEqual(offsets);
 });
 
-test('a torn tail is skipped by readers and cut by the next writer', () => {
+test('an incomplete last line is skipped by readers and cut by the next writer', () => {
   writeFileSync(file(), '{"a":1}\n{"b":');
   expect(values()).toEqual([{ a: 1 }]);
   const log = new LineLog(file(), { fsync: 'explicit' });
@@ -90,7 +91,7 @@ test('bytes that could not be removed after a failure do not become a line', () 
   const failure = { calls: 0, at: Infinity, after: 'dead' as const };
   const log = new LineLog(file(), { fsync: 'each', fs: failingSyncFiles(failure) });
   log.append(1);
-  failure.at = failure.calls + 2; // the write works, fsync and the clean-up fail
+  failure.at = failure.calls + 2; // the write succeeds, fsync and the clean-up fail
   expect(() => log.append('a long line that was written whole')).toThrow(UserError);
   failure.at = Infinity;
   log.append(2);
@@ -98,7 +99,7 @@ test('bytes that could not be removed after a failure do not become a line', () 
   expect(values()).toEqual([1, 2]);
 });
 
-test('a damaged line in the middle is named by its position', () => {
+test('a damaged line in the middle is reported with its position', () => {
   writeFileSync(file(), '{"a":1}\n{oops}\n');
   expect(() => values()).toThrow(
     /the line at byte 8 of .*log\.jsonl is damaged \(.*\): restore the file or remove the line/,
@@ -118,7 +119,7 @@ test('a missing file has no lines; a writer may append while another reads', () 
   log.close();
 });
 
-test('from a damaged file, overlong lines are dropped and a torn tail is returned', () => {
+test('from a damaged file, overlong lines are dropped and an incomplete last line is returned', () => {
   writeFileSync(file(), `1\n${'x'.repeat(mostLineBytes + 100_000)}\n2\n{"torn"`);
   expect([...readDamagedLines(file())].map(line => line.text)).toEqual(['1', '2', '{"torn"']);
   expect(() => [...readLines(file())]).toThrow(

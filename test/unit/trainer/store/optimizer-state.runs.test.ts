@@ -1,4 +1,4 @@
-// Optimizer moments through a checkpoint: restored bit by bit, in the format they were written in.
+// Optimizer moments in a checkpoint are restored bit by bit, in the format in which they were written.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

@@ -1,4 +1,5 @@
-// A log that other processes hold open stays within its limits, and their later output goes to the same log.
+// A log that other processes have open stays within its size limits, and later output of these processes is appended to
+// the same log.
 import { spawn } from 'node:child_process';
 import {
   closeSync,
@@ -20,7 +21,7 @@ const folder = temporaryFolder();
 const file = () => join(folder(), 'trainer.log');
 const limits = { mostBytes: 1000, kept: 3 };
 
-test('a log that is too long is rotated, newest first, and the oldest is deleted', () => {
+test('a log that is too long is rotated, and the oldest part is deleted', () => {
   const fd = openSync(file(), 'a');
   for (let part = 1; part <= 6; part++) {
     writeSync(fd, `${part}`.repeat(600));
@@ -44,7 +45,7 @@ test('a log that is short enough, or missing, is left unchanged', () => {
 
 test('a process that uses the log as standard error continues at its new end', async () => {
   const fd = openSync(file(), 'a');
-  // Writes 20 lines of 100 bytes for each message, and reports them.
+  // Writes 20 lines of 100 bytes for each message, and reports their completion.
   const code = `let line = 0; process.on('message', () => { for (let i = 0; i < 20; i++) writeSync(2, ('line ' + line++ + ' ').padEnd(99, 'x') + '\\n'); process.send(line); });`;
   const child = spawn(process.execPath, ['-e', `const { writeSync } = require('node:fs'); ${code}`], {
     stdio: ['ignore', 'ignore', fd, 'ipc'],
@@ -61,12 +62,12 @@ test('a process that uses the log as standard error continues at its new end', a
   const parts = readdirSync(folder()).sort((a, b) => Number(b.split('.')[2] ?? 0) - Number(a.split('.')[2] ?? 0));
   const texts = parts.map(part => readFileSync(join(folder(), part), 'utf8'));
   expect(texts.map(text => text.length)).toEqual([6000, 6000, 6000, 2000]);
-  // No zeros, as if the writer had kept its own offset, and no line lost.
+  // The log has no zeros, which the writer's old offset would cause, and no line is lost.
   const lines = texts.join('').split('\n').slice(0, -1);
   expect(lines).toEqual(Array.from({ length: 200 }, (_, i) => `line ${i} `.padEnd(99, 'x')));
 });
 
-test('a log that cannot be copied stays, and is truncated when it gets far too long', () => {
+test('a log that cannot be copied stays, and is truncated if it far exceeds the limit', () => {
   const cannotCopy = () => mkdirSync(`${file()}.0`);
   cannotCopy();
   writeFileSync(file(), 'x'.repeat(1500));

@@ -1,4 +1,4 @@
-// The run folder: ids, the manifest, the status, and going back to a checkpoint.
+// The run folder: ids, the manifest, the status, and the return to a checkpoint.
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
@@ -36,7 +36,7 @@ const status: RunStatus = {
   updated: created.toISOString(),
 };
 
-test('ids contain time, name and hash; those of one second differ', async () => {
+test('ids contain time, name and hash; ids of the same second differ', async () => {
   const runs = await Promise.all(Array.from({ length: 5 }, () => RunFolder.create(folder(), about, created)));
   for (const run of runs) expect(run.id).toMatch(/^20260704-090503-gro-e-co-first-try-[0-9a-f]{4}$/);
   expect(new Set(runs.map(run => run.id)).size).toBe(5);
@@ -88,7 +88,7 @@ test('the status is replaced atomically', async () => {
   expect(readdirSync(run.path).filter(name => name.startsWith('.'))).toEqual([]);
 });
 
-test('a workspace that cannot store runs is explained', async () => {
+test('a workspace that cannot store runs is reported with the cause', async () => {
   writeFileSync(join(folder(), 'file'), '');
   await expect(RunFolder.create(join(folder(), 'file'), about, created)).rejects.toThrow(
     /store: cannot make .* \(ENOTDIR\): a part of the path is not a folder/,
@@ -168,8 +168,7 @@ test('going back to a step drops later lines and episodes', async () => {
   const manifest = readFileSync(run.file('manifest.json'), 'utf8');
   for (let i = 0; i < 2; i++) await rollBack(run, 1, { 'metrics.jsonl': offset, 'events.jsonl': 0 });
   expect(halves.filter(name => existsSync(run.file(name)))).toEqual([]);
-  expect(readFileSync(run.file('labels.json.4.tmp'), 'utf8')).toBe('half'); // the editor may be about to rename it
-  expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
+  expect(readFileSync(run.file('labels.json.4.tmp'), 'utf8')).toBe('half'); // the editor may rename this file next  expect(readFileSync(run.file('metrics.jsonl'), 'utf8')).toBe('{"step":1}\n');
   expect(readFileSync(run.file('scores.jsonl'), 'utf8')).toBe('{"step":1,"tags":{}}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);
   expect(readdirSync(run.file('diagnostics'))).toEqual(['groups-000001.jsonl']);

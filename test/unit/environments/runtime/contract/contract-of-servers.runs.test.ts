@@ -1,5 +1,5 @@
-// Built-in environments that need a server keep the contract too: Lean and ALFWorld against the stand-ins of their own
-// tests, and FrozenLake behind `ragen env serve`, with both protocols.
+// Built-in environments that need a server meet the contract: Lean and ALFWorld with the substitute servers of their
+// own tests, and FrozenLake behind `ragen env serve`, with both protocols.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';

@@ -1,5 +1,5 @@
-// Contract checks: the built-in environments pass, and environments that violate one requirement fail exactly that one,
-// with the location.
+// Contract checks: the built-in environments pass. An environment that violates one requirement fails only that
+// requirement, and the report names the location.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Environment, EnvironmentDefinition, ResetOptions } from '../../../../../envs/api/environment';
@@ -42,12 +42,12 @@ describe('the built-in environments', () => {
     [staticQuestions, {}],
     [sudoku, {}],
     [webshop, {}],
-  ] as [EnvironmentDefinition, Record<string, unknown>][])('$name keeps the contract', async (definition, config) => {
+  ] as [EnvironmentDefinition, Record<string, unknown>][])('$name meets the contract', async (definition, config) => {
     expect(await failuresOf(definition, config)).toEqual([]);
   });
 });
 
-test('deepcoder keeps it where programs can run in isolation', async ({ skip }) => {
+test('deepcoder meets the contract if programs can run in isolation', async ({ skip }) => {
   const missing = await isolationMissing();
   if (missing) skip(missing);
   const config = deepcoder.config.parse({}) as Record<string, unknown>;
@@ -55,7 +55,7 @@ test('deepcoder keeps it where programs can run in isolation', async ({ skip }) 
   expect(results.filter(({ state }) => state === 'failed')).toEqual([]);
 });
 
-/** Walks from 0 to 3 along a line; the seed decides the start. `change` introduces a fault. */
+/** Walks from 0 to 3 along a line; the seed determines the start. `change` introduces a fault. */
 function line(change: Partial<Environment> | ((environment: Environment) => Partial<Environment>) = {}) {
   const definition: EnvironmentDefinition = {
     name: 'line',
@@ -188,7 +188,7 @@ describe('an environment that violates a requirement', () => {
       /throws "twice" before any reset/,
     ],
   ];
-  test.each(cases)('fails it alone: %s', async (requirement, definition, evidence) => {
+  test.each(cases)('fails only this requirement: %s', async (requirement, definition, evidence) => {
     if (requirement === 'every action has an effect') definition.create = idle(definition.create);
     const config = definition.config.parse({}) as Record<string, unknown>;
     const failed = (await checkContract(definition, config, options)).filter(({ state }) => state === 'failed');

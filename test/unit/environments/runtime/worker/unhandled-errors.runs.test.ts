@@ -1,6 +1,6 @@
-// Stray work of environment code: an un-awaited promise or callback that throws fails the episode that created it,
-// whichever call is running then, and no other; later replays fail nobody again. Also changes to the returned objects
-// and to the globals that the worker uses.
+// Asynchronous work that environment code leaves running. If an un-awaited promise or callback throws, only the episode
+// that created it fails, whichever call runs at that time; later replays cause no failure. Also changes to the returned
+// objects and to the globals that the worker uses.
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -48,7 +48,7 @@ async function begin(bad: string, more: Parameters<typeof counter>[1] = {}): Pro
   expect(begun.map(state => state.error)).toEqual(ids.map(() => undefined));
 }
 const play = (action: number) => running.step(ids.map(episode => ({ episode, actions: [action] })));
-/** Steps until b fails and returns the states then; fails after 200 tries. */
+/** Steps until episode b fails, and returns the states of that step; throws after 200 steps. */
 async function untilFailed(): Promise<EpisodeStep[]> {
   for (let tries = 0; tries < 200; tries++, await sleep(5)) {
     const states = await running.step(ids.map(episode => ({ episode, actions: [1] })));
@@ -127,7 +127,7 @@ test('fails the episode that created it while another waits', async () => {
   failedAlone(first[1].error ? first : await play(1), /threw "stray"/);
 });
 
-test('is logged with the member when its episode has ended', async () => {
+test('is logged with the member if its episode has ended', async () => {
   await begin(`setTimeout(() => { throw new Error('stray'); }, 30);`);
   await play(2);
   await running.closeEpisodes(ids);
