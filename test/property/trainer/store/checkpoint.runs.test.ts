@@ -65,7 +65,7 @@ test.each<[string, number, Failure['after']]>([
   }
   // Interruptions occurred both before and after the commit point.
   expect(outcomes).toContain('reported failed, old');
-  expect(outcomes).toContain('told done, new');
+  expect(outcomes).toContain('reported done, new');
 });
 
 test('the first checkpoint of a run, interrupted anywhere, is complete or absent', async () => {
