@@ -27,8 +27,8 @@ import { arch, argv, exit, platform, stderr, stdout } from 'node:process';
 const billFile = 'dist/sbom.cdx.json';
 const targets = ['linux-x64', 'linux-arm64', 'win32-x64', 'win32-arm64', 'darwin-arm64'];
 /**
- * Native files to include. Excludes DirectML.dll, which only an unused provider loads, and the second copy of the macOS
- * library, which exists under two names.
+ * Native files to include. Excludes DirectML.dll, which only an unused provider loads, and one of two copies of the
+ * macOS library, which the npm package contains under two names.
  */
 const libraries = '{*.node,libonnxruntime.so.1,libonnxruntime.1.dylib,onnxruntime.dll,dxcompiler.dll,dxil.dll}';
 

@@ -34,7 +34,7 @@ const passes = rows => [`micro_batch_size_per_gpu=${rows}`, `log_prob_micro_batc
 const common = [
   ...['trainer.total_training_steps=2', 'trainer.test_freq=-1', 'workbench.device=cpu'],
   ...['trainer.val_before_train=false', 'actor_rollout_ref.rollout.temperature=5'],
-  // Random answers contain no thoughts, so the collapse diagnosis would have nothing to score.
+  // Random answers contain no thoughts, so the collapse diagnosis would have no pairs to score.
   ...['collapse_detection.first_turn_enabled=false', 'collapse_detection.multi_turn_enabled=false'],
 ];
 const length = (all, answer, turns) => [

@@ -72,7 +72,7 @@ scenario('a workspace of two folders shows the runs of both', async () => {
   const checked = name =>
     steps.locator(`.getting-started-step[data-step-id$="#${name}"] .codicon-getting-started-step-checked`).first();
   await checked('dashboard').waitFor();
-  await checked('start').waitFor(); // completed because there are runs
+  await checked('start').waitFor(); // the step is complete if runs exist
   assert.equal(await checked('collapse').isVisible(), false);
   await run.click();
   await editor.command('RAGEN: Open Collapse Page');

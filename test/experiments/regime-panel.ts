@@ -59,7 +59,10 @@ export interface JudgedStep {
   truth: Regime | null;
   label: Regime;
   confidence: number;
-  /** Whether the label is the true regime of this step or of one within the tolerance; false without a true regime. */
+  /**
+   * Whether the label equals the true regime of this step or of a step within the tolerance; false without a true
+   * regime.
+   */
   right: boolean;
 }
 
@@ -84,7 +87,7 @@ export interface Figures {
   undecided: number;
   /** Share of correct labels among the steps of each true regime; NaN for a regime without steps. */
   recall: Record<Regime, number>;
-  /** Mean over regimes of the recall. */
+  /** Mean recall over the regimes. */
   balancedAccuracy: number;
   /**
    * Mean difference between confidence and share of correct labels, over ten bins of confidence weighted by their

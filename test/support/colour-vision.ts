@@ -1,5 +1,5 @@
-// Colour arithmetic for the palette's test: WCAG contrast, and the distance of two colours (CIE 1976 ΔE) as seen with
-// and without colour vision deficiency (matrices of Machado, Oliveira and Fernandes 2009, severity 1).
+// Colour arithmetic for the palette's test: WCAG contrast, and the perceived distance of two colours (CIE 1976 ΔE) with
+// normal and deficient colour vision (matrices of Machado, Oliveira and Fernandes 2009, severity 1).
 
 type Triple = [number, number, number];
 
@@ -27,7 +27,7 @@ export function contrast(a: string, b: string): number {
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** ΔE between two colours as seen with one of `visions`. */
+/** ΔE between two colours as perceived with one of `visions`. */
 export function distance(a: string, b: string, vision: Triple[]): number {
   const [p, q] = [lab(seen(a, vision)), lab(seen(b, vision))];
   return Math.hypot(p[0] - q[0], p[1] - q[1], p[2] - q[2]);

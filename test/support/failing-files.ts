@@ -7,9 +7,9 @@ export const diskFull = (): NodeJS.ErrnoException =>
   Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
 
 export interface Failure {
-  /** Calls made so far. */
+  /** Number of calls so far. */
   calls: number;
-  /** The call that fails, from 1; Infinity for none. */
+  /** Number of the call that fails, from 1; Infinity for none. */
   at: number;
   /** Behaviour of later calls: keep failing, as in a dead process, or work again. */
   after: 'dead' | 'works';

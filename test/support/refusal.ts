@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { UserError } from '../../extension/common/user-error';
 
-/** The message of the UserError that `action` throws; fails when it throws nothing or something else. */
+/** The message of the UserError that `action` throws; fails if it throws no error or another kind of error. */
 export function refusalOf(action: () => unknown): string {
   try {
     action();

@@ -59,7 +59,7 @@ class Waiting implements WaitControl {
     return Promise.resolve(this.tries-- > 0);
   }
   resumeAfterWait(): void {
-    // shows nothing
+    // this test shows no message
   }
 }
 

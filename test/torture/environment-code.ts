@@ -24,7 +24,7 @@ interface Behaviour {
   code(mark: string): string;
   /** Pattern of the expected error message; null if the code is harmless. */
   errorText: RegExp | null;
-  /** Whether the code hangs until the time limit, which is short for these cases and long for others. */
+  /** Whether the code hangs until the time limit. The limit is short for hanging code and long for other code. */
   hangs?: true;
 }
 
@@ -313,10 +313,7 @@ async function playCase(place: 'create' | 'reset' | 'step', { running, write, fl
   return { errorText, broken: broken ?? (await wholeAgain(running, write)) };
 }
 
-/**
- * Replaces the code by code that misbehaves while loading. The new code must be refused, and the old code must
- * continue.
- */
+/** Prepares an edit that misbehaves while loading. The edit must be refused, and the old code must continue. */
 async function loadCase({ running, write }: Case): Promise<Outcome> {
   const good = spec(write('nowhere'));
   const { error } = await running.load([good]);

@@ -9,7 +9,7 @@ import { mutated, streamOf } from './fuzz-mutations';
 import type { FuzzFinding, FuzzOrder, FuzzReply } from './fuzz-session';
 import type { FuzzTarget } from './fuzz-target';
 
-/** Milliseconds at one input after which the process is killed. */
+/** Milliseconds without progress on one input after which the process is killed. */
 const stillMs = 20_000;
 const lookMs = 500;
 /** Number of process deaths after which a target is abandoned. */

@@ -1,7 +1,7 @@
 // Runs every parser of the product on mutated inputs: run configurations, overrides, weights, tokenizers, chat
-// templates, ONNX models, model output, protocol messages, lines of run folders, HTTP bodies. A parser may only refuse
-// an input with its own error: no crash, at most `mostMs` of CPU time, no property added to a shared prototype, no path
-// out of a folder. A violation is reported with its bytes, and with the seed and number that reproduce it.
+// templates, ONNX models, model output, protocol messages, lines of run folders, HTTP bodies. A parser must return a
+// result or throw its own error, within `mostMs` of CPU time, without adding a property to a shared prototype and
+// without leaving its folder. A violation is reported with its bytes, and with the seed and number that reproduce it.
 import { join } from 'node:path';
 import { mostBytes } from './fuzz-mutations';
 import { targets } from './fuzz-targets';

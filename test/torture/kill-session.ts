@@ -113,7 +113,7 @@ const engineMethods: Readonly<Record<string, 'generation' | 'update' | 'save'>> 
   state: 'save',
 };
 
-/** Timeout of a session in milliseconds, far above the duration of these small runs. */
+/** Timeout of a session in milliseconds, many times the duration of these small runs. */
 const timeoutMs = 120_000;
 
 /** Maximum seconds until an edit takes effect, even if processes die in between. */

@@ -1,7 +1,7 @@
-// Runs in containers that share a workspace. The same folder is used from several PID namespaces, created with
-// unshare(1), and clock jumps are simulated by leases with timestamps in the past and in the future. No process takes
-// over or kills a run of another namespace, and dead runs are taken over. On one machine, the state of the process
-// decides, not the clock. Runs on Linux only, if namespaces are permitted.
+// Training runs in containers that share a workspace folder. The containers are PID namespaces created with unshare(1).
+// Clock jumps are simulated by leases with timestamps in the past and in the future. No process takes over or kills a
+// run of another namespace, and dead runs are taken over. On one machine, a run counts as dead by the state of its
+// process, not by the clock. Requires Linux and permission to create namespaces.
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';

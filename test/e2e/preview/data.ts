@@ -103,7 +103,7 @@ export function metricLines(count: number, seed = 7): MetricsLine[] {
       'timing_s/update_actor': update,
       'timing_s/step': generation + update + 1.4,
     };
-    // A step with a non-finite gradient lacks these keys.
+    // Metrics that are absent in a step with a non-finite gradient.
     if (step !== Math.round(count * 0.62))
       line['actor/grad_norm'] = 0.35 + 0.2 * learnt + Math.abs(noise(0.2)) + (random() < 0.02 ? 1.8 : 0);
     if (step % 10 === 0) {

@@ -15,7 +15,7 @@ const number = fc.integer({ min: -200, max: 200 }).map(hundredths => hundredths 
 const share = fc.constantFrom(0, 0.5, 0.9, 1);
 const options = fc.record({ gamma: share, lam: share, high_level_gamma: share, high_level_lam: share });
 const token = fc.record({ reward: number, value: number, sampled: fc.boolean(), estimated: fc.boolean() });
-/** An episode that ends with a sampled token; a turn ends at the last token of each run of sampled tokens. */
+/** An episode that ends with a sampled token; a turn ends at the last of consecutive sampled tokens. */
 const episode = fc.array(token, { minLength: 1, maxLength: 30 }).map(tokens => {
   const mask = Uint8Array.from(tokens, ({ sampled }, i) => (sampled || i === tokens.length - 1 ? 1 : 0));
   const turnEnds = Array.from(mask.keys()).filter(i => mask[i] && !mask[i + 1]);

@@ -34,7 +34,7 @@ const games = fc.oneof(
   fc.constantFrom('train', 'test').map(split => () => createSync(bandit, bandit.config.parse({ split }))),
 );
 
-/** Everything an episode outputs, as text. */
+/** All outputs of an episode, as text. */
 function transcript(environment: SyncEnvironment, seed: number, member: number, taken: readonly Action[]): string {
   const shown = [JSON.stringify(environment.reset({ seed, member }))];
   for (const action of taken) shown.push(JSON.stringify(environment.step(action)));

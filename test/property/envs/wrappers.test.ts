@@ -85,7 +85,7 @@ const stacked = (definition: Definition, stack: readonly { wrapper: Wrapper }[])
 const made = (definition: Definition, config: object): Environment =>
   definition.create(definition.config.parse(config));
 
-/** Everything an episode outputs up to its end; images by their bytes. */
+/** All outputs of an episode until its end; images as bytes. */
 async function transcript(environment: Environment, seed: number, taken: readonly Action[]): Promise<string[]> {
   const line = (value: unknown) =>
     JSON.stringify(value, (_, held: unknown) =>

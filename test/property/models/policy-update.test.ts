@@ -1,4 +1,4 @@
-// The training graphs against reference losses, for any batch. Every metric of an update equals policyLoss and
+// Compares the training graphs with reference losses, for any batch. Every metric of an update equals policyLoss and
 // valueLoss on the scored log-probs and values. The gradient equals the directional slope of the reference loss, where
 // GSPO and CISPO hold their ratios constant. The seed is fixed, because finite differences are inaccurate near kinks of
 // the loss.

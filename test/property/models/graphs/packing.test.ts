@@ -130,7 +130,7 @@ describe('a packed pass', () => {
             }),
           );
           expect(seen.size).toBe(packedTokens(pass, samples));
-          expect(tokens - seen.size).toBeLessThanOrEqual(1); // the padding token
+          expect(tokens - seen.size).toBeLessThanOrEqual(1); // the difference is the padding token
         }
       }),
     );

@@ -1,5 +1,5 @@
-// Properties of the turn protocol and the context for any model output: nothing throws, and every token appears exactly
-// once.
+// Properties of the turn protocol and the context for any model output: no error is thrown, and no token is lost or
+// duplicated.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeContext } from '../../../../extension/trainer/rollout/context-manager';

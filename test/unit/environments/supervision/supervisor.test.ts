@@ -9,7 +9,7 @@ import {
   type Runtime,
 } from '../../../../extension/environments/supervision/supervisor';
 
-/** Behaviour of a call: it returns after some milliseconds, or ends the runtime at that time. */
+/** Behaviour of a call: it returns after `ms` milliseconds, or ends the runtime at that time. */
 interface Act {
   ms?: number;
   /** How often the call ends the runtime before it returns. */

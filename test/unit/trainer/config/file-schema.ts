@@ -62,7 +62,7 @@ function choice(schema: JsonSchema, path: readonly string[]): JsonSchema {
   const spelled = Object.keys(spellings[key] ?? {});
   if (rest.enum) rest.enum = [...rest.enum, ...spelled];
   if (rest.prefixItems) delete rest.items; // `items: false` and prefixItems are unknown to draft-7 readers
-  // zod adds the safe-integer bounds to every integer; they are no real limits.
+  // zod adds the safe-integer bounds to every integer; the document omits them.
   if (rest.maximum === Number.MAX_SAFE_INTEGER) delete rest.maximum;
   if (rest.minimum === -Number.MAX_SAFE_INTEGER) delete rest.minimum;
   return rest;

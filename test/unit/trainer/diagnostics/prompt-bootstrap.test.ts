@@ -5,8 +5,8 @@ import { promptIntervals } from '../../../../extension/trainer/diagnostics/promp
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 
 /**
- * Metrics and intervals of `each` samples under each of `prompts` prompts. The score under the own prompt is higher by
- * a gain that varies between prompts; all scores have noise.
+ * Metrics and intervals of `each` samples under each of `prompts` prompts. A sample scores higher under its own prompt,
+ * by a gain that varies between prompts; all scores have noise.
  */
 function measured(prompts: number, each: number, seed: number) {
   const stream = new RandomStream(seed);

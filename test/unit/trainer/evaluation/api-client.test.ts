@@ -1,4 +1,5 @@
-// The client of API models, with a server that implements both protocols and fails in all the ways of real services.
+// The client of API models, tested with a server that implements both protocols and simulates the failures of real
+// services.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ApiModel } from '../../../../extension/trainer/config/schema-evaluation';
 import { apiModel } from '../../../../extension/trainer/config/schema-evaluation';

@@ -122,7 +122,7 @@ describe('a run', () => {
   ];
   const halt = () => writeFileSync(`${hold()}.train`, '');
   const release = () => [`${hold()}.train`, `${hold()}.train.reached`].forEach(file => rmSync(file, { force: true }));
-  const reached = () => until('a rollout is held', () => existsSync(`${hold()}.train.reached`));
+  const reached = () => until('a rollout is paused', () => existsSync(`${hold()}.train.reached`));
   const ended = (run: string) => until('the run ends', () => !leaseOf(run));
   const values = { [lr]: 0.003, [entropy]: 0.05, [temperature]: 0.7, [filter]: 0.5, [steps]: 5 };
 
@@ -181,7 +181,7 @@ describe('a run', () => {
       const refused = await ragen(workspace.folder, ['set', basename(id), 'lr=1']);
       expect([refused.code, refused.stderr]).toEqual([1, `lr cannot change during training: did you mean ${lr}?\n`]);
     });
-    // The third step is paused again, after the first two.
+    // Lets the run train two steps and pauses it in the third.
     release();
     await until('step 2', () => (statusOf(run)?.step ?? 0) >= 2);
     halt();

@@ -231,7 +231,7 @@ test('events and growing files are sent to every client', async () => {
   }
 });
 
-/** A socket that sends `text` and reads nothing. */
+/** A socket that sends `text` and never reads. */
 async function mute(text: string): Promise<Socket> {
   const socket = createConnection({ path: endpoint, allowHalfOpen: true });
   await new Promise(resolve => socket.once('connect', resolve));
@@ -291,7 +291,7 @@ test('a client that sends endless requests and reads no answer is disconnected',
   const socket = await mute(framed({ id: 1, method: 'ragen/hello', params: { token: 'secret' } }));
   await until('it is greeted', () => socket.readableLength > 0);
   let gone = false;
-  socket.once('close', () => (gone = true)); // the client reads nothing, so that a write fails
+  socket.once('close', () => (gone = true)); // the client never reads, so that a write fails
   for (let asked = 0; !gone; asked++) {
     expect(asked).toBeLessThan(10_000);
     socket.write(framed({ id: asked + 2, method: 'ragen/resume', params: null }));

@@ -1,5 +1,5 @@
-// Observations of 2^20 characters, the contract's maximum. With the shipped tokenizer, each ends only its own episode,
-// with the message that it does not fit; the other episodes of the batch continue.
+// Observations of 2^20 characters, the contract's maximum. With the shipped tokenizer, each observation ends its own
+// episode with a message that it does not fit; the other episodes of the batch continue.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { largest } from '../../../../extension/protocol/environment-bounds';

@@ -11,7 +11,7 @@ import { buildEntry, counter, workspace } from '../../../support/bundles';
 import { characterTokenizer, corridorOptions, ScriptedGenerator } from './scripted-rollout';
 
 const turns = 6;
-/** Episodes of two groups of eight; members 3 of both groups wait in their second turn. */
+/** 16 episodes in two groups; member 3 of each group waits in its second turn. */
 const [count, slow] = [16, ['g000-m03', 'g001-m03']];
 let entry: string;
 let files: ReturnType<typeof workspace>;

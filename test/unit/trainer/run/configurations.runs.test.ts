@@ -135,7 +135,7 @@ describe('estimators', () => {
       for (const { advantage, score, seed } of group) expect(advantage).toBeCloseTo(score - baselines.get(seed)!, 4);
     expect(run.lines[0]['rollout/greedy_score']).toBeCloseTo(mean([...baselines.values()]), 5);
     expect(new Set(stepOne(run).map(({ advantage }) => advantage)).size).toBeGreaterThan(1);
-    // The training episodes equal those of any other estimator.
+    // The training episodes equal the episodes of a run with any other estimator.
     const grpo = await trained(keepAll, 1);
     expect(stepOne(run).map(e => [e.id, e.seed, e.score])).toEqual(stepOne(grpo).map(e => [e.id, e.seed, e.score]));
   });

@@ -44,7 +44,7 @@ afterAll(async () => {
   workspace.remove();
 });
 
-/** Names of everything below a folder, at any depth. */
+/** Paths of all files and folders below a folder. */
 const namesIn = (folder: string): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
 
 /** Size of a sparse file, which uses no disk space. */

@@ -91,7 +91,7 @@ test('a checkpoint contains an adapter in PEFT’s format and the optimizer stat
 test('a run stopped after a step and resumed equals an uninterrupted run', async () => {
   writeFileSync(`${hold}.val`, '');
   const run = await startDetached(workspace.folder, overrides());
-  await until('the validation after the first step is held', () => existsSync(`${hold}.val.reached`));
+  await until('the validation after the first step is paused', () => existsSync(`${hold}.val.reached`));
   const watcher = await joinRun(run);
   expect((await watcher.link.sendRequest(stop, null)).state).toBe('stopping');
   rmSync(`${hold}.val`);

@@ -1,5 +1,5 @@
-// Pipes, sockets, folders and links to endless devices in place of a run's input files. Each is refused immediately, by
-// the name of the file. A command that opened such a file would wait until the test's timeout.
+// Pipes, sockets, folders and links to endless devices in place of a run's input files. Each is refused immediately
+// with an error that names the file. A command that opened such a file would wait until the test's timeout.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

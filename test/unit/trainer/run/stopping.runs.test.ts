@@ -110,7 +110,7 @@ test('a stop does not wait for an environment that does not respond', async () =
     `custom_envs.Words.env_config.hold=${hold}`,
     'workbench.step_timeout_ms=3600000',
   ]);
-  await until('the environment is held', () => existsSync(`${hold}.train.reached`));
+  await until('the environment is paused', () => existsSync(`${hold}.train.reached`));
   await (await joinRun(run)).link.sendRequest(stop, null);
   await until('the run ends', () => !leaseOf(run));
   expect(existsSync(`${hold}.train`)).toBe(true);
