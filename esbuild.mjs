@@ -14,7 +14,10 @@ const englishMessages = {
       contents: "export { default as en } from './en.js';",
     })),
 };
-/** Prints the start and the end of each build, which the problem matcher of `.vscode/tasks.json` recognizes. */
+/**
+ * Number of bundle builds in progress. The start of the first and the end of the last are printed for the problem
+ * matcher of `.vscode/tasks.json`.
+ */
 let building = 0;
 const watchMarks = {
   name: 'watch-marks',

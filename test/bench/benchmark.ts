@@ -1,4 +1,4 @@
-// Defines a benchmark and its measurement. The product and the peer run alternately in rounds, so that both run under
+// Defines a benchmark and its measurement. The product and the peer run alternately in rounds, so that they run under
 // the same load of a shared machine; the result is the median over rounds. definitions.ts lists the benchmarks, which
 // the product and the peer implement separately.
 import { isAlone } from './definitions';

@@ -93,8 +93,8 @@ export interface IterationSettings extends ModelSettings {
 
 /**
  * Log-probs of every text after every prompt; the prompts have no common prefix. The naive method passes each pair
- * through the model as a separate sequence, in batches as large as the number of prompts; both compute logits only for
- * the tokens of the texts. Unit: speed-up over the naive method.
+ * through the model as a separate sequence, in batches as large as the number of prompts. The naive method and
+ * cross-scoring compute logits only for the tokens of the texts. Unit: speed-up over the naive method.
  */
 export interface CrossScoringSettings extends ModelSettings {
   prompts: number;

@@ -94,7 +94,7 @@ export async function openEngine(
   return engine;
 }
 
-/** Optimizer steps on one mini-batch; the old log-probs are those of the initial model. */
+/** Optimizer steps on one mini-batch; the initial model computes the old log-probs. */
 export const training = (s: TrainingSettings, threads: number): Promise<Workload> => steps(s, threads, false);
 
 /** The same steps with activation checkpointing, to measure their memory peak. */

@@ -139,8 +139,8 @@ function report(results: readonly Measurement[], { ours, peer, load, rounds, jso
 const heading = ['benchmark', 'unit', 'ours', 'peer', 'ours/peer', 'target', "of the machine's limit: ours, peer"];
 
 /**
- * A table row: medians with the range of the runs, the ratio of the medians, and each side's share of the faster matrix
- * product.
+ * A table row: medians with the range of the runs, the ratio of the medians, and each side's operations per second as a
+ * share of the faster of the two matrix products.
  */
 function line({ definition, ours, peer, ratio, reached }: Measurement, top: Measurement): string[] {
   const { name, unit, better, target, operations } = definition;

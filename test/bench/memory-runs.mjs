@@ -231,7 +231,8 @@ function statOf(pid, file = 'stat') {
 }
 
 /**
- * Resident bytes of a process. A part of a file that is mapped several times counts once, because its pages are shared.
+ * Resident bytes of a process. A part of a file that is mapped several times counts once, because all its mappings
+ * share the same pages.
  */
 function residentBytes(pid) {
   let [total, repeated] = [0, 0];

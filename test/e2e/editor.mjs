@@ -23,8 +23,8 @@ const themes = {
 };
 
 /**
- * The package built by `run.mjs`, and the folder into which it is installed once. All editors share both read-only.
- * UNPACKED=1 loads the repository itself instead, for quick trials.
+ * The package built by `run.mjs`, and the folder into which it is installed once. All editors share the folder and only
+ * read it. UNPACKED=1 loads the repository itself instead, for quick trials.
  */
 export const packageFile = join(root, '.e2e', 'ragen-workbench.vsix');
 const extensions = join(root, '.e2e', 'extensions');

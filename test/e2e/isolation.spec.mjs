@@ -68,7 +68,7 @@ function tellingNode(file, whose) {
   return file;
 }
 
-/** Listens on the run's socket as a trainer, with only the messages that the live view uses. */
+/** Listens on the run's socket in place of a trainer, and implements only the messages of the live view. */
 function listen() {
   const status = JSON.parse(readFileSync(join(run, 'status.json'), 'utf8'));
   const [line] = readFileSync(join(run, 'episodes', 'step-000012.jsonl'), 'utf8').split('\n');

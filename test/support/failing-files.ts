@@ -21,7 +21,8 @@ const fails = (failure: Failure): boolean => {
 };
 
 /**
- * Wraps every method, including those of the file handles that `open` returns. In a dead process, `close` still works.
+ * Wraps every method, including the methods of file handles that `open` returns. In a dead process, `close` still
+ * works.
  */
 function wrap<T extends object>(target: T, failure: Failure): T {
   return new Proxy(target, {

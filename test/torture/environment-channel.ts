@@ -1,7 +1,7 @@
 // A hostile environment process and its trainer. In the first test, a substitute for the process sends invalid data,
-// stops, spins and floods at seeded moments while episodes use it. In the second test, environment code does the same
-// to its own process during a training run. Each episode must end with the expected result or with an error message,
-// the run must equal a run without attacks, and no process or file may be left behind.
+// stops, spins and floods at seeded moments while episodes use it. In the second test, environment code attacks its own
+// process in the same ways during a training run. Each episode must end with the expected result or with an error
+// message, the run must equal a run without attacks, and no process or file may be left behind.
 import { build } from 'esbuild';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -95,8 +95,8 @@ const acts = [
 ];
 
 /**
- * Runs a training with this number of attacks, which must equal a training without attacks. Returns the number of steps
- * and both durations in seconds.
+ * Trains once with this number of attacks and once without; the two runs must be equal. Returns the number of steps and
+ * the duration of both runs in seconds.
  */
 export async function trainWithHostileCode(count: number): Promise<{ steps: number; seconds: number }> {
   const workspace = makeWorkspace();

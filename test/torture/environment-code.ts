@@ -504,8 +504,8 @@ interface RunReport {
 }
 
 /**
- * Trains on the environment of `manyFaces`. Meanwhile its file is edited into code that misbehaves at loading, and
- * back.
+ * Trains on the environment of `manyFaces`. During the run, the environment's file is edited into code that misbehaves
+ * while loading, and then restored.
  */
 async function tryInRun(scale: TortureScale): Promise<RunReport> {
   const workspace = makeWorkspace();

@@ -150,7 +150,7 @@ function changes(name: string, [, flags]: unknown[]): boolean {
   return !/stat|read/i.test(name);
 }
 
-/** Error codes that a recursive `mkdir` reports as they are; Node.js reports all others as ENOENT. */
+/** Error codes that a recursive `mkdir` reports unchanged; Node.js reports all other codes as ENOENT. */
 const passedThrough: ReadonlySet<string> = new Set(['EACCES', 'ENOSPC', 'EPERM', 'ENOTDIR']);
 const isRecursive = (name: string, [, options]: unknown[]): boolean =>
   name.startsWith('mkdir') && (options as { recursive?: boolean } | undefined)?.recursive === true;

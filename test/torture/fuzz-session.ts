@@ -124,9 +124,7 @@ function judged({ lawful = ['UserError'] }: FuzzTarget, thrown: unknown): Outcom
   return { fault: fault as FuzzFault, signature, message: `${error.name}: ${message} [${at.join(' < ')}]` };
 }
 
-/**
- * CPU milliseconds of an input: those of the first run or, if they exceed the limit, the minimum of three more runs.
- */
+/** CPU milliseconds of an input: the time of the first run or, above the limit, the minimum of three more runs. */
 async function measured(target: FuzzTarget, input: Buffer): Promise<{ outcome: Outcome; ms: number }> {
   const from = performance.now();
   const outcome = await outcomeOf(target, input);

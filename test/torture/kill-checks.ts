@@ -1,7 +1,7 @@
-// Checks a run folder after a kill and at the end. No committed data is lost or changed, no line is incomplete, every
-// checkpoint is complete, and metrics, episodes and weights equal those of an uninterrupted run bit for bit. A
-// checkpoint is a commit: a resume may truncate data after the newest checkpoint and produces it again. Timestamps and
-// environment versions are excluded from the comparison.
+// Checks a run folder after a kill and at the end. No committed data is lost or changed, no line is incomplete, and
+// every checkpoint is complete. Metrics, episodes and weights equal those of an uninterrupted run bit for bit. Data
+// counts as committed up to the newest checkpoint: a resume may truncate later data, which it produces again.
+// Timestamps and environment versions are excluded from the comparison.
 import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -200,8 +200,8 @@ function digests(run: string): Record<string, string> {
 }
 
 /**
- * All file names except those of checkpoints, stored code and event files: the number of these files depends on the
- * number of sessions.
+ * All file names except the names of checkpoints, stored code and event files, whose number depends on the number of
+ * sessions.
  */
 function namesOf(run: string): string[] {
   const names = readdirSync(run, { recursive: true, withFileTypes: true })

@@ -79,7 +79,7 @@ export interface Struck {
   where: string;
 }
 
-/** Milliseconds of each occurrence of a phase; a swap ends when its code is first used. */
+/** Milliseconds of each occurrence of a phase; a swap ends when the new code is first used. */
 export type Durations = Record<'generation' | 'update' | 'save' | 'swap', number[]>;
 
 export interface KillSessionOptions {

@@ -55,8 +55,8 @@ function holds(held: unknown, sentence: string): asserts held {
 }
 
 /**
- * One run inside a namespace and one outside. Each detects that the other is alive, and neither affects the other.
- * After the namespace has ended, its run is resumed.
+ * Tests one run inside a namespace and one outside. Each run detects that the other is alive and does not affect it.
+ * After the namespace has ended, the run inside it is resumed.
  * @throws Error with the guarantee that was broken
  */
 export async function sharedFolder(command: readonly string[]): Promise<void> {

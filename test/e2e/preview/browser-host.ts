@@ -10,8 +10,8 @@ interface PreviewWindow extends Window {
   previewScenario: Scenario;
   previewMetrics: string;
   /**
-   * Files of a stored run. In that case, the scenario consists of the run's name, optionally the step at which the run
-   * is still running, and the number of times that its lines are repeated.
+   * Files of a stored run, or null for generated runs. For a stored run, the scenario consists of the run's name,
+   * optionally the step at which the run is still running, and the number of times that the run's lines are repeated.
    */
   previewFiles: StoredFiles | null;
   previewSend(method: string, params: unknown): void;

@@ -25,8 +25,8 @@ import type { MemoryHost } from './memory-host';
 export type StoredFiles = Record<string, string>;
 
 /**
- * `metrics` is the text of docs/METRICS.md. `until` is the last step of the run, which then appears to be running.
- * `times` is how often its lines are repeated, to simulate a long run.
+ * `metrics` is the text of docs/METRICS.md. `until` is the last step of the run, which then appears to be running. The
+ * run's lines are repeated `times` times, to simulate a long run.
  */
 export function storedHost(files: StoredFiles, metrics: string, until = Infinity, times = 1): MemoryHost {
   const linesOf = <T>(name: string): T[] =>

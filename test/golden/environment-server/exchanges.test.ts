@@ -1,6 +1,6 @@
-// Replays recorded exchanges with the clients and servers of OpenEnv and VAGEN. Requests of their clients must get the
-// recorded responses from our server; our client must send the recorded requests to their servers and build the same
-// episodes from the responses.
+// Replays recorded exchanges with the clients and servers of OpenEnv and VAGEN. Our server must return the recorded
+// responses to the requests of these clients. Our client must send the recorded requests to these servers and build the
+// same episodes from the responses.
 import { createServer, type Server } from 'node:http';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';

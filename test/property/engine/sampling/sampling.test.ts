@@ -33,7 +33,7 @@ function softmax(row: Float32Array, temperature: number): number[] {
 /** Token ids by descending probability; the lower id first on a tie. */
 const ranked = (p: number[]): number[] => p.map((_, i) => i).sort((a, b) => p[b] - p[a] || a - b);
 
-/** Share of 4096 evenly spaced random numbers in [0, 1) that sample each token. */
+/** Share of 4096 evenly spaced numbers in [0, 1) that sample each token, when used as the random number. */
 function shares(row: Float32Array, cuts: SamplingCuts): number[] {
   const n = 4096;
   const counts = new Array<number>(row.length).fill(0);

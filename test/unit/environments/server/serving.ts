@@ -25,7 +25,7 @@ export interface Serving {
   pool: EnvironmentProcess;
   /** Starts another environment process, as in a run whose episodes are played on a server. */
   client(): Promise<EnvironmentProcess>;
-  /** Starts another server on the same process; `stop` ends all of them. */
+  /** Starts another server on the same process; `stop` ends all servers. */
   serve(
     offered: EnvironmentSpec[],
     options?: Partial<EnvironmentServerOptions>,

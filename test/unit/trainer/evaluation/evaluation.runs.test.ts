@@ -120,7 +120,7 @@ test('a killed evaluation continues with the remaining episodes, with the same r
   expect(resumed.code, resumed.stderr).toBe(0);
   expect(kept).toBeGreaterThan(0);
   expect(kept).toBeLessThan(280);
-  // The resumed run computes entropies in other passes, so they are equal up to rounding.
+  // The resumed run computes entropies in other passes, so entropies are equal only up to rounding.
   const exactly = ({ metadata: { entropy: _, 'Words/entropy': __, ...metadata }, ...line }: TrajectoryLine) => ({
     ...line,
     metadata,

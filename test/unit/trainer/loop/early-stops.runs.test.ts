@@ -1,5 +1,5 @@
-// The rules that end a run early, on metrics in a run's format. training-features.test.ts checks that they end a real
-// run.
+// The rules that end a run early, on metrics in a run's format. training-features.test.ts checks that the rules end a
+// real run.
 import { describe, expect, test } from 'vitest';
 import { afterStep, afterValidation, earlyStop, nothingSeen } from '../../../../extension/trainer/loop/early-stops';
 import type { Watch } from '../../../../extension/trainer/loop/early-stops';

@@ -1,7 +1,7 @@
-// Compares the memory plan with complete runs near its worst case, measured by test/bench/memory-runs.mjs.
-// planned-runs.json is that script's output (--points); its `plan` is the commit of the plan that predicted the run,
-// for newer entries. planned-models.json has the config.json of the generated models. The plan's constants are fitted
-// to some of these runs and to the engine alone; all runs must stay within the same bounds.
+// Compares the memory plan with complete runs near the plan's worst case, measured by test/bench/memory-runs.mjs. Its
+// output (--points) is planned-runs.json; in newer entries, `plan` is the commit of the plan that predicted the run.
+// planned-models.json has the config.json of the generated models. The plan's constants are fitted to some of these
+// runs and to the engine alone; all runs must stay within the same bounds.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';

@@ -193,7 +193,7 @@ describe('slow episodes', () => {
     await vi.runAllTimersAsync();
     return playing;
   }
-  /** A pool whose steps take `delay(episode)` ms and are reported as they finish. */
+  /** A pool whose steps take `delay(episode)` ms and are reported when they finish. */
   class SlowPool extends CorridorPool {
     delay: (episode: string) => number = () => 0;
     override async step(episodes: EpisodeActions[], onSteps?: (ready: EpisodeStep[]) => void): Promise<EpisodeStep[]> {

@@ -1,6 +1,6 @@
-// Each context mode, shortened chats and answers without a mask train for two steps in the real trainer. The training
-// graph's log-probs equal the sampler's only if both use the same context, so their equality verifies the context of
-// each sample.
+// Each context mode, shortened chats and answers without a mask train for two steps in the real trainer. The log-probs
+// of the training graph and of the sampler are equal only for equal contexts, so the test verifies each sample's
+// context by comparing them.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Episode } from '../../../../extension/run-data/episode';
 import { document, killAll, readRun } from '../../../support/terminal';

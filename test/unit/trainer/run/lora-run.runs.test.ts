@@ -1,5 +1,6 @@
 // A run of the real trainer with adapters, 8-bit rollouts, a reference policy, importance weights and 8-bit moments.
-// After a stop and a resume, it equals an uninterrupted run bit by bit. Its checkpoints are adapters in PEFT's format.
+// After a stop and a resume, the run equals an uninterrupted run bit by bit. Checkpoints contain adapters in PEFT's
+// format.
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
