@@ -207,8 +207,8 @@ export async function iteration(s: IterationSettings, threads: number): Promise<
 }
 
 /**
- * Percentage of an iteration's time that the engine's thread spends outside onnxruntime's `run`. The engine runs in the
- * current thread here.
+ * Percentage of an iteration's time that the engine's thread spends outside onnxruntime's `run`. For this measurement,
+ * the engine runs in the current thread.
  */
 export async function outside(s: IterationSettings, threads: number): Promise<number> {
   const engine = new PolicyEngine();

@@ -404,7 +404,7 @@ export function rowOf(episode: Episode): EpisodeRow {
   };
 }
 
-/** One or two moves from here, mostly good ones. */
+/** The next one or two moves of an episode; most moves follow the good policy. */
 function plan(scene: Scene, grid: string[], count: number, random: () => number): string[] {
   const ahead = [...grid];
   return Array.from({ length: count }, () => {

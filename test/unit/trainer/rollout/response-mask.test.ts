@@ -7,7 +7,7 @@ import { sampledMask } from '../../../../extension/trainer/rollout/rollout-sampl
 import { openContext, asked, encodeText, past, showIds, turnEnd } from './scripted-rollout';
 
 const marker = 1;
-// indices 0…16; RAGEN's example has two padding tokens in front of them
+// Token ids at indices 0…16; RAGEN's example has two padding tokens before them.
 const ids = Int32Array.from([1, 30, 2, 1, 40, 2, 1, 50, 60, 2, 1, 41, 2, 1, 50, 61, 2]);
 const [first, last] = [
   { turn: 1, span: [8, 10] as [number, number] },
