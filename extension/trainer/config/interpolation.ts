@@ -60,7 +60,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
     if (single) {
       const found = lookUp(single[1], node, path);
       if (!found) return nothing;
-      const taken = { ...found, keyPlace: node.keyLocation };
+      const taken = { ...found, keyLocation: node.keyLocation };
       sizes.set(taken, sizes.get(found) ?? 1);
       return taken;
     }
