@@ -11,7 +11,7 @@ import { registerLive } from './vscode/pages/live-panel';
 import { registerRunCommands } from './vscode/runs/commands/run-commands';
 import { registerRunsView } from './vscode/runs/view/runs-view';
 import { registerSecrets } from './vscode/secrets/secret-dialog';
-import { registerTraces } from './vscode/traces/traces';
+import { registerTraces } from './vscode/traces/register-traces';
 import { registerWhatIf } from './vscode/traces/what-if/what-if-command';
 import { registerWalkthrough } from './vscode/walkthrough';
 

@@ -11,6 +11,7 @@ const root = dirname(bundles);
 export const installation = {
   root,
   presets: join(root, 'media', 'presets'),
+  sweeps: join(root, 'media', 'sweeps'),
   models: join(root, 'media', 'models'),
   environments: join(root, 'envs'),
   trainer: join(bundles, 'trainer.cjs'),

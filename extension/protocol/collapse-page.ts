@@ -4,7 +4,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CollapseFamily, GradientAnalysisRecord } from '../run-data/diagnostics';
 import type { MetricNumbers } from '../run-data/metric-segments';
-import type { RunSummary } from './pages';
+import type { RunSummary } from './page-state';
 import type { RunEvent } from '../run-data/run-events';
 
 /** Keys of metrics.jsonl that the page uses. The host sends no other keys. */
@@ -97,7 +97,7 @@ export const collapseFamilyAt: RequestType<{ step: number; family: string }, Col
 };
 
 export const gradientsAt: RequestType<{ step: number }, GradientAnalysisRecord | null> = {
-  method: 'collapse/gradients',
+  method: 'collapse/step/gradients',
 };
 
 /** A prompt group of a training step. */
@@ -114,7 +114,7 @@ export interface PromptGroup {
  * Returns the prompt groups of a step, read from its episodes or, if these are missing, from the group table
  * (`trainer.log_group_rv_table`). Null if both are missing.
  */
-export const groupsAt: RequestType<{ step: number }, PromptGroup[] | null> = { method: 'collapse/groups' };
+export const groupsAt: RequestType<{ step: number }, PromptGroup[] | null> = { method: 'collapse/step/groups' };
 
 export type CollapseCommand =
   | { command: 'dashboard' | 'episodes' }

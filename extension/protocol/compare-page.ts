@@ -2,7 +2,7 @@
 // keys in which the groups differ. The page requests the columns of the visible charts and computes the statistics over
 // seeds.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
-import type { RunSummary } from './pages';
+import type { RunSummary } from './page-state';
 
 /** Runs whose configurations differ only in their seeds. */
 export interface ComparedGroup {

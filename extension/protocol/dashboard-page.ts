@@ -4,7 +4,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
-import type { RunSummary } from './pages';
+import type { RunSummary } from './page-state';
 import type { RunEvent } from '../run-data/run-events';
 
 export interface DashboardSnapshot {
@@ -94,7 +94,7 @@ export type Export =
   | { kind: 'csv'; name: string; keys: string[]; from: number; to: number };
 
 /** Writes the export; false if the user cancelled. */
-export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboard/export' };
+export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboard/charts/chart-export' };
 
 /** The page's view settings changed. The host stores them as defaults for later pages of this workspace. */
 export const dashboardView: NotificationType<{ view: unknown }> = { method: 'dashboard/view' };

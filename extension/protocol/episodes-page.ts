@@ -4,7 +4,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { TextTerm } from '../run-data/episode-filter';
 import type { EpisodeRows } from '../run-data/episode-table';
-import type { RunSummary } from './pages';
+import type { RunSummary } from './page-state';
 import type { Episode } from '../run-data/episode';
 
 export type EpisodeRef = Pick<Episode, 'step' | 'mode' | 'id'>;

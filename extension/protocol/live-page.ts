@@ -1,6 +1,6 @@
 // Messages between the extension host and the Live page, which shows an episode of an active run token by token.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
-import type { RunSummary } from './pages';
+import type { RunSummary } from './page-state';
 import type { WatchChoice, WatchedEpisode, WatchedTurn } from './trainer-link';
 
 export interface LiveSnapshot {

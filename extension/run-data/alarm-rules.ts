@@ -2,7 +2,7 @@
 // newest steps exceed the bound. A bound is a constant or computed from the run's earlier steps. The trainer raises
 // alarms with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds
 // follow RAGEN's description of collapsed runs and its early stopping. Pure functions.
-import { median } from '../common/estimate';
+import { median } from '../common/mean-estimate';
 
 /** Number of first and of newest values of a metric that are stored. */
 const remembered = { first: 10, newest: 20 } as const;

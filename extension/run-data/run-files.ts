@@ -1,7 +1,7 @@
 // The run folder `.ragen/runs/<id>/`: names of its files and folders. The folder is the authoritative record of a run;
 // pages, tree and terminal read from it. Logs are append-only JSON lines. Each kind of file has its schema in its own
 // source file: run-manifest.ts, run-status-file.ts, run-events.ts, step-lines.ts, episode.ts, environment-snapshot.ts
-// and run-lease.ts.
+// and lease-file.ts.
 /** File names in a run folder. */
 export const runFiles = {
   manifest: 'manifest.json',

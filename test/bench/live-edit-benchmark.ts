@@ -10,7 +10,7 @@ import { loadConfig } from '../../extension/trainer/config/load-config';
 import { installation } from '../../extension/node/installation';
 import { Journal } from '../../extension/trainer/run/journal';
 import { LiveEnvironments } from '../../extension/trainer/live/live-environments';
-import { EnvironmentProcesses } from '../../extension/environments/client/environment-processes';
+import { EnvironmentProcessPool } from '../../extension/environments/client/process-pool';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { median } from './benchmark';
 import type { LiveEditSettings, SwapSettings } from './definitions';
@@ -125,7 +125,7 @@ export async function swapMemory({ swaps, checkTypes }: SwapSettings): Promise<n
   const file = join(workspace, 'corridor.ts');
   writeFileSync(file, source(0));
   const spec = { tag: 'Corridor', env_type: 'corridor.ts', source: file, config: {} };
-  const pool = await EnvironmentProcesses.start({
+  const pool = await EnvironmentProcessPool.start({
     entry: installation.environmentHost,
     variables: process.env,
     stepTimeoutMs: 10_000,

@@ -16,7 +16,7 @@ if (!env.SKIP_PACKAGE && !env.UNPACKED) {
 }
 if (!env.UNPACKED) installPackage();
 rmSync(join(root, 'test-results'), { recursive: true, force: true });
-const folder = join(root, 'test', 'e2e');
+const folder = join(root, 'test', 'e2e', 'specs');
 const wanted = argv.slice(2);
 const specs = readdirSync(folder)
   .filter(name => name.endsWith('.spec.mjs') && (wanted.length === 0 || wanted.some(part => name.includes(part))))

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { episodeSchema } from '../../extension/run-data/episode';
 import { eventSchema } from '../../extension/run-data/run-events';
-import { leaseSchema } from '../../extension/run-data/run-lease';
+import { leaseSchema } from '../../extension/run-data/lease-file';
 import { metricsLineSchema } from '../../extension/run-data/step-lines';
 import { statusSchema } from '../../extension/run-data/run-status-file';
 import type { Episode } from '../../extension/run-data/episode';
-import type { Lease } from '../../extension/run-data/run-lease';
+import type { Lease } from '../../extension/run-data/lease-file';
 import type { MetricsLine } from '../../extension/run-data/step-lines';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { RunStatus } from '../../extension/run-data/run-status-file';
-import { holderOf } from '../../extension/node/lease-judgement';
-import { defaultDependencies } from '../../extension/trainer/store/lease';
+import { holderOf } from '../../extension/node/lease-liveness';
+import { defaultDependencies } from '../../extension/trainer/store/held-lease';
 import { root } from './workspace';
 
 export interface Said {

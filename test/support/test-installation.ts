@@ -10,6 +10,7 @@ export function testInstallation() {
     installation: {
       root,
       presets: join(root, 'media/presets'),
+      sweeps: join(root, 'media/sweeps'),
       models: join(root, 'media/models'),
       environments: join(root, 'envs'),
       trainer: join(root, 'dist/trainer.cjs'),

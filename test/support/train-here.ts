@@ -6,7 +6,7 @@ import type { Episode } from '../../extension/run-data/episode';
 import type { MetricsLine } from '../../extension/run-data/step-lines';
 import { Journal } from '../../extension/trainer/run/journal';
 import { RunControl } from '../../extension/trainer/run/run-control';
-import { makeRun } from '../../extension/cli/run-control/make-run';
+import { makeRun } from '../../extension/cli/run-lifecycle/make-run';
 import { train } from '../../extension/trainer/loop/train';
 import { readRun } from './terminal';
 import { groupOverrides, stepOverrides } from './tiny-overrides';

@@ -114,7 +114,7 @@ export const configurationTargets: readonly FuzzTarget[] = [
     run(input) {
       const file = join(folder, 'sweep.yaml');
       writeFileSync(file, input);
-      return readSweep(file, { workspace: folder, presetFolders: [folder, presets] });
+      return readSweep(file, { workspace: folder, presetFolders: [folder, presets], sweepFolders: [] });
     },
   },
   {

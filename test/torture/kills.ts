@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { deriveSeed } from '../../extension/trainer/rollout/seeds';
-import { makeRun } from '../../extension/cli/run-control/make-run';
+import { makeRun } from '../../extension/cli/run-lifecycle/make-run';
 import { makeWorkspace, root, wordsEnvironment } from '../support/workspace';
 import type { Workspace } from '../support/workspace';
 import { courseOf, inspectFinished, inspectKilled, nothingCommitted } from './kill-checks';

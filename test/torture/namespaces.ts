@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, utimesSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { RunReader } from '../../extension/vscode/run-files/run-reader';
 import { runPhase } from '../../extension/vscode/runs/run-format';
-import { readLease } from '../../extension/trainer/store/lease';
+import { readLease } from '../../extension/trainer/store/held-lease';
 import {
   childrenOf,
   document,

@@ -1,13 +1,13 @@
 // The content of a chart as plain data: lines with bands over an x range, computed from curves. Used by the canvas, the
 // SVG export and the comparison of runs.
 import type { Unit } from '../shared/format';
-import { dashes } from '../shared/palette';
+import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import { logRange, shareRange, valueRange, type Range } from './axis';
 import type { ChartSpec, LineBand } from './catalogue';
 import { Curve, type Point } from './curve';
-import type { Mark } from '../dashboard/marks';
-import type { SeriesStore, XAxis } from '../dashboard/series';
+import type { Mark } from './event-marks';
+import type { SeriesStore, XAxis } from './metric-series';
 
 export interface PlotLine {
   label: string;

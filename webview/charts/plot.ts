@@ -16,13 +16,13 @@ import {
   type ScriptableScaleContext,
 } from 'chart.js';
 import { formatTick } from '../shared/format';
-import { withAlpha } from '../shared/palette';
+import { withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import { logTicks, progressTicks, ticksOf } from './axis';
 import type { Point } from './curve';
-import { glyphs, isSevere, type Mark } from '../dashboard/marks';
+import { glyphs, isSevere, type Mark } from './event-marks';
 import type { PlotData, PlotLine } from './plot-data';
-import { tickOfX } from '../dashboard/format-x';
+import { tickOfX } from './format-x';
 
 export interface Plot {
   update(data: PlotData): void;

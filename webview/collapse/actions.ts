@@ -1,8 +1,8 @@
 // User actions of the Collapse page, called by the views.
-import type { Cell } from './matrix';
-import type { GroupCell } from './group-cell';
-import type { FamilyName } from './run-series';
-import type { Anchor } from './signs';
+import type { Cell } from './step/matrix';
+import type { GroupCell } from './step/group-cell';
+import type { FamilyName } from './trends/run-series';
+import type { Anchor } from './interpretation/warning-signs';
 
 export interface CollapseActions {
   load(): void;

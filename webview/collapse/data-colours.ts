@@ -1,5 +1,5 @@
 // Defines the data colours as CSS variables, for SVG and bars.
-import { colourOfRun } from '../shared/palette';
+import { colourOfRun } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 
 /**

@@ -17,9 +17,9 @@ import { collapseView } from './collapse-view';
 import { type CollapseActions } from './actions';
 import { setDataColours } from './data-colours';
 import { reduce } from './reducer';
-import { RunSeries } from './run-series';
+import { RunSeries } from './trends/run-series';
 import { episodeOfCell, firstSettings, initialState, playInterval, settingsSchema, wantedFiles } from './state';
-import { stepRequests } from './step-requests';
+import { stepRequests } from './step/step-requests';
 
 /** Starts the page in `root`. */
 export function startCollapse(host: Host, root: HTMLElement): void {

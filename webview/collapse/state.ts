@@ -3,13 +3,13 @@
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
-import { familyCharts, type LineChartSpec } from './charts';
-import { evidenceOf, type Evidence } from './evidence';
-import type { GroupCell } from './group-cell';
-import type { JudgedStep } from './groups';
-import type { Cell, ScoredFamily } from './matrix';
-import type { RunSeries } from './run-series';
-import { pathOf, reached, type FamilyName, type PathPoint } from './run-series';
+import { familyCharts, type LineChartSpec } from './trends/trend-charts';
+import { evidenceOf, type Evidence } from './interpretation/evidence';
+import type { GroupCell } from './step/group-cell';
+import type { JudgedStep } from './step/groups';
+import type { Cell, ScoredFamily } from './step/matrix';
+import type { RunSeries } from './trends/run-series';
+import { pathOf, reached, type FamilyName, type PathPoint } from './trends/run-series';
 
 /** Settings that are restored when the page is shown again. */
 export interface ViewSettings {

@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { CollapseSettings } from '../../extension/protocol/collapse-page';
 import { button } from '../components/controls';
-import type { FamilyName } from './run-series';
+import type { FamilyName } from './trends/run-series';
 
 export interface Missing {
   text: string;

@@ -1,11 +1,11 @@
 // The bar above the diagnoses: the run with its status, the choice of the family of pairs, links to the other pages,
 // and the scrubber.
 import { html, type TemplateResult } from 'lit';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { button } from '../components/controls';
 import { choices, runTitle } from '../components/toolbar';
 import type { CollapseActions } from './actions';
-import { families, type FamilyName } from './run-series';
+import { families, type FamilyName } from './trends/run-series';
 import { scrubber } from './scrubber';
 import type { CollapseState, Position } from './state';
 

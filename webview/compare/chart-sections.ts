@@ -7,7 +7,7 @@ import { notice } from '../components/notice';
 import './compare-chart';
 import type { ChartTools } from './compare-chart';
 import type { CompareActions } from './actions';
-import type { Compared, ComparedMetric } from './compared';
+import type { Compared, ComparedMetric } from './compared-metrics';
 import { foundMetrics, isOpen, searchedText, type CompareState } from './state';
 
 export function chartSections(

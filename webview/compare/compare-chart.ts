@@ -10,9 +10,9 @@ import type { Range } from '../charts/axis';
 import type { DrawQueue } from '../charts/draw-queue';
 import type { Plotter } from '../charts/plot';
 import { formatValue } from '../shared/format';
-import { areSame } from '../shared/latest';
+import { areSame } from '../shared/memoize-latest';
 import type { Theme } from '../shared/theme';
-import type { ColouredGroup, ComparedMetric } from './compared';
+import type { ColouredGroup, ComparedMetric } from './compared-metrics';
 import { comparisonOf, type Comparison } from './comparison';
 import type { RunCurve } from './group-curves';
 

@@ -2,12 +2,12 @@
 // 95 % interval over seeds. Further columns show the configuration keys that differ between groups, and the group's
 // runs.
 import { html, nothing, type TemplateResult } from 'lit';
-import type { Estimate } from '../../extension/common/estimate';
+import type { Estimate } from '../../extension/common/mean-estimate';
 import { formatValue, type Unit } from '../shared/format';
 import { displayStatus } from '../shared/run-status';
 import type { Theme } from '../shared/theme';
 import type { CompareActions } from './actions';
-import type { ColouredGroup, Compared, ComparedMetric } from './compared';
+import type { ColouredGroup, Compared, ComparedMetric } from './compared-metrics';
 import { outcomes, type RunCurve } from './group-curves';
 
 /** Renders the table. `curves` has one curve of the metric per run; undefined until the curves have been received. */

@@ -5,7 +5,7 @@ import { progressRange, type Range } from '../charts/axis';
 import type { Point } from '../charts/curve';
 import { lineStyle, yRange, type PlotData, type PlotLine } from '../charts/plot-data';
 import type { Theme } from '../shared/theme';
-import type { ColouredGroup, ComparedMetric } from './compared';
+import type { ColouredGroup, ComparedMetric } from './compared-metrics';
 import { groupCurve, pointsOf, type RunCurve } from './group-curves';
 
 export interface Comparison {

@@ -1,7 +1,7 @@
 // Aggregates the curves of runs that differ only by seed. Computes the mean over seeds at each step with its 95 %
 // interval, and the final and best values of the group. Pure functions; NaN marks steps without a value.
 import { smooth } from '../../extension/common/curves';
-import { estimate, type Estimate } from '../../extension/common/estimate';
+import { estimate, type Estimate } from '../../extension/common/mean-estimate';
 import type { Point } from '../charts/curve';
 
 /** The values of a key in a run. `steps` increases; both arrays have the same length. */

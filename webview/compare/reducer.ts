@@ -2,7 +2,7 @@
 // the compared runs. Pure function.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Theme } from '../shared/theme';
-import { comparedOf } from './compared';
+import { comparedOf } from './compared-metrics';
 import type { RunCurve } from './group-curves';
 import { searchedText, type CompareSettings, type CompareState } from './state';
 

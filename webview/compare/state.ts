@@ -1,7 +1,7 @@
 // The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the missing columns of
 // charts on screen, and `page.ts` requests these columns.
 import type { Theme } from '../shared/theme';
-import type { Compared, ComparedMetric } from './compared';
+import type { Compared, ComparedMetric } from './compared-metrics';
 import type { RunCurve } from './group-curves';
 
 /** Settings that are restored when the page is shown again. */

@@ -4,7 +4,7 @@ import { dropdown, textField } from '../components/controls';
 import { smoothingSlider } from '../components/toolbar';
 import { counted } from '../shared/format';
 import type { CompareActions } from './actions';
-import type { Compared } from './compared';
+import type { Compared } from './compared-metrics';
 import { tableMetric, type CompareState } from './state';
 
 export function topBar(

@@ -1,7 +1,7 @@
 // A run's status as a dot with a label. Each render updates the same elements, so that the pulse animation of a live
 // run is not restarted.
 import { html, type TemplateResult } from 'lit';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { displayStatus } from '../shared/run-status';
 
 export function statusDot(run: RunSummary): TemplateResult {

@@ -2,7 +2,7 @@
 // the smoothing factor. The bar itself is a `header` with a class of the page's style sheet.
 import { html, nothing, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { statusDot } from './status-dot';
 
 /** Name and status of a run; `hint` is the tooltip. */

@@ -1,6 +1,6 @@
 // User actions of the Dashboard page, called by the views.
-import type { ChartActions } from './chart-element';
-import type { DashboardSettings } from './settings';
+import type { ChartActions } from './charts/chart-element';
+import type { DashboardSettings } from './dashboard-settings';
 
 export interface DashboardActions extends ChartActions {
   connect(): void;

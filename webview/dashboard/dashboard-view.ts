@@ -3,12 +3,12 @@
 import type { DashboardActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { notice, skeleton } from '../components/notice';
-import { chartSections, eventSection, type Charts } from './chart-sections';
+import { chartSections, eventSection, type Charts } from './charts/chart-sections';
 import { emptyView } from './empty-view';
-import { evaluationTable } from './evaluation-table';
-import { runTable } from './run-table';
+import { evaluationTable } from './run/evaluation-table';
+import { runTable } from './run/run-table';
 import { isTable, searchedText, type DashboardState } from './state';
 import { topBar } from './top-bar';
 

@@ -1,6 +1,6 @@
 // The message before the first step: the current activity of the run, or why it has ended.
 import type { TemplateResult } from 'lit';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { notice } from '../components/notice';
 import { displayStatus } from '../shared/run-status';
 

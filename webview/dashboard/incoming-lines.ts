@@ -1,7 +1,7 @@
 // Batches the new lines of a running run, because a single new step changes less than a pixel. The first lines are
 // passed on immediately; lines that arrive within the next 200 ms are passed on together.
 import { appendAll } from '../../extension/common/lists';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
 import type { RunEvent } from '../../extension/run-data/run-events';
 

@@ -1,13 +1,13 @@
 // Implements the user actions of the page as events for the reducer and requests to the host.
 import { dashboardCommand, dashboardExport, type Export } from '../../extension/protocol/dashboard-page';
 import { messageOf, type Host } from '../shared/host';
-import type { Charts } from './chart-sections';
-import { nearestRow } from './context';
+import type { Charts } from './charts/chart-sections';
+import { nearestRow } from './charts/chart-context';
 import type { DashboardActions } from './actions';
-import { pictureExport, rowsExport, shownExport } from './export';
+import { pictureExport, rowsExport, shownExport } from './charts/chart-export';
 import type { DashboardEvent } from './reducer';
 import type { DashboardState } from './state';
-import { panned, spansOf, zoomed } from './zoom';
+import { panned, spansOf, zoomed } from './charts/zoom';
 
 /** Dependencies of the actions. */
 export interface ActionsOptions {

@@ -9,21 +9,21 @@ import {
 } from '../../extension/protocol/dashboard-page';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';
-import { latest } from '../shared/latest';
+import { latest } from '../shared/memoize-latest';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
 import { dashboardActions } from './page-actions';
-import type { Charts } from './chart-sections';
-import { contextMaker } from './context';
+import type { Charts } from './charts/chart-sections';
+import { contextMaker } from './charts/chart-context';
 import { dashboardView } from './dashboard-view';
 import { areDrawn, DrawQueue } from '../charts/draw-queue';
 import { IncomingLines } from './incoming-lines';
 import { OnScreen } from '../components/on-screen';
 import type { Plotter } from '../charts/plot';
 import { reduce, type DashboardEvent } from './reducer';
-import { SeriesStore } from './series';
-import { firstSettings, settingsSchema } from './settings';
+import { SeriesStore } from '../charts/metric-series';
+import { firstSettings, settingsSchema } from './dashboard-settings';
 import { groupsOf, initialState, isTable } from './state';
 
 /** Starts the page in `root`. `plotter` draws on a canvas. */

@@ -1,12 +1,12 @@
 // The reducer of the Dashboard, for messages of the host and user actions. Pure function.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
-import { orderAfterMove, pinToggled } from './arrangement';
-import type { SeriesSummary } from './series';
-import { settingsSchema, type DashboardSettings } from './settings';
-import type { Sort } from './sorting';
+import { orderAfterMove, pinToggled } from './charts/arrangement';
+import type { SeriesSummary } from '../charts/metric-series';
+import { settingsSchema, type DashboardSettings } from './dashboard-settings';
+import type { Sort } from './run/table-sorting';
 import { groupsOf, type DashboardState } from './state';
 
 export type ChartSetting = 'enlarged' | 'log' | 'pinned';

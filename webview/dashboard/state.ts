@@ -1,14 +1,14 @@
 // The immutable state of the Dashboard; only the reducer changes it. Metrics stay in the series store; the state
 // contains a summary that is replaced when the store changes.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
-import { arranged } from './arrangement';
+import { arranged } from './charts/arrangement';
 import { arrange, type ChartGroup, type ChartSpec } from '../charts/catalogue';
-import type { SeriesSummary } from './series';
-import type { DashboardSettings } from './settings';
-import type { Sort } from './sorting';
+import type { SeriesSummary } from '../charts/metric-series';
+import type { DashboardSettings } from './dashboard-settings';
+import type { Sort } from './run/table-sorting';
 
 export interface DashboardState {
   /** `failed` is the error message of a failed connection. */

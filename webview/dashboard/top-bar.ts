@@ -1,6 +1,6 @@
 // The bar above the charts: name and status of the run, buttons for its commands, and display settings.
 import { html, nothing, type TemplateResult } from 'lit';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { button, dropdown, textField } from '../components/controls';
 import type { IconName } from '../components/icon';
 import { runTitle, smoothingSlider } from '../components/toolbar';
@@ -8,8 +8,8 @@ import { commandsFor, displayStatus } from '../shared/run-status';
 import { tagsOf } from '../charts/catalogue';
 import type { DashboardActions } from './actions';
 import type { DashboardCommand } from './actions';
-import { progressBar, runFacts } from './run-facts';
-import { axesOf } from './series';
+import { progressBar, runFacts } from './run/run-facts';
+import { axesOf } from '../charts/metric-series';
 import { alarmsOf, type DashboardState } from './state';
 
 const labels: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {

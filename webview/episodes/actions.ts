@@ -1,7 +1,7 @@
 // User actions of the Episodes page, called by the views.
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
-import type { Sort } from './listing';
-import type { EpisodesSettings, Mode, Reading } from './settings';
+import type { Sort } from './list/listing';
+import type { EpisodesSettings, Mode, Reading } from './episodes-settings';
 
 export interface EpisodesActions {
   load(): void;

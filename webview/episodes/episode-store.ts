@@ -5,8 +5,8 @@ import type { TextTerm } from '../../extension/run-data/episode-filter';
 import { episodeOpen, episodesFound, episodesSearch, episodesSearchEnd } from '../../extension/protocol/episodes-page';
 import type { Episode } from '../../extension/run-data/episode';
 import type { Host } from '../shared/host';
-import { naturalOrder } from './listing';
-import type { EpisodeData, Mode } from './settings';
+import { naturalOrder } from './list/listing';
+import type { EpisodeData, Mode } from './episodes-settings';
 
 /** Maximum number of complete episodes in the cache. */
 const keptEpisodes = 64;

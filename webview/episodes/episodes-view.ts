@@ -5,12 +5,12 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { notice, skeleton } from '../components/notice';
 import '../components/virtual-list';
-import { listHead } from './list-head';
-import { renderItem } from './list-rows';
-import type { ListItem } from './listing';
-import { paneView } from './pane';
-import { readerTools } from './reader-tools';
-import { sideBar } from './side-bar';
+import { listHead } from './list/list-head';
+import { renderItem } from './list/list-rows';
+import type { ListItem } from './list/listing';
+import { paneView } from './reader/reader-pane';
+import { readerTools } from './reader/reader-tools';
+import { sideBar } from './list/side-bar';
 import { matchesNothing, type EpisodesState } from './state';
 
 const rowHeight = 24;

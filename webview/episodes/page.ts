@@ -9,18 +9,18 @@ import { onKeys } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
-import { holdPosition } from './anchor';
+import { holdPosition } from './reader/scroll-anchor';
 import { EpisodeStore } from './episode-store';
 import { episodesView } from './episodes-view';
 import type { EpisodesActions } from './actions';
-import type { ListItem } from './listing';
+import type { ListItem } from './list/listing';
 import { reduce } from './reducer';
-import { firstSettings, settingsSchema } from './settings';
+import { firstSettings, settingsSchema } from './episodes-settings';
 import { initialState, type EpisodesState } from './state';
 
-import { indexOfStep } from './steps';
-import type { Subject } from './subject';
-import { textSearch } from './text-search';
+import { indexOfStep } from './list/step-navigation';
+import type { Subject } from './reader/reader-subject';
+import { textSearch } from './list/text-search';
 
 /** Starts the page in `root`. */
 export function startEpisodes(host: Host, root: HTMLElement): void {

@@ -4,11 +4,11 @@ import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
 import type { Theme } from '../shared/theme';
-import { Listing, type Sort } from './listing';
-import { queryOf, type Query } from './query';
-import type { EpisodeData, EpisodesSettings, Mode, Reading } from './settings';
+import { Listing, type Sort } from './list/listing';
+import { queryOf, type Query } from './list/query';
+import type { EpisodeData, EpisodesSettings, Mode, Reading } from './episodes-settings';
 import type { EpisodesState } from './state';
-import { episodeAt, historyOf, membersOf, subjectOf, type Subject } from './subject';
+import { episodeAt, historyOf, membersOf, subjectOf, type Subject } from './reader/reader-subject';
 
 export type EpisodesEvent =
   | { readonly type: 'connecting' }

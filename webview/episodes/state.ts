@@ -1,14 +1,14 @@
 // The state of the Episodes page; only the reducer changes it. The table of up to 100,000 episodes is not copied: rows
 // are appended in place, and a new `data` object marks the change. List items are created when they are rendered.
-import { type EpisodeData, type EpisodesSettings } from './settings';
-import type { RunSummary } from '../../extension/protocol/pages';
+import { type EpisodeData, type EpisodesSettings } from './episodes-settings';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
 import { formatNumber, formatPercent } from '../shared/format';
 import type { Theme } from '../shared/theme';
-import type { Listing } from './listing';
-import type { Query } from './query';
-import type { Subject } from './subject';
+import type { Listing } from './list/listing';
+import type { Query } from './list/query';
+import type { Subject } from './reader/reader-subject';
 
 /** The listed episodes: the matches of the filter found so far. */
 export interface Matches {

@@ -2,7 +2,7 @@
 // following, the page scrolls with new tokens.
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import '../components/scroll-follower';
 import { formatSigned } from '../shared/format';

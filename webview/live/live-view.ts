@@ -1,7 +1,7 @@
 // Renders the Live page: a bar, and the displayed episode or the reason why there is none.
 import type { LiveActions } from './actions';
 import { html, type TemplateResult } from 'lit';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { notice, skeleton } from '../components/notice';
 import { episodeView, spokenOutcome } from './episode';
 import { phaseLabels } from './phase-labels';

@@ -1,5 +1,5 @@
 // Texts about the trainer's activity while no episode is running.
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { displayStatus } from '../shared/run-status';
 
 export interface PhaseLabels {

@@ -2,7 +2,7 @@
 // displayed episode has just ended, at the event `lingered`. Without following, the displayed episode stays. Pure
 // function.
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import type { Theme } from '../shared/theme';
 import { lingers, type LiveState } from './state';

@@ -1,5 +1,5 @@
 // The state of the Live page. It is immutable; only the reducer changes it.
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import type { Theme } from '../shared/theme';
 

@@ -1,6 +1,6 @@
 // The bar above the episode: the run with its status and progress, the tag to watch, and the page's commands.
 import { html, nothing, type TemplateResult } from 'lit';
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { progressOf } from '../../extension/run-data/run-progress';
 import { button, dropdown } from '../components/controls';
 import { statusDot } from '../components/status-dot';

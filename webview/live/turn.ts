@@ -5,7 +5,7 @@ import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../components/board-picture';
 import { counted, formatNumber, formatSigned } from '../shared/format';
-import { hue, withAlpha } from '../shared/palette';
+import { hue, withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 
 /** Log-prob at or below which a token has the full shade, and the opacity of this shade. */

@@ -6,7 +6,7 @@ import type { FieldGroup, NewRunForm } from '../../extension/protocol/new-run-pa
 import { button, dropdown } from '../components/controls';
 import { notice, skeleton } from '../components/notice';
 import { environmentsView } from './environments';
-import { estimateView } from './estimate';
+import { estimateView } from './resource-estimate';
 import { fieldRow } from './field-row';
 import { canStart, emptyPlan, placedProblems, type NewRunState, type PlacedProblems } from './state';
 

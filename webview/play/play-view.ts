@@ -8,7 +8,7 @@ import { notice, skeleton } from '../components/notice';
 import { actionBar } from './action-bar';
 import { observationView } from './observation';
 import { outcomeView } from './outcome';
-import { sideView } from './side';
+import { sideView } from './side-column';
 import { viewedStep, type PlayState } from './state';
 import { topBar } from './top-bar';
 

@@ -1,6 +1,6 @@
 // The displayed status of a run. If the stored status is active but the trainer process is not alive, the run was
 // interrupted.
-import type { RunSummary } from '../../extension/protocol/pages';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { isInterrupted } from '../../extension/run-data/run-progress';
 
 export type DisplayStatus = RunSummary['status']['state'] | 'interrupted';

@@ -1,6 +1,6 @@
 // A page's navigation and view settings, saved by setState. Settings of another schema version are discarded. They are
 // stored next to `PageState.folder`, with which the host restores the panel after a reload.
-import type { PageState } from '../../extension/protocol/pages';
+import type { PageState } from '../../extension/protocol/page-state';
 import type { Host } from './host';
 
 interface Kept<T> extends PageState {

@@ -8,7 +8,7 @@ export type { ThemeKind };
 export interface Theme {
   kind: ThemeKind;
   highContrast: boolean;
-  /** Data colours of palette.ts. */
+  /** Data colours (extension/common/palette.ts). */
   palette: readonly string[];
   background: string;
   foreground: string;

@@ -7,3 +7,6 @@ export const workspaceOf = (folder: string | undefined): string => resolve(folde
 
 /** Folders of configurations: first the workspace's own, then the bundled presets. */
 export const presetFolders = (workspace: string): string[] => [join(workspace, 'config'), installation.presets];
+
+/** Folders in which sweeps are found by name, in order: the workspace's, then the bundled ones. */
+export const sweepFolders = (workspace: string): string[] => [join(workspace, 'config', 'sweeps'), installation.sweeps];

@@ -2,7 +2,7 @@
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
-import { validationReturn, validationSuccess } from '../../trainer/loop/step-metrics';
+import { validationReturn, validationSuccess } from '../../trainer/loop/metric-statistics';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import { formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
 

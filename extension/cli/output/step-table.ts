@@ -8,7 +8,7 @@ import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import type { RunProgress } from '../../run-data/run-progress';
-import { trainingSuccess, validationSuccess } from '../../trainer/loop/step-metrics';
+import { trainingSuccess, validationSuccess } from '../../trainer/loop/metric-statistics';
 import { downloadBar, megabytes, showDownload } from '../model-files/fetch-model';
 import { formatFinding, formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
 

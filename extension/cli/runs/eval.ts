@@ -12,7 +12,7 @@ import { RunFolder } from '../../trainer/store/run-folder';
 import { requireTrusted } from '../../trainer/run/trusted-run';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
-import { start } from '../run-control/run-and-follow';
+import { start } from '../run-lifecycle/run-and-follow';
 import { withConfig, withTrust } from '../options/run-options';
 import type { StartFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';

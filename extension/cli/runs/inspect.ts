@@ -7,7 +7,7 @@ import type { EpisodeRef, Rescored } from '../../protocol/inspection';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { Inspector } from '../../trainer/inspection/inspector';
-import { serveInspector } from '../../trainer/inspection/service';
+import { serveInspector } from '../../trainer/inspection/inspector-service';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../output/answer';
 import { wholeNumber } from '../options/model-options';

@@ -4,8 +4,8 @@ import { UserError } from '../../common/user-error';
 import { pause } from '../../protocol/trainer-link';
 import type { RunStatus } from '../../run-data/run-status-file';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import { answered, joinTrainer } from '../run-control/follow';
-import { addHalt } from '../run-control/halt';
+import { answered, joinTrainer } from '../run-lifecycle/follow';
+import { addHalt } from '../run-lifecycle/halt';
 
 export const addPause = (program: Command): void =>
   addHalt(program, 'pause', 'pause a run until it is resumed', pauseTraining);

@@ -3,13 +3,13 @@
 import type { Command } from 'commander';
 import { resumeSettings, scheduleNote } from '../../trainer/run/resume-settings';
 import { requireTrusted } from '../../trainer/run/trusted-run';
-import { readLease } from '../../trainer/store/lease';
+import { readLease } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { withCommon, withTrust, type ResumeFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer, type Answer } from '../output/answer';
-import { answered, changeSettings, joinTrainer } from '../run-control/follow';
-import { followTrainer, serveAndFollow } from '../run-control/run-and-follow';
+import { answered, changeSettings, joinTrainer } from '../run-lifecycle/follow';
+import { followTrainer, serveAndFollow } from '../run-lifecycle/run-and-follow';
 import { resume as resumeTraining } from '../../protocol/trainer-link';
 
 export function addResume(program: Command): void {

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { isInterrupted } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
-import { readLease } from '../../trainer/store/lease';
+import { readLease } from '../../trainer/store/held-lease';
 import { printable } from '../../common/printable';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../output/answer';

@@ -1,14 +1,14 @@
 // `ragen set`: changes settings of a run during training, through its trainer; without arguments, prints the current
 // settings.
 import type { Command } from 'commander';
-import { changeable } from '../../run-data/settings';
+import { changeable } from '../../run-data/run-settings';
 import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
-import { readLease } from '../../trainer/store/lease';
+import { readLease } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { changedConfig } from '../../trainer/run/stored-config';
 import { answer } from '../output/answer';
-import { changeSettings, joinTrainer } from '../run-control/follow';
+import { changeSettings, joinTrainer } from '../run-lifecycle/follow';
 import { withCommon } from '../options/run-options';
 import type { CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';

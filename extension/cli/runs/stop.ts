@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import type { RunStatus } from '../../run-data/run-status-file';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import { follow } from '../run-control/follow';
-import { addHalt } from '../run-control/halt';
+import { follow } from '../run-lifecycle/follow';
+import { addHalt } from '../run-lifecycle/halt';
 
 export const addStop = (program: Command): void =>
   addHalt(program, 'stop', 'end a run, with a checkpoint of its last finished step', stop);

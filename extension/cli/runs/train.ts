@@ -6,7 +6,7 @@ import { RunFolder } from '../../trainer/store/run-folder';
 import { withConfig, withTrust, type StartFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
-import { start } from '../run-control/run-and-follow';
+import { start } from '../run-lifecycle/run-and-follow';
 
 export function addTrain(program: Command): void {
   withTrust(withConfig(program.command('train').description('train a policy')))

@@ -1,12 +1,12 @@
 // Compares the points of a sweep: the final and best validation success as means over seeds with 95 % intervals, and
 // the keys in which the points differ. The comparison depends only on the run folders, so it can be computed before the
 // sweep has finished.
-import { estimate } from '../../common/estimate';
-import type { Estimate } from '../../common/estimate';
+import { estimate } from '../../common/mean-estimate';
+import type { Estimate } from '../../common/mean-estimate';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import type { RunState } from '../../run-data/run-status-file';
-import { metricLines } from '../run-control/follow';
+import { metricLines } from '../run-lifecycle/follow';
 import { summarize } from '../output/run-summary';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { SweepPlan, SweepPoint } from './sweep-plan';

@@ -2,7 +2,7 @@
 // configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan if its
 // manifest names the sweep and its configuration's hash is in the plan. Finished runs are therefore not repeated after
 // a sweep file is extended.
-import { basename, isAbsolute, join, resolve } from 'node:path';
+import { basename, isAbsolute, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { configNames, findConfig } from '../../trainer/config/compose';
@@ -91,19 +91,19 @@ export interface SweepPlan {
 
 export interface SweepSource {
   workspace: string;
-  /** Folders of configurations; a sweep that is given by name is looked up in their `sweeps/` subfolders. */
+  /** Folders of configurations, and of sweeps that are given by name. */
   presetFolders: readonly string[];
+  sweepFolders: readonly string[];
   /** Overrides of every run, applied after the overrides in the sweep file. */
   overrides?: readonly string[];
 }
 
 /**
- * Returns the path of a sweep file, which is given as a path (relative to the workspace) or as a name in a `sweeps/`
- * folder.
+ * Returns the path of a sweep file, which is given as a path (relative to the workspace) or as a name in a folder of
+ * sweeps.
  * @throws UserError if the file does not exist
  */
-function findSweep(fileOrName: string, { workspace, presetFolders }: SweepSource): string {
-  const folders = presetFolders.map(folder => join(folder, 'sweeps'));
+function findSweep(fileOrName: string, { workspace, sweepFolders: folders }: SweepSource): string {
   if (!/\.ya?ml$/.test(fileOrName)) {
     const found = findConfig(fileOrName, folders);
     if (found !== undefined) return found;

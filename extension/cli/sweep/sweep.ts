@@ -9,7 +9,7 @@ import { runSweep, runsOf } from './run-sweep';
 import { readSweep } from './sweep-plan';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
-import { presetFolders, workspaceOf } from '../options/workspace';
+import { presetFolders, sweepFolders, workspaceOf } from '../options/workspace';
 import { StepTable } from '../output/step-table';
 
 interface SweepFlags {
@@ -48,7 +48,12 @@ Output with --json: {"sweep", "keys", "points": [{"label", "config", "name", "va
 
 async function sweep(file: string, overrides: readonly string[], flags: SweepFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
-  const plan = readSweep(file, { workspace, presetFolders: presetFolders(workspace), overrides });
+  const plan = readSweep(file, {
+    workspace,
+    presetFolders: presetFolders(workspace),
+    sweepFolders: sweepFolders(workspace),
+    overrides,
+  });
   if (flags.compare) return answerOf(compare(plan, runsOf(plan, workspace)), workspace);
   const halt = new AbortController();
   const printLine = (line: string): void => void process.stderr.write(`${line}\n`);

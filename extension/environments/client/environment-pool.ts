@@ -1,5 +1,5 @@
 // The rollout's interface to environments: batches of episodes, identified by ids that the trainer assigns. Implemented
-// by `EnvironmentProcesses`.
+// by `EnvironmentProcessPool`.
 import type { EpisodeActions, EpisodeReset, EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 
 /**

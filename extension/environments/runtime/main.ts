@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type { EnvironmentRequest } from '../../protocol/environment-link';
 import { FrameChannel, channelDescriptor } from '../../node/frame-channel';
 import { endAll } from './end-all';
-import { EnvironmentHost } from './host';
+import { EnvironmentHost } from './environment-host';
 import { ReplySender } from './reply-sender';
 
 process.env.ORT_DISABLE_TELEMETRY = '1'; // no telemetry from environments with an ONNX model

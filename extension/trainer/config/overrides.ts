@@ -86,7 +86,9 @@ function set(
     const below = entries.get(parts[index]) ?? { ...emptyMap(location), keyLocation: location };
     // A null map (`env_config: null`) becomes a map when a key below it is set.
     const map =
-      below.kind === 'scalar' && below.value === null ? { ...emptyMap(location), keyLocation: below.keyLocation } : below;
+      below.kind === 'scalar' && below.value === null
+        ? { ...emptyMap(location), keyLocation: below.keyLocation }
+        : below;
     const changed = map.kind === 'map' ? change(map, index + 1) : null;
     return changed && { ...at, entries: entries.set(parts[index], changed) };
   };

@@ -14,7 +14,7 @@ import type { RunConfig } from '../config/schema';
 import type { Journal } from '../run/journal';
 import { episodeSlots } from '../rollout/group-layout';
 import type { EpisodeSlot } from '../rollout/group-layout';
-import { validationSuccess } from '../loop/step-metrics';
+import { validationSuccess } from '../loop/metric-statistics';
 import { makeFolder, replaceFile } from '../../node/files';
 import { readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';

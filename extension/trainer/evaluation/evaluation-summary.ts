@@ -7,7 +7,7 @@ import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { measureRollout } from '../rollout/rollout-metrics';
-import { finiteOnly, metricsOfRollout } from '../loop/step-metrics';
+import { finiteOnly, metricsOfRollout } from '../loop/metric-statistics';
 import { meanOverGroups, passAtK, passSizes } from './success-statistics';
 import type { Estimate } from './success-statistics';
 import type { TrajectoryFacts } from './trajectory-line';

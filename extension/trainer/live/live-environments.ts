@@ -15,7 +15,7 @@ import type { RunConfig } from '../config/schema';
 import { coverageLines } from '../loop/coverage-lines';
 import { installation } from '../../node/installation';
 import type { Journal } from '../run/journal';
-import type { EnvironmentProcesses } from '../../environments/client/environment-processes';
+import type { EnvironmentProcessPool } from '../../environments/client/process-pool';
 import { logNotice, openEnvironments } from '../run/run-environments';
 import { SourceWatcher, type SourceChange } from '../../node/source-watcher';
 import { StoreRefusal } from '../../node/files';
@@ -48,7 +48,7 @@ export class LiveEnvironments {
 
   private constructor(
     /** Runs the environment calls of the episodes. */
-    readonly pool: EnvironmentProcesses,
+    readonly pool: EnvironmentProcessPool,
     private readonly specs: readonly EnvironmentSpec[],
     private loaded: readonly LoadedEnvironment[],
     private readonly settings: Pick<RunConfig['workbench'], 'check_types'>,

@@ -2,7 +2,7 @@
 // schema and the rules that apply to every configuration. The change takes effect at the beginning of the next step, so
 // a step uses a single configuration.
 import type { SettingChange } from '../../run-data/run-events';
-import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/settings';
+import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/run-settings';
 import { nearest } from '../../common/suggest';
 import { UserError } from '../../common/user-error';
 import { ConfigError } from '../config/config-error';

@@ -11,7 +11,7 @@ import type { RandomStream } from '../../engine/sampling/random-stream';
 import { passBudget } from '../run/pass-budget';
 import type { Run } from '../run/run';
 import { deriveSeed } from '../rollout/seeds';
-import { averaged, describe, explainedVariance, numbersWhere } from './step-metrics';
+import { averaged, describe, explainedVariance, numbersWhere } from './metric-statistics';
 import type { BatchSample } from './training-batch';
 
 /** A batch with all inputs of its update, one row per sample. */

@@ -15,7 +15,7 @@ import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 import { measureRollout } from '../rollout/rollout-metrics';
-import { metricsOfRollout } from './step-metrics';
+import { metricsOfRollout } from './metric-statistics';
 import type { Stopwatch } from './stopwatch';
 
 /** Log-probs and entropies of a sample's tokens under the policy before the update. */

@@ -29,7 +29,7 @@ import type { RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 import type { TrainerState } from '../run/trainer-state';
 import { deriveSeed } from '../rollout/seeds';
-import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './step-metrics';
+import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './metric-statistics';
 import { afterSkips, checkpointDue, refuseSkips, stepOrSkip } from './skipped-steps';
 import { withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';

@@ -5,7 +5,7 @@ import type { Run } from '../run/run';
 import { episodeRecord } from '../rollout/episode-record';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { measureRollout } from '../rollout/rollout-metrics';
-import { metricsOfRollout, validationSuccess } from './step-metrics';
+import { metricsOfRollout, validationSuccess } from './metric-statistics';
 import { Stopwatch } from './stopwatch';
 
 /** Plays `trainer.validation_steps` batches and returns the metrics over all their episodes. */

@@ -2,7 +2,7 @@
 // earlier run on the same processor and device scale these constants. For the same model and environments, the
 // prediction equals the measured times; otherwise it is extrapolated. There is no prediction for a GPU without a
 // measured run.
-import { median } from '../../common/estimate';
+import { median } from '../../common/mean-estimate';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';

@@ -22,7 +22,7 @@ import { parseResponse } from './turn-protocol';
 import type { TurnPrompt } from './turn-protocol';
 import type { TextGenerator, AgentProxyOptions, RolloutRequest, PlayedSoFar } from './rollout-request';
 import { samplingFor, FailedBatch } from './rollout-request';
-import { progressReporter, playedParts } from './rollout-progress';
+import { progressReporter, rolloutCounts } from './rollout-progress';
 import { leastGatheringMs, gatheringShare, inWaves, firstGatheringMs } from './episode-waves';
 import { episodeContext } from './episode-context';
 
@@ -149,7 +149,7 @@ export class AgentProxy {
     );
     checkContinue();
     this.requireRoom(all);
-    request.onProgress?.(1, playedParts(all, max_turn));
+    request.onProgress?.(1, rolloutCounts(all, max_turn));
   }
 
   private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {

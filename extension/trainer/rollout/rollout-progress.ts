@@ -1,5 +1,5 @@
 // The progress of a rollout: its finished share (0…1) and its counts of episodes and turns. The share never decreases.
-import type { PlayedParts } from './played-parts';
+import type { RolloutCounts } from './rollout-counts';
 import { isDone } from './environment-state-manager';
 import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 
@@ -18,11 +18,11 @@ export function progressReporter(
     const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
     const generating = sampled / max_new_tokens / max_turn;
     reported = Math.max(reported, Math.min((played + generating) / all.length, 1));
-    onProgress?.(reported, playedParts(all, max_turn));
+    onProgress?.(reported, rolloutCounts(all, max_turn));
   };
 }
 
-export function playedParts(all: readonly PlayedSoFar[], max_turn: number): PlayedParts {
+export function rolloutCounts(all: readonly PlayedSoFar[], max_turn: number): RolloutCounts {
   const over = all.filter(({ entry }) => isDone(entry) || entry.history.length >= max_turn);
   return {
     episodes: over.length,

@@ -10,7 +10,7 @@ import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
 import type { ContextWindowMode } from './response-mask';
 import type { TurnProtocol } from './turn-protocol';
-import type { PlayedParts } from './played-parts';
+import type { RolloutCounts } from './rollout-counts';
 
 /** The engine's text generation. A row's keys and values stay cached until the row is released. */
 export interface TextGenerator {
@@ -90,7 +90,7 @@ export interface RolloutRequest {
   /**
    * Receives the finished share of the rollout (0…1, never decreasing) and the counts of finished episodes and turns.
    */
-  onProgress?: (fraction: number, played: PlayedParts) => void;
+  onProgress?: (fraction: number, played: RolloutCounts) => void;
   /** Called when an environment failure has ended an episode. */
   onFailure?: (episode: { id: string; tag: string; seed: number; failure: EnvironmentFailure }) => void;
 }

@@ -10,7 +10,7 @@ import type { RunStatus } from '../../run-data/run-status-file';
 import { episodesFile, groupsFile, runFiles } from '../../run-data/run-files';
 import { secrets } from '../../node/secrets';
 import { scoresByTag } from '../loop/score-spread';
-import { finiteOnly } from '../loop/step-metrics';
+import { finiteOnly } from '../loop/metric-statistics';
 import type { ColumnLog } from '../store/column-log';
 import { EpisodeIndexLog } from '../store/episode-index-log';
 import { StoreRefusal } from '../../node/files';

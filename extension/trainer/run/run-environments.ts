@@ -7,13 +7,13 @@ import { abortable } from '../../node/abortable';
 import type { RunConfig, TagConfig } from '../config/schema';
 import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';
-import { EnvironmentProcesses } from '../../environments/client/environment-processes';
+import { EnvironmentProcessPool } from '../../environments/client/process-pool';
 import { secrets } from '../../node/secrets';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import { environmentVariables } from '../../environments/client/environment-variables';
 
 export interface OpenEnvironments {
-  environments: EnvironmentProcesses;
+  environments: EnvironmentProcessPool;
   /** The requested environments, one per tag. */
   specs: EnvironmentSpec[];
   /** The loaded environments, one per tag. */
@@ -38,7 +38,7 @@ export async function openEnvironments(
   const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
   const fetched = withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
   const specs = await abortable(signal, fetched);
-  const starting = EnvironmentProcesses.start(
+  const starting = EnvironmentProcessPool.start(
     {
       entry: installation.environmentHost,
       variables: environmentVariables(specs, installation.environments),

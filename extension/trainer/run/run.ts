@@ -12,7 +12,7 @@ import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { SeedState } from '../rollout/group-layout';
 import type { RunControl } from './run-control';
 import { usesCritic, usesReference } from '../plan/run-plan';
-import { trainingSuccess } from '../loop/step-metrics';
+import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
 import { BatchPlayer } from './batch-player';
 import { TrainingCheckpoints } from './training-checkpoints';

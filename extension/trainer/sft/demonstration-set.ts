@@ -11,7 +11,7 @@ import { episodeRecord } from '../rollout/episode-record';
 import { sampledMask } from '../rollout/rollout-sample';
 import { sampledTokens } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
-import { demonstrations } from './demonstrations';
+import { demonstrations } from './demonstration-episodes';
 import type { SftSample } from './fine-tune';
 import type { SftRequest } from './sft-request';
 

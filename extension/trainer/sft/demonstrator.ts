@@ -4,7 +4,7 @@
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import type { TextGenerator } from '../rollout/rollout-request';
-import { demonstrate } from './demonstration';
+import { demonstrate } from './demonstrated-response';
 
 export interface DemonstratorOptions {
   /** Probability that a turn is played in style `looking` instead of `guessing`. May be changed between rollouts. */

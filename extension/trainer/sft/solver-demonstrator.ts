@@ -5,7 +5,7 @@ import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls'
 import type { AnswerTag } from '../../common/tagged-text';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import type { TextGenerator } from '../rollout/rollout-request';
-import { demonstrate } from './demonstration';
+import { demonstrate } from './demonstrated-response';
 import type { DemonstratorTools } from './demonstrator';
 
 export interface SolverOptions {

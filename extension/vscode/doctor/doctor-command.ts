@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { registerCommands, type Command } from '../command';
 import type { Host } from '../host-services';
-import { machineReportSchema, type MachineFacts } from '../../protocol/doctor';
+import { machineReportSchema, type MachineFacts } from '../../protocol/machine-report';
 import { findingsOf, reportText, type EditorFacts } from './doctor-report';
 import type { NodeRuntime } from '../processes/node-runtime';
 import { notifyBriefly, withProgress } from '../notifications';

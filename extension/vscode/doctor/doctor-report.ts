@@ -1,6 +1,6 @@
 // Formats the doctor's findings as text: the machine's resources, missing requirements, and their remedies. Pure
 // functions.
-import type { MachineFacts } from '../../protocol/doctor';
+import type { MachineFacts } from '../../protocol/machine-report';
 import { maximum } from '../../common/lists';
 import { counted, gibibytes } from '../../common/numbers';
 

@@ -75,7 +75,7 @@ function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): 
     const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
     const before = change && leaves.get(change.key);
     if (!change || before === undefined) continue;
-    // A learning-rate schedule with the run's number of steps changes together with this number (run-data/settings.ts).
+    // A learning-rate schedule with the run's number of steps changes together with this number (run-data/run-settings.ts).
     const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
     for (const [key, value] of leaves)
       if (key === change.key || (follows(key) && value === before))

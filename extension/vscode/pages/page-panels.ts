@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
 import type { WebviewIdMessageParticipant } from 'vscode-messenger-common';
-import type { PageState } from '../../protocol/pages';
+import type { PageState } from '../../protocol/page-state';
 import { fillPanel } from './fill-panel';
 import type { Run, RunStore } from '../runs/run-store';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
 import type { PlayReply } from '../../protocol/environment-tools';
-import type { PageState } from '../../protocol/pages';
+import type { PageState } from '../../protocol/page-state';
 import { playCommand, playDo, playReady, playStale } from '../../protocol/play-page';
 import { PlayProcess } from '../processes/environment-cli';
 import type { CliInvocation } from '../processes/cli-command';

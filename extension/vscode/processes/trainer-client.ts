@@ -3,7 +3,7 @@
 // A lost connection loses no data, because all persistent data is in the run folder. Must not import `vscode`.
 import { connect, type Socket } from 'node:net';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
-import type { Lease } from '../../run-data/run-lease';
+import type { Lease } from '../../run-data/lease-file';
 import type { RunEvent, SettingChange } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';

@@ -1,7 +1,7 @@
 // Selects the run for a command. Order of precedence: the command's argument, the run of the focused page, the run
 // selected in the tree, the only suitable run, the user's choice from a list.
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../protocol/pages';
+import type { RunSummary } from '../../protocol/page-state';
 import { UserError } from '../../common/user-error';
 import { plain } from '../plain-text';
 import type { Run, RunStore } from './run-store';

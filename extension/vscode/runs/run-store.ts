@@ -6,7 +6,7 @@ import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../protocol/pages';
+import type { RunSummary } from '../../protocol/page-state';
 import { runNames } from '../../node/run-file';
 import { runFiles, runsFolder } from '../../run-data/run-files';
 import { UserError } from '../../common/user-error';

@@ -1,6 +1,6 @@
 // Formats state and progress of a run as translated labels, for all views.
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../protocol/pages';
+import type { RunSummary } from '../../protocol/page-state';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';

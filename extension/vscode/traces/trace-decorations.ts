@@ -7,7 +7,7 @@ import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';
 import type { Span } from './tokens/spelling';
 import type { TokenFacts } from './tokens/token-facts';
-import type { Trace } from './trace';
+import type { Trace } from './trace-text';
 import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */

@@ -13,7 +13,7 @@ import type { Run, RunStore } from '../runs/run-store';
 import { EpisodeHeads, fileStamp } from '../run-files/episodes/episode-heads';
 import { tokenBytes, type TokenBytes } from './tokens/token-bytes';
 import { clipRange, type ClipRange } from './tokens/token-facts';
-import { traceOf, type Trace } from './trace';
+import { traceOf, type Trace } from './trace-text';
 import { parseTraceUri, traceScheme, type TraceLocation } from './trace-uri';
 
 /** An open episode. */

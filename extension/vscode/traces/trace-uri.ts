@@ -2,7 +2,7 @@
 // The query contains the run folder and the episode, so that the document can be restored after a window reload.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
-import { shortId } from './trace';
+import { shortId } from './trace-text';
 
 export const traceScheme = 'ragen-trace';
 export const traceLanguage = 'ragen-trace';

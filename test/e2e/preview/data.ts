@@ -4,7 +4,7 @@
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { columnsOf } from '../../../extension/run-data/metric-segments';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
-import type { RunSummary } from '../../../extension/protocol/pages';
+import type { RunSummary } from '../../../extension/protocol/page-state';
 import type { Episode, EpisodeTurn } from '../../../extension/run-data/episode';
 import type { MetricsLine } from '../../../extension/run-data/step-lines';
 import type { RunEvent } from '../../../extension/run-data/run-events';

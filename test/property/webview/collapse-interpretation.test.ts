@@ -2,9 +2,9 @@
 // targets.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Evidence } from '../../../webview/collapse/evidence';
-import { interpret } from '../../../webview/collapse/interpretation';
-import { judgedPath } from '../../../webview/collapse/run-series';
+import type { Evidence } from '../../../webview/collapse/interpretation/evidence';
+import { interpret } from '../../../webview/collapse/interpretation/interpretation';
+import { judgedPath } from '../../../webview/collapse/trends/run-series';
 
 const value = fc.oneof(
   { weight: 5, arbitrary: fc.double({ min: -3, max: 5, noNaN: true }) },

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import { overviewOf, smooth } from '../../../extension/common/curves';
 import type { ColumnPart, DashboardSnapshot } from '../../../extension/protocol/dashboard-page';
-import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/arrangement';
+import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/charts/arrangement';
 import {
   logRange,
   logTicks,
@@ -16,12 +16,12 @@ import {
 } from '../../../webview/charts/axis';
 import { arrange, tagsOf, unitOf } from '../../../webview/charts/catalogue';
 import { Curve, lowerBound } from '../../../webview/charts/curve';
-import { marksOf, thinned } from '../../../webview/dashboard/marks';
+import { marksOf, thinned } from '../../../webview/charts/event-marks';
 import { wilson } from '../../../webview/charts/plot-data';
-import { SeriesStore } from '../../../webview/dashboard/series';
-import { changeOverTenSteps } from '../../../webview/dashboard/transforms';
-import { firstSettings } from '../../../webview/dashboard/settings';
-import { panned, zoomed } from '../../../webview/dashboard/zoom';
+import { SeriesStore } from '../../../webview/charts/metric-series';
+import { changeOverTenSteps } from '../../../webview/dashboard/charts/transforms';
+import { firstSettings } from '../../../webview/dashboard/dashboard-settings';
+import { panned, zoomed } from '../../../webview/dashboard/charts/zoom';
 import { reinterpret } from '../../support/partial';
 
 fc.configureGlobal({ seed: 20260203 });

@@ -3,12 +3,12 @@ import type { EpisodeRow, EpisodeTable } from '../../../extension/run-data/episo
 import type { EpisodeTurn } from '../../../extension/run-data/episode';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
 import { changedCells, describeBoard, gameOf, readBoard } from '../../../extension/common/board';
-import { markedLines, markChanges } from '../../../webview/episodes/changes';
-import { ending } from '../../../webview/episodes/episode-view';
-import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/listing';
-import { counterpart, occurrences } from '../../../webview/episodes/over-training';
-import { partingTurn } from '../../../webview/episodes/compare-grid';
-import { sampledTokens, tokenSummary } from '../../../webview/episodes/tokens';
+import { markedLines, markChanges } from '../../../webview/episodes/reader/text-diff';
+import { ending } from '../../../webview/episodes/reader/episode-view';
+import { groupRows, Listing, naturalOrder, promptRows, sortRows } from '../../../webview/episodes/list/listing';
+import { counterpart, occurrences } from '../../../webview/episodes/reader/over-training';
+import { partingTurn } from '../../../webview/episodes/reader/compare-grid';
+import { sampledTokens, tokenSummary } from '../../../webview/episodes/reader/token-log-probs';
 import { tableOf } from './rows';
 
 const turn = (change: Partial<EpisodeTurn>): EpisodeTurn => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colourOfRun, dashes, hue, paletteOf, withAlpha } from '../../../webview/shared/palette';
+import { colourOfRun, dashes, hue, paletteOf, withAlpha } from '../../../webview/shared/run-colours';
 import { themeKind } from '../../../webview/shared/theme';
 import { contrast, distance, visions } from '../../support/colour-vision';
 

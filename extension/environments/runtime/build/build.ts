@@ -8,7 +8,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SourceProblem } from '../../../protocol/environment-link';
-import { builtInSource, builtInText } from './built-in';
+import { builtInSource, builtInText } from './built-in-environments';
 import { isProvided } from './provided-names';
 
 export interface Bundle {

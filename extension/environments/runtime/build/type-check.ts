@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import type TypeScript from 'typescript';
 import type { SourceProblem } from '../../../protocol/environment-link';
-import { builtInSource } from './built-in';
+import { builtInSource } from './built-in-environments';
 import { isProvided } from './provided-names';
 
 export interface TypeCheck {

@@ -2,7 +2,7 @@
 // text (from the examples in the instruction, the solver's plan or the words of the observation) or a meaningless one.
 import type { Action } from '../../../../envs/api/environment';
 import type { Pcg64 } from '../../../../envs/api/random/pcg64';
-import type { State } from './instance';
+import type { State } from './environment-instance';
 
 const nonsense = ['', ' ', '0', 'none of these', '((', '𝔵 → ü'];
 

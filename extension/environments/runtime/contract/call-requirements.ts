@@ -1,7 +1,7 @@
 // Requirements on single calls: a step after the end, an action's effect, `render` and `close`.
 import type { Action } from '../../../../envs/api/environment';
 import { plural, quoted, round, Skip } from './evidence';
-import { sameState, Violation, type Instance, type State } from './instance';
+import { sameState, Violation, type Instance, type State } from './environment-instance';
 import type { RandomPlay } from './random-play';
 import { solveEpisode } from './solver-requirement';
 

@@ -4,7 +4,7 @@
 import type { EnvironmentDefinition } from '../../../../envs/api/environment';
 import { actionsDoSomething, closes, refusesAfterEnd, rendersPurely } from './call-requirements';
 import { plural, round, Skip } from './evidence';
-import { Violation } from './instance';
+import { Violation } from './environment-instance';
 import { RandomPlay, type ContractOptions, type Reference } from './random-play';
 import { interleaved, membersBeginAlike, replays, resetsAnew } from './replay-requirements';
 import { solves } from './solver-requirement';

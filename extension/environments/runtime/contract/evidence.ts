@@ -1,6 +1,6 @@
 // Formats the evidence of a contract check: texts that describe what was observed. Also defines the result of a
 // requirement that does not apply.
-import { sameState, type State, type Step } from './instance';
+import { sameState, type State, type Step } from './environment-instance';
 
 /** Returned by a requirement that does not apply; `why` is one sentence. */
 export class Skip {

@@ -14,9 +14,9 @@ import { endAll } from '../end-all';
 import { failureOf } from '../worker/failure';
 import { faultOf } from '../threads/fault';
 import { sourceLocation } from '../source-location';
-import type { Fault, WorkerSetup } from '../threads/work';
+import type { Fault, WorkerSetup } from '../threads/worker-messages';
 import { checkContract, type ContractResult } from './contract';
-import { calls } from './instance';
+import { calls } from './environment-instance';
 
 /** Messages of the worker: the environment's name and time limit after the load, then the results; or a fault. */
 type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };

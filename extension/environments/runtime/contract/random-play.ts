@@ -5,7 +5,7 @@ import type { Action, EnvironmentDefinition } from '../../../../envs/api/environ
 import { Pcg64 } from '../../../../envs/api/random/pcg64';
 import { actionChooser } from './action-chooser';
 import { differenceOf } from './evidence';
-import { Instance, sameState, type Call, type State, type Step, Violation } from './instance';
+import { Instance, sameState, type Call, type State, type Step, Violation } from './environment-instance';
 
 export interface ContractOptions {
   /** Number of random episodes, with seeds 1 to `seeds`. */

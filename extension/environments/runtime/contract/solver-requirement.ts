@@ -2,7 +2,7 @@
 // calling it does not change the state.
 import type { Action } from '../../../../envs/api/environment';
 import { plural, Skip } from './evidence';
-import { Violation, type Instance, type Step } from './instance';
+import { Violation, type Instance, type Step } from './environment-instance';
 import type { RandomPlay } from './random-play';
 
 /** Result of an episode played by the solver. */

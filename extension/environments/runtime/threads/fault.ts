@@ -1,7 +1,7 @@
 // Converts errors into faults: errors of our own checks (`FaultError`), and any value that environment code throws.
 import { longestText } from '../../../protocol/environment-bounds';
-import { shown } from '../worker/values';
-import type { Fault } from './work';
+import { shown } from '../worker/returned-values';
+import type { Fault } from './worker-messages';
 
 type Found = Omit<Fault, 'action'>;
 

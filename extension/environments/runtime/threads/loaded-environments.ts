@@ -17,7 +17,7 @@ import { coveredLines } from '../worker/covered-lines';
 import type { EpisodeThreads } from './episode-threads';
 import { EnvironmentThread } from './thread';
 import { TypeChecker } from '../build/type-checker';
-import type { Description } from './work';
+import type { Description } from './worker-messages';
 
 /** Maximum delay of a Node.js timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;

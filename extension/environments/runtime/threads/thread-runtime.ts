@@ -8,7 +8,7 @@ import type { Replay, Runtime } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';
 import { failureOf } from '../worker/failure';
 import { WorkerHandle, type WorkerEnding } from './worker-handle';
-import type { Description, Fault, WorkItem, WorkResult } from './work';
+import type { Description, Fault, WorkItem, WorkResult } from './worker-messages';
 
 export interface ThreadOptions {
   tag: string;

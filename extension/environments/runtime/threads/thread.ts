@@ -7,7 +7,7 @@ import { Supervisor, type Job, type Results } from '../../supervision/supervisor
 import type { Bundle } from '../build/build';
 import { ThreadRuntime, type ThreadOptions } from './thread-runtime';
 import type { WorkerEnding } from './worker-handle';
-import type { CoveredRange, Description, Fault, WorkItem, WorkResult } from './work';
+import type { CoveredRange, Description, Fault, WorkItem, WorkResult } from './worker-messages';
 
 export type ThreadItem = Exclude<WorkItem, { do: 'load' | 'replay' }>;
 export interface ThreadResult extends Omit<WorkResult, 'fault'> {

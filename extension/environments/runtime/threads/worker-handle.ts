@@ -24,7 +24,7 @@ import {
   type WorkerSetup,
   type WorkItem,
   type WorkResult,
-} from './work';
+} from './worker-messages';
 
 export interface WorkerHandleOptions {
   /** The worker's data, except for the shared buffer. */

@@ -2,7 +2,7 @@
 // started before the code is compiled. Code with coverage takes about 2.5 times as long.
 import { Session, type Profiler } from 'node:inspector';
 import { pathToFileURL } from 'node:url';
-import type { CoveredRange } from '../threads/work';
+import type { CoveredRange } from '../threads/worker-messages';
 
 export class CoverageRecorder {
   private readonly session = new Session();

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve, sep } from 'node:path';
 import type { CoveredCode } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
-import type { CoveredRange } from '../threads/work';
+import type { CoveredRange } from '../threads/worker-messages';
 
 /**
  * How often each source line ran; files in node_modules are omitted.

@@ -8,12 +8,12 @@ import { compileFunction } from 'node:vm';
 import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { areNames, largest, longestText } from '../../../protocol/environment-bounds';
-import { builtInFolder } from '../build/built-in';
+import { builtInFolder } from '../build/built-in-environments';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { providedModules } from '../build/provided-modules';
 import { isProvided } from '../build/provided-names';
-import { plainValue, shown } from './values';
-import type { Description, WorkerSetup } from '../threads/work';
+import { plainValue, shown } from './returned-values';
+import type { Description, WorkerSetup } from '../threads/worker-messages';
 
 const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
 

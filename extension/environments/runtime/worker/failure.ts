@@ -3,8 +3,8 @@
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
 import { sourceLocation } from '../source-location';
-import { shown } from './values';
-import type { Fault, WorkItem } from '../threads/work';
+import { shown } from './returned-values';
+import type { Fault, WorkItem } from '../threads/worker-messages';
 
 export interface FailureContext {
   tag: string;

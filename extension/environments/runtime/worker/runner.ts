@@ -4,11 +4,11 @@ import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
 import { largest, largestImages } from '../../../protocol/environment-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
-import { lockBuiltIns } from '../build/built-ins';
+import { lockBuiltIns } from '../build/frozen-built-ins';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { Owner, runFor } from './unhandled-errors';
-import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './values';
-import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/work';
+import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
+import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
 
 const mostImages = 1024;
 

@@ -6,7 +6,7 @@ import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
 import { FaultError, unhandledFault } from '../threads/fault';
-import type { Fault, WorkResult } from '../threads/work';
+import type { Fault, WorkResult } from '../threads/worker-messages';
 
 type Found = Omit<Fault, 'action'>;
 

@@ -19,7 +19,7 @@ import {
   type WorkerSetup,
   type WorkItem,
   type WorkResult,
-} from '../threads/work';
+} from '../threads/worker-messages';
 
 // Saved when this file is loaded, because environment code may replace the globals.
 const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;

@@ -1,6 +1,6 @@
 // Commands that control the trainers of runs: pause, resume, stop, save a checkpoint, resume from a checkpoint.
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../../protocol/pages';
+import type { RunSummary } from '../../../protocol/page-state';
 import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';

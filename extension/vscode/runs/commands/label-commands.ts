@@ -1,7 +1,7 @@
 // Commands that change the labels of runs: name, tags, notes, archived. Labels are written to the run folder, from
 // which the views read them.
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../../protocol/pages';
+import type { RunSummary } from '../../../protocol/page-state';
 import type { Labels } from '../../../run-data/run-manifest';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';

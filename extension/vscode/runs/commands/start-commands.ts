@@ -1,6 +1,6 @@
 // Commands that start a run: from a configuration, with the configuration of a run, or as an evaluation of a run.
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../../protocol/pages';
+import type { RunSummary } from '../../../protocol/page-state';
 import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
 import { notifyInformation } from '../../notifications';

@@ -1,7 +1,7 @@
 // Items of the Runs view: groups, runs with their tooltips, and folders whose run cannot be read.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
-import type { RunSummary } from '../../../protocol/pages';
+import type { RunSummary } from '../../../protocol/page-state';
 import { progressOf } from '../../../run-data/run-progress';
 import { plain, unlinked } from '../../plain-text';
 import {

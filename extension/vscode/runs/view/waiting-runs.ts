@@ -1,7 +1,7 @@
 // Detects runs that their trainers have paused since the last call, so that each pause is reported once. Reported
 // pauses are stored with the `updated` time of the run's status, so a window reload does not repeat a report. Must not
 // import `vscode`.
-import type { RunSummary } from '../../../protocol/pages';
+import type { RunSummary } from '../../../protocol/page-state';
 import { waitsBecause } from '../run-format';
 
 /** Storage that survives a window reload: the workspace state. */

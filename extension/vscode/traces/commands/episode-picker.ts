@@ -7,7 +7,7 @@ import { plain } from '../../plain-text';
 import { byScore, groupOf, type EpisodeHead } from '../../run-files/episodes/episode-heads';
 import type { RunArgument } from '../../runs/run-picker';
 import type { TraceServices } from './trace-services';
-import { shortId } from '../trace';
+import { shortId } from '../trace-text';
 import { fileOf, type OpenTrace } from '../trace-documents';
 import { parseTraceUri, traceUri, type TraceLocation } from '../trace-uri';
 

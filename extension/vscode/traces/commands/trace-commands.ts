@@ -6,7 +6,7 @@ import { chosenEpisode, chosenOther, headItem } from './episode-picker';
 import { replayEpisode } from './replay-episode';
 import { extreme, goToTurn, neighbour, samePromptElsewhere, show } from './trace-navigation';
 import { currentTrace, type TraceCommand } from './trace-services';
-import { shortId } from '../trace';
+import { shortId } from '../trace-text';
 import { fileOf } from '../trace-documents';
 import { traceLocationOf, traceUri, type TraceLocation } from '../trace-uri';
 import { trusted } from '../../workspace-trust';

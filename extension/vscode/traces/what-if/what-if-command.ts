@@ -16,7 +16,7 @@ import type { Inspections, RequestOptions } from '../../processes/inspection-pro
 import { EpisodeHeads } from '../../run-files/episodes/episode-heads';
 import type { RunStore } from '../../runs/run-store';
 import type { RunTrust } from '../../runs/run-trust-dialog';
-import { shortId } from '../trace';
+import { shortId } from '../trace-text';
 import { parseTraceUri, traceLocationOf, traceUri } from '../trace-uri';
 import { askForChange, askForMove, askForPlayer, askForTurn } from './what-if-dialogs';
 import { WhatIfDocuments } from './what-if-documents';

@@ -10,7 +10,7 @@ import {
 } from '../../../protocol/inspection';
 import type { Episode, EpisodeTurn } from '../../../run-data/episode';
 import { plain } from '../../plain-text';
-import { shortId } from '../trace';
+import { shortId } from '../trace-text';
 
 /** Lets the user choose a turn of an episode; undefined if the user cancels. */
 export async function askForTurn({ turns }: Episode): Promise<number | undefined> {

@@ -5,7 +5,7 @@ import * as vscode from 'vscode';
 import { formatSigned } from '../../../common/numbers';
 import type { EpisodeRef, WhatIfState } from '../../../protocol/inspection';
 import type { Episode } from '../../../run-data/episode';
-import { shortId } from '../trace';
+import { shortId } from '../trace-text';
 
 /** URI scheme of the documents. */
 const scheme = 'ragen-what-if';

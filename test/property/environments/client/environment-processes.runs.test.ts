@@ -5,20 +5,20 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../../extension/protocol/environment-link';
-import { EnvironmentProcesses } from '../../../../extension/environments/client/environment-processes';
+import { EnvironmentProcessPool } from '../../../../extension/environments/client/process-pool';
 import { buildEntry, counter, root, workspace } from '../../../support/bundles';
 
 const tags = ['Lake', 'Arms', 'Count'];
 let entry: string;
 let files: ReturnType<typeof workspace>;
-let pools: EnvironmentProcesses[];
+let pools: EnvironmentProcessPool[];
 
 /** Waits for a random time before each count, and counts to ten. */
 const uneven = `await new Promise(done => setTimeout(done, Math.random() * 4));`;
 
-async function pool(workers: number, counting: string): Promise<EnvironmentProcesses> {
+async function pool(workers: number, counting: string): Promise<EnvironmentProcessPool> {
   const options = { entry, variables: process.env, stepTimeoutMs: 20_000, onNotice: () => undefined };
-  const started = await EnvironmentProcesses.start(options, { Lake: workers, Count: workers }); // Arms has one process
+  const started = await EnvironmentProcessPool.start(options, { Lake: workers, Count: workers }); // Arms has one process
   const { error } = await started.load([
     { tag: 'Lake', env_type: 'frozen_lake', source: join(root, 'envs/frozen-lake/index.ts'), config: {} },
     { tag: 'Arms', env_type: 'bandit', source: join(root, 'envs/bandit/index.ts'), config: {} },
@@ -55,7 +55,7 @@ let count = 0;
  * the outputs of each episode.
  */
 async function play(
-  pool: EnvironmentProcesses,
+  pool: EnvironmentProcessPool,
   episodes: readonly Played[],
   places: readonly number[],
   apart: boolean,

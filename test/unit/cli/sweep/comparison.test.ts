@@ -1,6 +1,6 @@
 // Means and intervals over seeds, and the comparison as a table and as CSV.
 import { describe, expect, test } from 'vitest';
-import { estimate } from '../../../../extension/common/estimate';
+import { estimate } from '../../../../extension/common/mean-estimate';
 import { comparisonCsv, comparisonTable, incomplete, outcomeOf } from '../../../../extension/cli/sweep/comparison';
 import { UserError } from '../../../../extension/common/user-error';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';

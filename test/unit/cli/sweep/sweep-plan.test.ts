@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { readSweep } from '../../../../extension/cli/sweep/sweep-plan';
-import { presetFolder, repository } from '../../trainer/config/presets';
+import { presetFolder, sweepFolder, repository } from '../../trainer/config/presets';
 
 vi.mock(import('../../../../extension/node/installation'), async load => {
   const { installation } = await load();
@@ -16,7 +16,12 @@ let folder: string;
 beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'ragen-sweep-'))));
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const source = (overrides: string[] = []) => ({ workspace: folder, presetFolders: [presetFolder], overrides });
+const source = (overrides: string[] = []) => ({
+  workspace: folder,
+  presetFolders: [presetFolder],
+  sweepFolders: [sweepFolder],
+  overrides,
+});
 const read = (text: string, ...overrides: string[]) => {
   writeFileSync(join(folder, 'mine.yaml'), text);
   return readSweep('mine.yaml', source(overrides));
@@ -118,7 +123,8 @@ describe('an invalid sweep', () => {
 });
 
 describe('the sweeps of the paper', () => {
-  const shipped = (name: string) => readSweep(name, { workspace: repository, presetFolders: [presetFolder] });
+  const shipped = (name: string) =>
+    readSweep(name, { workspace: repository, presetFolders: [presetFolder], sweepFolders: [sweepFolder] });
 
   test('vary the filter value', () => {
     const { points, members } = shipped('filter_value');

@@ -2,7 +2,7 @@
 // and is longer for a worker that runs no environment code.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { CallWatch } from '../../../../extension/environments/runtime/threads/call-watch';
-import { noItem, progress } from '../../../../extension/environments/runtime/threads/work';
+import { noItem, progress } from '../../../../extension/environments/runtime/threads/worker-messages';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

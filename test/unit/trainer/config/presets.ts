@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../../../../extension/trainer/config/loaded-c
 
 export const repository = resolve(import.meta.dirname, '../../../..');
 export const presetFolder = `${repository}/media/presets`;
+export const sweepFolder = `${repository}/media/sweeps`;
 
 export const load = (configName: string, ...overrides: string[]): LoadedConfig =>
   loadConfig({ configName, overrides, presetFolders: [presetFolder], workspace: repository });

@@ -3,7 +3,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-export const ragenFolder = join(import.meta.dirname ?? __dirname, 'ragen-files/config');
+export const ragenFolder = join(import.meta.dirname ?? __dirname, '../../../golden/ragen-config');
 /** Names of the files, without `.yaml`. */
 export const ragenNames: readonly string[] = readdirSync(ragenFolder)
   .map(file => file.replace(/\.yaml$/, ''))

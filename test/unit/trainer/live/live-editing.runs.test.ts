@@ -12,7 +12,7 @@ import { Journal } from '../../../../extension/trainer/run/journal';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { newestValid } from '../../../../extension/trainer/store/newest-checkpoint';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { makeRun } from '../../../../extension/cli/run-control/make-run';
+import { makeRun } from '../../../../extension/cli/run-lifecycle/make-run';
 import { train } from '../../../../extension/trainer/loop/train';
 import { document, readRun } from '../../../support/terminal';
 import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';

@@ -3,7 +3,7 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { changeable, configInEffect, valueAt, withSetting } from '../../../../extension/run-data/settings';
+import { changeable, configInEffect, valueAt, withSetting } from '../../../../extension/run-data/run-settings';
 import { change } from '../../../../extension/protocol/trainer-link';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { LiveSettings } from '../../../../extension/trainer/live/live-settings';

@@ -1,7 +1,7 @@
 // Times of a step under RAGEN's keys, and the time that a rollout waits for environments.
 import { expect, test } from 'vitest';
 import { IdleGeneratorClock } from '../../../../extension/trainer/rollout/idle-generator-clock';
-import { lengthsOf } from '../../../../extension/trainer/loop/step-metrics';
+import { lengthsOf } from '../../../../extension/trainer/loop/metric-statistics';
 import { noTimeSpent, timesPerToken, withTimes } from '../../../../extension/trainer/loop/step-times';
 
 test('training time excludes validation and diagnostics, and totals accumulate over steps', () => {

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EnvironmentSpec } from '../../../../extension/protocol/environment-link';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
-import { EnvironmentProcesses } from '../../../../extension/environments/client/environment-processes';
+import { EnvironmentProcessPool } from '../../../../extension/environments/client/process-pool';
 import { buildEntry, counter, workspace } from '../../../support/bundles';
 import { characterTokenizer, corridorOptions, ScriptedGenerator } from './scripted-rollout';
 
@@ -32,7 +32,7 @@ afterAll(() => [dirname(entry), files.folder].forEach(folder => rmSync(folder, {
 
 /** Plays a rollout; `onTurn` receives each generated turn. */
 async function played(async_rollout: boolean, workers: number, onTurn: (row: string, turn: number) => void) {
-  const pool = await EnvironmentProcesses.start(
+  const pool = await EnvironmentProcessPool.start(
     { entry, variables: process.env, stepTimeoutMs: 20_000, onNotice: () => undefined },
     { Corridor: workers },
   );

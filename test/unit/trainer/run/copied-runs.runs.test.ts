@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { TrainerClient } from '../../../../extension/vscode/processes/trainer-client';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { readLease } from '../../../../extension/trainer/store/lease';
+import { readLease } from '../../../../extension/trainer/store/held-lease';
 import { document, killAll, leaseOf, runsOf, startDetached, statusOf, untilStep } from '../../../support/terminal';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';

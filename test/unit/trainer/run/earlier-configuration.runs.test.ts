@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Manifest } from '../../../../extension/run-data/run-manifest';
-import { makeRun } from '../../../../extension/cli/run-control/make-run';
+import { makeRun } from '../../../../extension/cli/run-lifecycle/make-run';
 import { makeWorkspace } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { presets } from '../../../../extension/trainer/config/load-config';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { follow, joinTrainer } from '../../../../extension/cli/run-control/follow';
+import { follow, joinTrainer } from '../../../../extension/cli/run-lifecycle/follow';
 
 let workspace: string;
 let server: Server;

@@ -9,7 +9,7 @@ import { Journal } from '../../../../extension/trainer/run/journal';
 import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { openSession } from '../../../../extension/trainer/run/run-session';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { makeRun } from '../../../../extension/cli/run-control/make-run';
+import { makeRun } from '../../../../extension/cli/run-lifecycle/make-run';
 import { document, killAll, leaseOf, readRun, results, startDetached, until } from '../../../support/terminal';
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';

@@ -18,6 +18,7 @@ import { schemaAt } from '../../../../extension/common/json-schema';
 
 const root = resolve(__dirname, '../../../..');
 const presets = join(root, 'media/presets');
+const sweeps = join(root, 'media/sweeps');
 const schema = readConfigurationSchema(join(root, 'media/configuration.schema.json'));
 
 /** A text without its `|`, and the offset of that mark. */
@@ -166,8 +167,8 @@ describe('run configurations', () => {
       const text = readFileSync(join(presets, name), 'utf8');
       expect([name, isRunConfiguration(`/w/experiments/${name}`, text)]).toEqual([name, name !== 'sft.yaml']);
     }
-    for (const name of readdirSync(join(presets, 'sweeps')))
-      expect(isRunConfiguration(`/w/config/${name}`, readFileSync(join(presets, 'sweeps', name), 'utf8'))).toBe(false);
+    for (const name of readdirSync(sweeps))
+      expect(isRunConfiguration(`/w/config/${name}`, readFileSync(join(sweeps, name), 'utf8'))).toBe(false);
     expect(isComplete('custom_envs:\n  A: {}\n')).toBe(false);
     expect(isComplete('defaults: [base]\n')).toBe(true);
   });

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, reportText, type EditorFacts } from '../../../../extension/vscode/doctor/doctor-report';
-import { machineReportSchema, type MachineFacts } from '../../../../extension/protocol/doctor';
+import { machineReportSchema, type MachineFacts } from '../../../../extension/protocol/machine-report';
 
 const editor: EditorFacts = {
   ...{ extension: '1.2.3', editor: 'Code 1.99', remote: undefined, trusted: true, folders: ['/w'], keys: [] },

@@ -13,7 +13,7 @@ import {
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
 import { TrainerClient, type TrainerListener } from '../../../../extension/vscode/processes/trainer-client';
-import type { Lease } from '../../../../extension/run-data/run-lease';
+import type { Lease } from '../../../../extension/run-data/lease-file';
 import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import {
   appended,

@@ -17,8 +17,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { changeLabels, notesFile } from '../../../../extension/vscode/run-files/run-labels';
 import { RunReader, type ReaderDependencies } from '../../../../extension/vscode/run-files/run-reader';
 import { runPhase, type RunPhase } from '../../../../extension/vscode/runs/run-format';
-import { leaseStaleMs } from '../../../../extension/run-data/run-lease';
-import type { Lease } from '../../../../extension/run-data/run-lease';
+import { leaseStaleMs } from '../../../../extension/run-data/lease-file';
+import type { Lease } from '../../../../extension/run-data/lease-file';
 import { makeRun, touchLease } from '../../../e2e/fixtures/make-run.mjs';
 
 let workspace: string;

@@ -90,7 +90,7 @@ describe('tokenizer alphabets', () => {
     expect([0, 1].map(id => [...bytes.of(id)!])).toEqual([[0x20, 0x61], [0x0a]]);
   });
 
-  it('name the file that holds no vocabulary', () => {
-    expect(() => tokenBytes({}, '/runs/a/tokenizer.json')).toThrow('/runs/a/tokenizer.json: holds no vocabulary');
+  it('name the file that contains no vocabulary', () => {
+    expect(() => tokenBytes({}, '/runs/a/tokenizer.json')).toThrow('/runs/a/tokenizer.json: contains no vocabulary');
   });
 });

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { briefly, waitsBecause } from '../../../../../extension/vscode/runs/run-format';
 import { WaitingRuns, type Memory } from '../../../../../extension/vscode/runs/view/waiting-runs';
-import type { RunSummary } from '../../../../../extension/protocol/pages';
+import type { RunSummary } from '../../../../../extension/protocol/page-state';
 import type { RunStatus } from '../../../../../extension/run-data/run-status-file';
 
 const sentence =

@@ -1,0 +1,211 @@
+// Follows a run in the terminal: connects to the trainer for live progress, reads all persistent data from the run
+// folder, and draws one progress bar and a table with one row per step. The first interrupt stops the run; the second
+// leaves it running.
+import { createConnection } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { MessageConnection } from 'vscode-jsonrpc/node';
+import { jsonOrNothing } from '../../common/json';
+import { eventSchema } from '../../run-data/run-events';
+import { metricsLineSchema } from '../../run-data/step-lines';
+import { runFiles } from '../../run-data/run-files';
+import type { MetricsLine } from '../../run-data/step-lines';
+import type { RunEvent } from '../../run-data/run-events';
+import type { RunStatus } from '../../run-data/run-status-file';
+import { socketMessages } from '../../node/socket-messages';
+import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
+import { UserError } from '../../common/user-error';
+import type { RequestedChange } from '../../trainer/live/live-settings';
+import { readLease } from '../../trainer/store/held-lease';
+import { readLines, readValues } from '../../trainer/store/line-log';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import type { StepTable } from '../output/step-table';
+
+/** Milliseconds between checks of the folder when no message arrives. */
+const pollMs = 250;
+
+/** Milliseconds in which a trainer must accept a connection, answer `hello`, and answer a command. */
+const answerMs = 10_000;
+/** Milliseconds after which a command fails because the trainer of a live lease cannot be reached. */
+const reachMs = 30_000;
+
+/**
+ * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, aborting it stops the
+ * run, and the caller handles interrupts. If `hasEnded` returns true, the trainer has ended even if its lease is live.
+ */
+export async function follow(
+  folder: RunFolder,
+  table: StepTable | null,
+  halt?: AbortSignal,
+  limits = { answerMs, reachMs },
+  hasEnded: () => boolean = () => false,
+): Promise<RunStatus | null> {
+  let offset = 0;
+  let eventOffset = 0;
+  let connection: MessageConnection | undefined;
+  const showNew = (): void => {
+    for (const { value, next } of readValues(
+      folder.file(runFiles.metrics),
+      line => metricsLineSchema.parse(line),
+      offset,
+    )) {
+      table?.row(value);
+      offset = next;
+    }
+    for (const { value, next } of eventsFrom(folder, eventOffset)) {
+      table?.event(value);
+      eventOffset = next;
+    }
+  };
+  let interrupted = false;
+  const interrupt = (): void => {
+    if (interrupted) {
+      table?.close();
+      process.stderr.write(
+        `\nThe run continues: see ragen runs, or the RAGEN view in VS Code. Folder: ${folder.path}\n`,
+      );
+      process.exit(130);
+    }
+    interrupted = true;
+    table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
+  };
+  let requested = false; // whether the stop request was sent to the connected trainer
+  let lost = performance.now(); // time since which no trainer has accepted the stop request
+  const requestStop = (): void => {
+    if (requested || !(interrupted || halt?.aborted)) return;
+    if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
+    if (!connection) return;
+    requested = true;
+    const trainer = connection;
+    answered(folder, trainer.sendRequest(stop, null), limits.answerMs).then(
+      () => (lost = Infinity),
+      () => {
+        requested = false;
+        trainer.dispose();
+        if (connection === trainer) connection = undefined;
+      },
+    );
+  };
+  if (!halt) process.on('SIGINT', interrupt);
+  try {
+    for (;;) {
+      connection ??= await joinTrainer(
+        folder,
+        (status, fraction) => table?.progress(status, fraction),
+        () => (connection = undefined),
+        limits.answerMs,
+      );
+      requestStop();
+      showNew();
+      const status = folder.readStatus();
+      if (hasEnded() || !readLease(folder.path)?.live) {
+        showNew();
+        const last = folder.readStatus();
+        if (last) table?.status(last); // the trainer may have ended before it sent this status
+        return last;
+      }
+      if (status) table?.status(status);
+      await sleep(pollMs);
+    }
+  } finally {
+    process.off('SIGINT', interrupt);
+    connection?.dispose();
+    table?.close();
+  }
+}
+
+/** Yields the metric lines of a run one at a time, because the log may be larger than memory. */
+export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
+  for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
+}
+
+/** Yields the events of a run one at a time. Skips invalid lines, because events are only displayed. */
+export function* eventLines(folder: RunFolder): Generator<RunEvent> {
+  for (const { value } of eventsFrom(folder, 0)) yield value;
+}
+
+function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunEvent; next: number }> {
+  try {
+    for (const { text, next } of readLines(folder.file(runFiles.events), offset)) {
+      const { data } = eventSchema.safeParse(jsonOrNothing(text));
+      if (data) yield { value: data, next };
+    }
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error; // lines after one that exceeds the size limit are not read
+  }
+}
+
+/**
+ * Resolves to the trainer's answer to a command.
+ * @throws UserError if the answer does not arrive within `limitMs`
+ */
+export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs = answerMs): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(unreachable(folder, limitMs)), limitMs);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Changes settings of the run that a connected trainer serves. @throws UserError if the trainer rejects the values */
+export async function changeSettings(
+  folder: RunFolder,
+  trainer: MessageConnection,
+  values: Record<string, number>,
+): Promise<RequestedChange> {
+  try {
+    return await answered(folder, trainer.sendRequest(change, { values }));
+  } catch (error) {
+    throw new UserError((error as Error).message);
+  }
+}
+
+const unreachable = (folder: RunFolder, limitMs: number): UserError =>
+  new UserError(
+    `run ${folder.id}: the trainer named in its lease did not answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} if no trainer is running`,
+  );
+
+/**
+ * Connects to the trainer of a run. Undefined if the trainer cannot be reached, does not answer `hello` in time, or
+ * serves another run.
+ */
+export async function joinTrainer(
+  folder: RunFolder,
+  onStatus: (status: RunStatus, fraction: number) => void = () => undefined,
+  onClose: () => void = () => undefined,
+  limitMs = answerMs,
+): Promise<MessageConnection | undefined> {
+  const lease = readLease(folder.path)?.lease;
+  if (!lease || !isLocalEndpoint(lease.endpoint, process.platform === 'win32')) return undefined;
+  const socket = createConnection({ path: lease.endpoint });
+  const connected = await new Promise<boolean>(resolve => {
+    socket.once('connect', () => resolve(true));
+    socket.once('error', () => resolve(false));
+    // The system may queue a connection that the trainer does not accept.
+    socket.setTimeout(limitMs, () => resolve(false));
+  });
+  socket.setTimeout(0);
+  if (!connected) return void socket.destroy();
+  const connection = socketMessages(socket);
+  socket.on('close', () => {
+    connection.dispose(); // rejects pending requests
+    onClose();
+  });
+  let isOurs = false; // false until the reply to `hello` shows that the trainer serves this run
+  connection.onNotification(statusChanged, ({ status, fraction }) => {
+    if (isOurs) onStatus(status, fraction);
+  });
+  connection.listen();
+  try {
+    const { run } = await answered(folder, connection.sendRequest(hello, { token: lease.token }), limitMs);
+    isOurs = run === folder.id;
+    if (isOurs) return connection;
+  } catch {
+    // The trainer has ended, or its token differs from the lease's.
+  }
+  socket.destroy(); // also if `run` differs: this folder is then a copy of the run that the trainer serves
+  return undefined;
+}

@@ -1,0 +1,36 @@
+// Shared implementation of `ragen stop` and `ragen pause`, which do the same as the editor's buttons. They apply to a
+// run that no terminal follows. `ragen resume` continues a stopped or a paused run.
+import type { Command } from 'commander';
+import { UserError } from '../../common/user-error';
+import type { RunStatus } from '../../run-data/run-status-file';
+import { progressOf } from '../../run-data/run-progress';
+import { readLease } from '../../trainer/store/held-lease';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { withCommon, type CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
+import { answer } from '../output/answer';
+
+/** Adds a command that calls `halt` with a run's folder. */
+export function addHalt(
+  program: Command,
+  name: string,
+  description: string,
+  halt: (folder: RunFolder) => Promise<RunStatus>,
+): void {
+  withCommon(program.command(name).description(description))
+    .argument('<run>', 'id of the run')
+    .action((id: string, flags: CommonFlags) =>
+      answer(flags, async () => {
+        const folder = RunFolder.find(workspaceOf(flags.workspace), id);
+        if (!readLease(folder.path)?.live)
+          throw new UserError(`run ${id} is not training, so there is nothing to ${name}: see ragen runs`);
+        const status = await halt(folder);
+        const { state, step, total_steps, episodes } = status;
+        const { unit, done, of } = progressOf(status);
+        return {
+          document: { run: id, state, step, total_steps, ...(episodes && { episodes }) },
+          plainText: `Run ${id} is ${state} at ${unit} ${done} of ${of}; resume it with ragen resume ${id}.`,
+        };
+      }),
+    );
+}

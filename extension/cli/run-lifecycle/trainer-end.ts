@@ -1,0 +1,82 @@
+// Explains why a trainer ended, by the last error in its log or by its exit code or signal.
+import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { endedBySystem, explainExit } from '../../common/process-exit';
+import { openRegularSync } from '../../node/bounded-file';
+import { runFiles } from '../../run-data/run-files';
+import { folderGone } from '../../trainer/store/held-lease';
+import type { RunFolder } from '../../trainer/store/run-folder';
+import type { TrainerExit, TrainerProcess } from './trainer-exit';
+
+/**
+ * Explains why a trainer ended before it served its run and without an error in the run's status. Returns the last
+ * error in its log, or its exit code or signal.
+ */
+export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
+  const log = folder.file(runFiles.log);
+  // A trainer that aborts itself logs a fatal error and then ends by a signal, so other errors are not the cause.
+  const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
+  return (
+    logged ??
+    `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`
+  );
+}
+
+/** pino's log levels: an error, and an error that ended the process at once. */
+const levels = { error: 50, fatal: 60 };
+
+/** Returns the message of the last error that process `pid` logged at `level` or above. */
+const lastError = (folder: RunFolder, pid: number | undefined, level: number): string | undefined =>
+  logTail(folder)
+    .split('\n')
+    .flatMap(line => errorOf(line, pid, level) ?? [])
+    .at(-1);
+
+/** Maximum bytes read from the end of the log to find the last error. */
+const logTailBytes = 2 ** 20;
+
+/** Returns the last `logTailBytes` of a run's log; empty if the log is not a regular file of the run folder. */
+function logTail(folder: RunFolder): string {
+  let fd: number | undefined;
+  try {
+    fd = openRegularSync(folder.file(runFiles.log), folder.path);
+    const { size } = fstatSync(fd);
+    const bytes = Buffer.alloc(Math.min(size, logTailBytes));
+    return bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, size - bytes.length));
+  } catch {
+    return '';
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Maximum milliseconds to wait for the exit event of a trainer that has ended. */
+const reapMs = 1000;
+
+/**
+ * Explains why a trainer ended while its run was unfinished. Returns the fatal error in its log, else its exit code or
+ * signal. Exit code and signal are known only if this process started the trainer and observed the exit.
+ */
+export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
+  for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
+    await sleep(20);
+  if (!existsSync(folder.path)) return folderGone(folder);
+  const log = folder.file(runFiles.log);
+  const end = trainer.ended();
+  const logged = lastError(folder, trainer.pid, levels.fatal);
+  if (logged !== undefined) return logged;
+  return end
+    ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (log: ${log}; resume it with ragen resume ${folder.id})`
+    : `trainer of ${folder.id}: it exited unexpectedly: see ${log}, then ragen resume ${folder.id}`;
+}
+
+/** Returns the message of a log line if process `pid` logged it at `level` or above. */
+function errorOf(line: string, pid: number | undefined, level: number): string | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const entry = JSON.parse(line) as { level?: number; pid?: number; msg?: string };
+    return entry.pid === pid && entry.level !== undefined && entry.level >= level ? entry.msg : undefined;
+  } catch {
+    return undefined; // output of an environment
+  }
+}

@@ -1,0 +1,238 @@
+// One environment instance under check. Each call is announced before it starts, and its result is checked and copied.
+// A fault becomes a Violation that names the call, the seed and the preceding actions.
+import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import { plainValue, shown } from '../worker/returned-values';
+
+export const calls = ['create', 'reset', 'step', 'render', 'solve', 'close'] as const;
+export type Call = (typeof calls)[number];
+
+export interface State {
+  text: string;
+  images: Uint8Array[];
+  /** Action names of the episode; set only in states returned by `reset`. */
+  names?: ActionLookup;
+}
+
+export interface Step extends State {
+  reward: number;
+  over: boolean;
+  info: Record<string, unknown>;
+}
+
+/** An environment's violation of its contract. */
+export class Violation extends Error {
+  constructor(
+    readonly requirement: 'calls' | 'observation' | 'reward' | 'flags' | 'info' | 'actions',
+    /** What was observed, as one complete sentence. */
+    readonly evidence: string,
+    readonly stackOfCause?: string,
+  ) {
+    super(evidence);
+  }
+}
+
+/** Maximum number of actions listed in a message; earlier actions are only counted. */
+const actionsShown = 12;
+const png = [0x89, 0x50, 0x4e, 0x47];
+
+export class Instance {
+  /** Whether the last step ended the episode. */
+  over = false;
+  private readonly environment: Environment;
+  private seed: number | undefined;
+  private actions: Action[] = [];
+  private names: ActionLookup | undefined;
+
+  constructor(
+    private readonly definition: EnvironmentDefinition,
+    private readonly config: Record<string, unknown>,
+    private readonly announce: (call: Call) => void,
+  ) {
+    announce('create');
+    this.environment = this.thrown('create', () => definition.create(config));
+  }
+
+  has(method: 'render' | 'solve' | 'close'): boolean {
+    return typeof this.environment[method] === 'function';
+  }
+
+  async reset(seed: number, member = 0): Promise<State> {
+    this.seed = seed;
+    this.actions = [];
+    this.over = false;
+    const begun: unknown = await this.call('reset', () => this.environment.reset({ seed, member, mode: 'train' }));
+    if (begun === null || typeof begun !== 'object')
+      throw this.bad('observation', `reset returns ${shown(begun)}`, 'return { observation }');
+    const { observation, info, actions } = begun as Record<string, unknown>;
+    const state = this.state(observation, 'reset');
+    if (info !== undefined) this.info(info, 'reset');
+    this.names = this.lookup(actions);
+    return { ...state, names: this.names };
+  }
+
+  async step(action: Action): Promise<Step> {
+    const call = `step(${this.nameOf(action)})`;
+    const returned: unknown = await this.call('step', () => this.environment.step(action), call);
+    if (returned === null || typeof returned !== 'object')
+      throw this.bad(
+        'flags',
+        `${call} returns ${shown(returned)}`,
+        'return { observation, reward, terminated, truncated, info }',
+      );
+    const { observation, reward, terminated, truncated, info } = returned as Record<string, unknown>;
+    const state = this.state(observation, call);
+    if (typeof reward !== 'number' || !Number.isFinite(reward))
+      throw this.bad('reward', `${call} gives the reward ${shown(reward)}`, 'return a finite number');
+    for (const [name, flag] of Object.entries({ terminated, truncated }))
+      if (typeof flag !== 'boolean')
+        throw this.bad('flags', `${call} returns ${name} ${shown(flag)}`, 'return true or false');
+    const plain = this.info(info, call);
+    this.actions.push(action);
+    this.over = terminated === true || truncated === true;
+    return { ...state, reward, over: this.over, info: plain };
+  }
+
+  /**
+   * Calls `step` after the end of the episode; `over` stays true. Returns undefined if `step` throws, which the
+   * contract allows.
+   */
+  async stepAfterEnd(action: Action): Promise<Step | undefined> {
+    try {
+      return await this.step(action);
+    } catch (error) {
+      if (error instanceof Violation && error.requirement === 'calls') return undefined;
+      throw error;
+    } finally {
+      this.over = true;
+    }
+  }
+
+  async render(): Promise<State> {
+    const rendered: unknown = await this.call('render', () => this.environment.render!('text'));
+    return this.state(rendered, 'render("text")');
+  }
+
+  async solve(): Promise<Action[] | undefined> {
+    if (!this.environment.solve) return undefined;
+    const plan: unknown = await this.call('solve', () => this.environment.solve!());
+    if (plan === undefined) return undefined;
+    const sound = Array.isArray(plan) && plan.every(action => typeof action === 'string' || Number.isFinite(action));
+    if (!sound) throw this.bad('calls', `solve returns ${shown(plan)}`, 'return an array of actions, or nothing');
+    return plan as Action[];
+  }
+
+  async close(): Promise<void> {
+    if (this.environment.close) await this.call('close', () => this.environment.close!());
+  }
+
+  /**
+   * Calls `close`, so that the environment can free its resources. Ignores errors, because the `close` requirement
+   * reports them.
+   */
+  async release(): Promise<void> {
+    await this.close().catch(() => undefined);
+  }
+
+  /** The position in the episode, such as `at seed 3 after [Left, Up]`. */
+  position(): string {
+    if (this.seed === undefined) return 'before any reset';
+    if (this.actions.length === 0) return `at seed ${this.seed} before any action`;
+    const hidden = this.actions.length - actionsShown;
+    const names = this.actions.slice(-actionsShown).map(action => this.nameOf(action));
+    return `at seed ${this.seed} after ${hidden > 0 ? `${hidden} actions and ` : ''}[${names.join(', ')}]`;
+  }
+
+  nameOf(action: Action): string {
+    return (typeof action === 'number' && this.names?.[action]) || shown(action);
+  }
+
+  private async call<T>(call: Call, run: () => T | Promise<T>, as: string = call): Promise<T> {
+    this.announce(call);
+    try {
+      return await run();
+    } catch (error) {
+      throw this.failure(as, error);
+    }
+  }
+
+  private thrown<T>(call: Call, run: () => T): T {
+    try {
+      return run();
+    } catch (error) {
+      throw this.failure(call, error);
+    }
+  }
+
+  private failure(call: string, error: unknown): Violation {
+    const { message, stack } = (error ?? {}) as Partial<Error>;
+    const what = shown(typeof message === 'string' ? message : error);
+    return new Violation('calls', `${call} throws ${what} ${this.position()}.`, stack);
+  }
+
+  private bad(requirement: Violation['requirement'], what: string, remedy: string): Violation {
+    return new Violation(requirement, `${what} ${this.position()}: ${remedy}.`);
+  }
+
+  private state(observation: unknown, call: string): State {
+    const { text, images = [] } = (typeof observation === 'string' ? { text: observation } : (observation ?? {})) as {
+      text?: unknown;
+      images?: unknown;
+    };
+    if (typeof text !== 'string')
+      throw this.bad(
+        'observation',
+        `${call} returns the observation ${shown(observation)}`,
+        'return a text, or { text, images }',
+      );
+    const sound =
+      Array.isArray(images) &&
+      images.every(image => image instanceof Uint8Array && png.every((byte, i) => image[i] === byte));
+    if (!sound)
+      throw this.bad(
+        'observation',
+        `${call} returns images that are not PNG data`,
+        'return each image as a Uint8Array of a PNG file',
+      );
+    return { text, images: images.map(image => (image as Uint8Array).slice()) };
+  }
+
+  private info(info: unknown, call: string): Record<string, unknown> {
+    if (info === null || typeof info !== 'object' || Array.isArray(info))
+      throw this.bad(
+        'info',
+        `${call} returns ${shown(info)} as info`,
+        'return an object ({} if there is nothing to report)',
+      );
+    try {
+      return plainValue(info) as Record<string, unknown>;
+    } catch (error) {
+      throw this.bad('info', `${call} returns an invalid info: ${(error as Error).message}`, 'put plain data into it');
+    }
+  }
+
+  /**
+   * Action names of this episode: those that `reset` returned, else those of the definition; undefined if actions are
+   * texts.
+   */
+  private lookup(own: unknown): ActionLookup | undefined {
+    const { actions } = this.definition;
+    const names: unknown = own ?? (typeof actions === 'function' ? actions(this.config) : actions);
+    if (names === undefined) return undefined;
+    const entries = names === null || typeof names !== 'object' ? [] : Object.entries(names);
+    if (
+      !entries.every(([id, name]) => Number.isInteger(Number(id)) && typeof name === 'string') ||
+      entries.length === 0
+    )
+      throw this.bad('actions', `the actions are ${shown(names)}`, 'use integer ids, such as { 1: "Left" }');
+    return Object.fromEntries(entries);
+  }
+}
+
+/** Whether two states have equal texts and equal images. */
+export function sameState(one: State, other: State): boolean {
+  return (
+    one.text === other.text &&
+    one.images.length === other.images.length &&
+    one.images.every((image, i) => Buffer.compare(image, other.images[i]) === 0)
+  );
+}

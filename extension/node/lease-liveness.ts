@@ -1,0 +1,66 @@
+// Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
+// only the process decides: its pid and start time. Clock and last touch are then ignored. Otherwise (another machine,
+// a container) the pid is meaningless, and the time of the touches decides. A lease of an earlier version contains
+// neither location nor start time: if a process with its pid exists, the trainer counts as alive, else the touches
+// decide.
+import type { Lease } from '../run-data/lease-file';
+import { leaseStaleMs } from '../run-data/lease-file';
+import { isSamePidScope, type Processes, type PidScope } from './process-identity';
+
+/**
+ * Tolerance in milliseconds for rounding when process start times are compared with lease times. A process that reuses
+ * the pid starts after this tolerance.
+ */
+const reuseSlackMs = 2000;
+
+/** `held`: the process is alive. `gone`: the process has ended. `unknown`: the touches decide. */
+export type LeaseHolder = 'held' | 'gone' | 'unknown';
+
+/** Returns the PID scope in which a lease was written; undefined for a lease of an earlier version. */
+export const pidScopeOf = ({ host, boot, pid_namespace }: Lease): PidScope | undefined =>
+  host === undefined || boot === undefined || pid_namespace === undefined ? undefined : { host, boot, pid_namespace };
+
+/** Returns the state of the process that a lease names; `unknown` for null, which stands for an unreadable lease. */
+export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder {
+  if (lease === null) return 'unknown';
+  const pidScope = pidScopeOf(lease);
+  if (pidScope !== undefined && !isSamePidScope(pidScope, processes.pidScope)) return 'unknown';
+  if (!processes.isAlive(lease.pid)) return pidScope === undefined ? 'unknown' : 'gone';
+  if (pidScope === undefined) {
+    const start = processes.startTimeOf?.(lease.pid);
+    if (start === undefined) return processes.startTimeOf ? 'held' : 'unknown';
+    return start > Date.parse(lease.started) + reuseSlackMs ? 'unknown' : 'held';
+  }
+  const start = processes.startOf(lease.pid);
+  if (start === undefined || lease.process_start === undefined) return 'unknown';
+  return start === lease.process_start ? 'held' : 'gone';
+}
+
+/** Whether a touch is recent, in the past or in the future, compared with the clock. */
+export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
+
+/**
+ * Decides whether a lease is still touched. The first touch time is compared with the clock. Afterwards, each change of
+ * the touch time counts as a touch now, by a monotonic clock. Clock adjustments and differences between machines
+ * therefore have no effect.
+ */
+export class TouchWatch {
+  private touched: number | undefined;
+  private freshUntil = -Infinity;
+
+  /**
+   * Records that the lease was last touched at `touched`.
+   * @param now milliseconds since 1970
+   * @param monotonic milliseconds of a monotonic clock
+   */
+  see(touched: number, now: number, monotonic: number): void {
+    if (touched === this.touched) return;
+    if (this.touched !== undefined) this.freshUntil = monotonic + leaseStaleMs;
+    else if (isFresh(touched, now)) this.freshUntil = monotonic + leaseStaleMs - Math.max(0, now - touched);
+    this.touched = touched;
+  }
+
+  isFresh(monotonic: number): boolean {
+    return monotonic < this.freshUntil;
+  }
+}

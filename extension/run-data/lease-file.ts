@@ -1,0 +1,40 @@
+// `lease` of a run folder: the process that serves the run and its endpoint. A lease is valid only in the folder for
+// which it was written, and only while the trainer touches it (node/lease-liveness.ts).
+import { z } from 'zod';
+
+/**
+ * `lease`: the process that serves this run; touched every second while the trainer lives. Leases of earlier versions
+ * lack the optional fields that identify the process.
+ */
+export const leaseSchema = z.object({
+  pid: z
+    .int()
+    .min(1)
+    .max(2 ** 31 - 1),
+  started: z.string(),
+  endpoint: z.string().describe('path of the socket or name of the pipe'),
+  token: z.string(),
+  process_start: z.string().max(64).optional().describe('start time of the process (process-identity.ts)'),
+  host: z.string().max(256).optional(),
+  boot: z.string().max(64).nullable().optional().describe('boot id of the machine; Linux only'),
+  pid_namespace: z.string().max(64).nullable().optional().describe('inode of the PID namespace; Linux only'),
+  folder: z
+    .object({ path: z.string().describe('path without symbolic links'), inode: z.string() })
+    .optional()
+    .describe('the run folder for which the lease was written; absent in leases of earlier versions'),
+});
+export type Lease = z.infer<typeof leaseSchema>;
+
+/**
+ * Whether a lease was written for the folder that contains it. False in a copied or renamed folder, whose lease names
+ * the trainer of the original. A folder that is mounted under another path, as in a container, is recognized by its
+ * inode.
+ */
+export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
+  if (folder === undefined || folder.path === at.path) return true;
+  const name = (path: string): string | undefined => path.split(/[\\/]/).at(-1);
+  return folder.inode === at.inode && name(folder.path) === name(at.path);
+}
+
+/** Milliseconds since the last touch after which a lease from another machine or container is stale. */
+export const leaseStaleMs = 5000;

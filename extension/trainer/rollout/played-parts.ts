@@ -1,8 +1,0 @@
-// Progress counts of a rollout.
-
-export interface PlayedParts {
-  /** Number of finished episodes, of all episodes, and of finished turns. */
-  episodes: number;
-  of: number;
-  turns: number;
-}

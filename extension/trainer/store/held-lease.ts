@@ -1,0 +1,300 @@
+// The lease names the process that trains a run. The file is created exclusively and touched every second.
+// node/lease-liveness.ts decides whether the trainer is alive: on this machine by its process, on another machine or
+// in another container by the touches. The takeover of an abandoned lease is guarded by a second exclusive file, so
+// that only one of several candidates succeeds.
+// Not proper-lockfile, because it judges a lock only by its touches, not by boot, pid and start time of the holder.
+import { randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../node/lease-liveness';
+import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../node/process-identity';
+import type { Processes } from '../../node/process-identity';
+import { isLeaseOf, leaseSchema, leaseStaleMs } from '../../run-data/lease-file';
+import { runFiles } from '../../run-data/run-files';
+import type { Lease } from '../../run-data/lease-file';
+import { readRunFileSync } from '../../node/run-file';
+import { UserError } from '../../common/user-error';
+import { storeError } from '../../node/files';
+
+const touchMs = 1000;
+/**
+ * Milliseconds after its last touch, by the local clock, at which a lease is stale even if the clocks of two machines
+ * differ. Such a lease is taken over without waiting for further touches.
+ */
+const longAgoMs = 60_000;
+
+/**
+ * Maximum number of attempts in which creating the lease fails because it exists, but reading it fails because it is
+ * missing.
+ */
+const mostMissing = 40;
+
+/** External dependencies of a lease, injectable in tests. */
+export interface LeaseDependencies extends Processes {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Milliseconds of a monotonic clock. */
+  monotonic(): number;
+  sleep(ms: number): Promise<unknown>;
+  /**
+   * Calls `tick` every `ms` milliseconds without keeping the process alive. Returns a function that stops the calls.
+   */
+  every(ms: number, tick: () => void): () => void;
+}
+
+export const defaultDependencies: LeaseDependencies = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  sleep,
+  pidScope: currentPidScope,
+  isAlive,
+  startOf,
+  startTimeOf,
+  every(ms, tick) {
+    const timer = setInterval(tick, ms);
+    timer.unref();
+    return () => clearInterval(timer);
+  },
+};
+
+export interface HeldLease {
+  readonly lease: Lease;
+  /** Stops touching the lease, and removes the file if it still belongs to this trainer. */
+  release(): void;
+}
+
+export interface LeaseRequest {
+  runFolder: string;
+  /** Id of the run, for messages. */
+  run: string;
+  pid: number;
+  endpoint: string;
+  token: string;
+  /**
+   * Called once, with one sentence, if the lease was removed or taken over by another process. The trainer must then
+   * stop writing.
+   */
+  onLost(sentence: string): void;
+}
+
+interface Found {
+  lease: Lease | null;
+  touched: number;
+  /**
+   * True if the lease was written for another folder, of which this folder is a copy; no process holds this folder
+   * then.
+   */
+  isForeign: boolean;
+}
+
+const holder = ({ lease, isForeign }: Found, dependencies: Processes): LeaseHolder =>
+  isForeign ? 'gone' : holderOf(lease, dependencies);
+
+/**
+ * Acquires the run's lease; takes over the lease of a dead process. Throws a UserError if another process holds the
+ * lease.
+ */
+export async function acquireLease(
+  request: LeaseRequest,
+  dependencies: LeaseDependencies = defaultDependencies,
+): Promise<HeldLease> {
+  const file = join(request.runFolder, runFiles.lease);
+  const lease: Lease = {
+    pid: request.pid,
+    started: new Date(dependencies.now()).toISOString(),
+    endpoint: request.endpoint,
+    token: request.token,
+    folder: ownFolder(request.runFolder, file),
+    ...dependencies.pidScope,
+    process_start: dependencies.startOf(request.pid),
+  };
+  const text = `${JSON.stringify(lease)}\n`;
+  let seen: { found: Found; since: number } | undefined;
+  for (let missing = 0; !create(file, text, dependencies);) {
+    const found = find(file);
+    if (found === null) {
+      // The lease was released between the two calls, or it is a link to a missing file.
+      if (++missing > mostMissing)
+        throw new UserError(`store: ${file} can be neither read nor made: remove it, then start or resume the run`);
+      await dependencies.sleep(50);
+      continue;
+    }
+    const its = holder(found, dependencies);
+    const isNew = seen?.found.touched !== found.touched || seen.found.lease?.token !== found.lease?.token;
+    if (its === 'held' || (its === 'unknown' && seen !== undefined && isNew))
+      throw new UserError(alreadyTrained(request.run, request.runFolder, found.lease, dependencies));
+    if (seen === undefined || isNew) seen = { found, since: dependencies.monotonic() };
+    const isAbandoned =
+      its === 'gone' ||
+      dependencies.now() - found.touched > longAgoMs ||
+      dependencies.monotonic() - seen.since > leaseStaleMs;
+    if (!isAbandoned) await dependencies.sleep(250);
+    else if (!removeAbandoned(file, found, dependencies)) await dependencies.sleep(50);
+  }
+
+  let held = true;
+  const stillOurs = (): boolean => {
+    try {
+      return find(file)?.lease?.token === request.token;
+    } catch {
+      return true; // a read error does not prove that the lease is lost
+    }
+  };
+  const stop = dependencies.every(touchMs, () => {
+    if (!held) return;
+    if (stillOurs()) return touch(file, dependencies);
+    held = false;
+    stop();
+    request.onLost(lossSentence(request, file, dependencies));
+  });
+  return {
+    lease,
+    release() {
+      stop();
+      if (held && stillOurs()) rmSync(file, { force: true });
+      held = false;
+    },
+  };
+}
+
+/** Returns the run's lease and whether its trainer is alive; null if there is no lease. */
+export function readLease(
+  runFolder: string,
+  dependencies: LeaseDependencies = defaultDependencies,
+): { lease: Lease | null; live: boolean } | null {
+  const found = find(join(runFolder, runFiles.lease));
+  if (found === null) return null;
+  const its = holder(found, dependencies);
+  return {
+    lease: found.lease,
+    live: its === 'held' || (its === 'unknown' && isFresh(found.touched, dependencies.now())),
+  };
+}
+
+/**
+ * Describes the process named in a lease. For another machine or container, also states why the process counts as
+ * alive.
+ */
+function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies): string {
+  if (lease === null) return 'process unknown';
+  const its = pidScopeOf(lease);
+  return its === undefined || isSamePidScope(its, pidScope)
+    ? `process ${lease.pid}`
+    : `process ${lease.pid} of ${its.host} (on another machine or in another container; its lease is still being renewed)`;
+}
+
+/** Returns the sentence with which a trainer ends after it lost its lease: cause and remedy. */
+function lossSentence({ runFolder, run }: LeaseRequest, file: string, dependencies: LeaseDependencies): string {
+  if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
+  const other = find(file)?.lease;
+  return other
+    ? `run ${run}: ${nameOf(other, dependencies)} has taken over ${file}, so this trainer ended: follow the other trainer, or stop it and resume the run`
+    : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
+}
+
+/** Returns the error message for a run that another process trains. */
+export const alreadyTrained = (
+  run: string,
+  folder: string,
+  lease: Lease | null,
+  dependencies?: LeaseDependencies,
+): string =>
+  `run ${run} is already being trained by ${nameOf(lease, dependencies)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
+
+/** Returns the error message for a run folder that disappeared during training or while it was being followed. */
+export const folderGone = ({ path, id }: { path: string; id: string }): string =>
+  `run ${id}: its folder ${path} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
+
+function find(file: string): Found | null {
+  try {
+    const touched = lstatSync(file).mtimeMs;
+    const lease = parse(readRunFileSync(dirname(file), runFiles.lease).toString('utf8'));
+    const isForeign = lease !== null && !isLeaseOf(lease, identityOf(dirname(file)));
+    return { lease: isForeign ? null : lease, touched, isForeign };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw storeError('read', file, error);
+  }
+}
+
+/** Returns the identity of a run folder as stored in a lease. */
+function identityOf(folder: string): NonNullable<Lease['folder']> {
+  return { path: realpathSync(folder), inode: String(statSync(folder, { bigint: true }).ino) };
+}
+
+function ownFolder(folder: string, file: string): NonNullable<Lease['folder']> {
+  try {
+    return identityOf(folder);
+  } catch (error) {
+    throw storeError('write', file, error);
+  }
+}
+
+/** Parses a lease. Returns null for invalid text, such as a lease truncated by a crash; no process holds it. */
+function parse(text: string): Lease | null {
+  try {
+    return leaseSchema.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+function create(file: string, text: string, dependencies: LeaseDependencies): boolean {
+  try {
+    writeFileSync(file, text, { flag: 'wx', mode: 0o600 });
+    touch(file, dependencies);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    rmSync(file, { force: true });
+    throw storeError('write', file, error);
+  }
+}
+
+function touch(file: string, dependencies: LeaseDependencies): void {
+  const seconds = dependencies.now() / 1000;
+  try {
+    utimesSync(file, seconds, seconds);
+  } catch {
+    // The next tick reports a missing lease.
+  }
+}
+
+/**
+ * Removes an abandoned lease unless another process has replaced it. Returns false if another process is removing it.
+ */
+function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDependencies): boolean {
+  const guard = `${file}.takeover`;
+  try {
+    mkdirSync(guard);
+    touch(guard, dependencies);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
+    // The guard exists only briefly during a takeover; an old guard remained after a crash.
+    if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? dependencies.now(), dependencies.now()))
+      rmSync(guard, { recursive: true, force: true });
+    return false;
+  }
+  try {
+    const found = find(file);
+    const unchanged = found && found.touched === abandoned.touched && found.lease?.token === abandoned.lease?.token;
+    if (unchanged) unlinkSync(file);
+    return true;
+  } finally {
+    rmSync(guard, { recursive: true, force: true });
+  }
+}
+
+/** Returns a new random token. Only users with read access to the lease file can read the token. */
+export const newToken = (): string => randomBytes(24).toString('hex');

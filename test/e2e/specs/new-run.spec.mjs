@@ -1,0 +1,103 @@
+// The New Run form with a real trainer: values are entered, errors are shown at their fields, resources are estimated,
+// the configuration is saved as a file, and the run is started.
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+
+const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
+const runs = join(workspace, '.ragen', 'runs');
+let editor;
+const scenario = scenarios(() => editor);
+
+before(async () => {
+  editor = await Editor.start(workspace);
+});
+after(async () => {
+  await editor?.stop();
+  rmSync(workspace, { recursive: true, force: true });
+});
+
+const field = (page, key) => page.locator(`.field[data-key="${key}"]`);
+/** Types a value into a field of the form. */
+const fill = (page, key, value) => field(page, key).locator('vscode-text-field').locator('input').fill(value);
+
+scenario('the form shows the quickstart, its estimated resources, and the resulting configuration', async () => {
+  await editor.command('RAGEN: New Run');
+  const page = await editor.webview('.estimate-row');
+  await page.getByText('372 k parameters, all trained').or(page.getByText('373 k parameters, all trained')).waitFor();
+  await page.getByText(/^about [\d.]+ m?s$/).waitFor();
+  await fill(page, 'trainer.experiment_name', 'by form');
+  await fill(page, 'trainer.total_training_steps', '2');
+  await page.locator('.yaml', { hasText: 'total_training_steps: 2' }).waitFor();
+  assert.match(await page.locator('.yaml').innerText(), /experiment_name: by form/);
+  await editor.keep('new-run-dark');
+  await editor.theme('light');
+  await editor.keep('new-run-light');
+  await editor.theme('contrast');
+  await editor.keep('new-run-contrast');
+  await editor.theme('dark');
+});
+
+scenario('an invalid value is reported at its field and blocks the start', async () => {
+  const page = await editor.webview('.estimate-row');
+  await fill(page, 'actor_rollout_ref.actor.optim.lr', '-1');
+  const lr = field(page, 'actor_rollout_ref.actor.optim.lr');
+  await lr.locator('.problem', { hasText: 'optim.lr is -1' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Start run' }).isDisabled(), true);
+  await lr.getByRole('button', { name: 'Reset' }).click();
+  await lr.locator('.problem').waitFor({ state: 'hidden' });
+  await page.getByText('all trained').waitFor();
+});
+
+scenario('environments are chosen by tag, for training and for validation', async () => {
+  const page = await editor.webview('.environments');
+  const count = name => page.locator(`vscode-text-field[aria-label="${name}"]`).locator('input');
+  await count('Validation groups of QuickFrozenLake').fill('4');
+  await page.locator('.yaml', { hasText: /val:[\s\S]*env_groups: 4/ }).waitFor();
+});
+
+scenario('the entered values are restored after a reload of the window', async () => {
+  await editor.reload();
+  const page = await editor.webview('.estimate-row');
+  await page.locator('.yaml', { hasText: 'by form' }).waitFor();
+});
+
+scenario('the form is saved as a run configuration file', async () => {
+  const page = await editor.webview('.estimate-row');
+  await page.getByRole('button', { name: 'Save as YAML' }).click();
+  const box = editor.page.locator('.quick-input-widget input.input');
+  await box.waitFor();
+  const file = join(workspace, 'config', 'by-form.yaml');
+  await until('the file', async () => {
+    if (await box.isVisible()) await box.press('Enter'); // a second Enter confirms creating the folder
+    return existsSync(file);
+  });
+  assert.match(
+    readFileSync(file, 'utf8'),
+    /^# by form: extends quickstart\ndefaults:\n {2}- quickstart\n {2}- _self_\n/,
+  );
+  await editor.page.getByRole('tab', { name: /by-form\.yaml/ }).waitFor();
+  await editor.page.getByText('Start run', { exact: false }).first().waitFor();
+});
+
+scenario('Start run starts a run with the entered values', async () => {
+  const page = await editor.webview('.estimate-row');
+  await page.getByRole('button', { name: 'Start run' }).click();
+  const ids = () => (existsSync(runs) ? readdirSync(runs) : []);
+  const file = await until(
+    'the run',
+    () =>
+      ids()
+        .map(id => join(runs, id, 'manifest.json'))
+        .find(existsSync),
+    60_000,
+  );
+  assert.equal(ids().length, 1);
+  const manifest = JSON.parse(readFileSync(file, 'utf8'));
+  assert.equal(manifest.name, 'by form');
+  assert.equal(manifest.config.trainer.total_training_steps, 2);
+  assert.equal(manifest.config.es_manager.val.env_groups, 4);
+  await editor.webview('.chart canvas, .top-bar');
+});

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { tokenBytes } from '../../../../extension/vscode/traces/tokens/token-bytes';
+import { traceOf, type Trace } from '../../../../extension/vscode/traces/trace-text';
+import type { Episode } from '../../../../extension/run-data/episode';
+import { lakeEpisode, lakeTokenizer } from './lake-episode';
+
+const bytes = tokenBytes(lakeTokenizer, 'tokenizer.json');
+const text = (trace: Trace, { from, to }: { from: number; to: number }) => trace.text.slice(from, to);
+
+describe('an episode’s document', () => {
+  const episode = lakeEpisode();
+  const trace = traceOf(episode, 'lake', bytes);
+
+  it('consists of header, states, answers, outcomes and the end', () => {
+    expect(trace.text).toBe(readFileSync(new URL('lake-episode.ragen-trace', import.meta.url), 'utf8'));
+  });
+
+  it('gives every sampled token a range with its text', () => {
+    expect(trace.tokens.map(({ index }) => index)).toEqual(
+      episode.tokens.mask.flatMap((bit, index) => (bit === 1 ? [index] : [])),
+    );
+    for (const token of trace.tokens)
+      expect(text(trace, token)).toBe(Buffer.from(bytes.of(episode.tokens.ids[token.index])!).toString());
+  });
+
+  it('has the parts of each turn', () => {
+    const [first, second] = trace.turns;
+    expect(text(trace, first.prefix)).toBe('<think>');
+    expect(text(trace, first.thought!)).toBe('go up');
+    expect(text(trace, first.actions!)).toBe('Up || Fly');
+    expect(text(trace, first.answer)).toBe('go up</think><answer>Up || Fly</answer><|im_end|>');
+    expect(text(trace, first.heading)).toBe('## Turn 1 · reward 0');
+    expect(first.refused).toMatchObject([{ name: 'Fly', reason: 'not an action of this environment' }]);
+    expect(text(trace, first.refused[0])).toBe('Fly');
+    expect(text(trace, second.rewardLine)).toBe('reward +1 · penalty −0.100 · return +1 · advantage +0.500');
+    expect(text(trace, second.state)).toBe(episode.turns[1].state);
+    expect(text(trace, trace.finalState)).toBe(episode.final_state);
+  });
+
+  it('shows the recorded text, without tokens, when the ids decode to something else', () => {
+    const other: Episode = { ...episode, turns: episode.turns.map(turn => ({ ...turn, raw: `${turn.raw}!` })) };
+    const without = traceOf(other, 'lake', bytes);
+    expect(without.tokens).toEqual([]);
+    expect(without.unspelled).toEqual([1, 2]);
+    expect(text(without, without.turns[0].answer)).toBe(`${episode.turns[0].raw}!`);
+    expect(traceOf(episode, 'lake', null).unspelled).toEqual([1, 2]);
+  });
+
+  it('states its outcome', () => {
+    const facts = (changes: Partial<Episode>) => traceOf({ ...episode, ...changes }, 'lake', bytes).text.split('\n')[3];
+    const whatIf = { of: 'train-000018-g003-m01', turn: 2, given: {}, players: ['initial'], seed: 1, notes: [] };
+    expect(facts({ kept: false })).toMatch(/ · dropped by the rollout filter$/);
+    expect(facts({ kept: null })).toMatch(/ · not trained on$/);
+    expect(facts({ kept: null, what_if: whatIf })).toMatch(
+      / · what if of train-000018-g003-m01 from turn 2, not trained on$/,
+    );
+  });
+
+  it('separates lines by \\n only, whatever was sampled', () => {
+    const odd = lakeEpisode();
+    odd.turns[0].state = 'a\r\nb\0c';
+    expect(text(traceOf(odd, 'lake', bytes), traceOf(odd, 'lake', bytes).turns[0].state)).toBe('a␍\nb␀c');
+  });
+});

@@ -1,0 +1,182 @@
+// @vitest-environment happy-dom
+// The comparison of six real runs of two configurations: charts, table and requests.
+import { readFileSync } from 'node:fs';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  compareColumns,
+  compareGrew,
+  compareOpen,
+  compareReady,
+  type CompareSnapshot,
+} from '../../../../extension/protocol/compare-page';
+import { groupCurve, outcomes, pointsOf } from '../../../../webview/compare/group-curves';
+import { coloursOf } from '../../../../webview/compare/compared-metrics';
+import { startCompare } from '../../../../webview/compare/page';
+import { comparedHost } from '../../../e2e/preview/compared-host';
+import { freshPage, pageHost, recordingPlotter, settle, stubVisibility } from '../page-host';
+import { partial } from '../../../support/partial';
+
+const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
+const metrics = readFileSync('docs/METRICS.md', 'utf8');
+const key = 'val-env/QuickFrozenLake/success';
+
+describe('curves over seeds', () => {
+  it('are the mean with Student’s interval for two or more seeds, and a single line for one', () => {
+    const a = [
+      { x: 0, y: 1 },
+      { x: 2, y: 3 },
+    ];
+    const b = [{ x: 0, y: 3 }];
+    const { mean, band } = groupCurve([a, b]);
+    expect(mean).toEqual([
+      { x: 0, y: 2 },
+      { x: 2, y: 3 },
+    ]);
+    expect(band!.high[0].y - 2).toBeCloseTo(12.706, 3); // t with one degree of freedom × √2 / √2
+    expect(band!.low[1].y).toBeNaN();
+    expect(groupCurve([a]).band).toBeUndefined();
+  });
+
+  it('have their latest and highest values', () => {
+    const curve = (...values: number[]) => ({
+      steps: Float64Array.from(values.keys()),
+      values: Float64Array.from(values),
+    });
+    const { final, best } = outcomes([curve(1, 5, Number.NaN), curve(9, 3), curve(Number.NaN)]);
+    expect([final!.mean, final!.n, best!.mean]).toEqual([4, 2, 7]);
+    expect(outcomes([curve()])).toEqual({ final: null, best: null });
+    expect(pointsOf(curve(1, Number.NaN, 2), 0)).toEqual([
+      { x: 0, y: 1 },
+      { x: 2, y: 2 },
+    ]);
+  });
+
+  it('have separate colours, and the run’s own colour if no other uses it', () => {
+    const runs = Array.from({ length: 7 }, (_, i) => ({ run: { id: `r${i}` } }));
+    const groups = runs.map((_, i) => ({ label: '', members: [i], values: [] }));
+    const all = coloursOf(partial<CompareSnapshot>({ runs, groups }));
+    expect(new Set(all).size).toBe(7);
+    expect(coloursOf(partial<CompareSnapshot>({ runs, groups: groups.slice(3, 4) }))[0]).toBeTypeOf('number');
+  });
+});
+
+describe('the page', () => {
+  let root: HTMLElement;
+  let host: ReturnType<typeof pageHost>;
+  let drawn: ReturnType<typeof recordingPlotter>['drawn'];
+  let visibility: ReturnType<typeof stubVisibility>;
+
+  beforeEach(async () => {
+    visibility = stubVisibility();
+    root = freshPage();
+    host = pageHost(comparedHost(csv, metrics));
+    const recording = recordingPlotter();
+    drawn = recording.drawn;
+    startCompare(host, root, recording.plotter);
+    await settle();
+    await settle();
+  });
+  const chart = (name: string) => drawn.get(root.querySelector(`[data-chart="${name}"] canvas`)!)!;
+
+  it('draws one line per configuration with its band, and each seed as a thin line behind', () => {
+    const { lines, axis } = chart(key);
+    expect(axis).toBe('step');
+    expect(lines.filter(({ quiet }) => quiet)).toHaveLength(6);
+    const bold = lines.filter(({ quiet }) => !quiet);
+    expect(bold.map(({ label }) => label)).toEqual(['filter on', 'filter off']);
+    expect(new Set(bold.map(({ colour }) => colour)).size).toBe(2);
+    const first = lines
+      .filter(({ quiet }) => quiet)
+      .slice(0, 3)
+      .map(({ points }) => points[0].y);
+    expect(bold[0].points[0].y).toBeCloseTo(first.reduce((sum, y) => sum + y, 0) / 3, 9);
+    expect(bold.every(({ band, points }) => band!.low.length === points.length)).toBe(true);
+  });
+
+  it('shows each result and the keys that differ, and opens runs and the difference', () => {
+    const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent);
+    const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
+    expect(heads.slice(1, 5)).toEqual([
+      'success, final',
+      'success, best',
+      'rollout_filter_value',
+      'rollout_filter_include_zero',
+    ]);
+    expect(rows[0]).toMatch(/^filter on\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9falseseed 10000seed 1010000seed 2010000$/);
+    expect(rows[1]).toMatch(/difference$/);
+    const links = [...root.querySelectorAll<HTMLElement>('button.link')];
+    links[1].click();
+    links.at(-1)!.click();
+    expect(host.sent.filter(({ method }) => method === compareOpen.method).map(({ params }) => params)).toEqual([
+      { dashboard: '/runs/filter on-1010000' },
+      { difference: ['/runs/filter on-10000', '/runs/filter off-10000'] },
+    ]);
+  });
+
+  it('shows the step under the pointer in all charts, with the values there', async () => {
+    const values = () => [...root.querySelectorAll('.chart-value')].map(value => value.textContent);
+    const crosshairs = () => [...root.querySelectorAll<HTMLElement>('.chart:not([data-empty]) .crosshair')];
+    const latest = values();
+    const area = root.querySelector('.chart-plot')!;
+    area.dispatchEvent(new MouseEvent('pointermove'));
+    await settle();
+    expect(crosshairs().every(({ hidden, textContent }) => !hidden && textContent === '0')).toBe(true);
+    expect(values()).not.toEqual(latest);
+    expect(root.querySelector('.chart-value')!.getAttribute('title')).toBe('filter on');
+    area.dispatchEvent(new MouseEvent('pointerleave'));
+    await settle();
+    expect(crosshairs().every(({ hidden }) => hidden)).toBe(true);
+    expect(values()).toEqual(latest);
+  });
+
+  it('holds a canvas only on screen', async () => {
+    const area = root.querySelector(`[data-chart="${key}"]`)!;
+    visibility.show(area, false);
+    await settle();
+    expect(chart(key)).toBeUndefined();
+    visibility.show(area, true);
+    await settle();
+    expect(chart(key)).not.toBeUndefined();
+  });
+
+  it('searches metrics, closes sections and chooses the metric of the table', async () => {
+    const charts = () => [...root.querySelectorAll('.chart')].map(card => (card as HTMLElement).dataset.chart);
+    const search = root.querySelector<HTMLElement & { value: string }>('.search')!;
+    const type = (text: string) => {
+      search.value = text;
+      search.dispatchEvent(new Event('input'));
+    };
+    const all = charts().length;
+    type('quickfrozenlake/success');
+    expect(charts().every(id => id!.includes('success'))).toBe(true);
+    type('no such metric');
+    expect(root.querySelector('main .notice')!.textContent).toContain('“no such metric”');
+    type('');
+    await settle();
+    expect(charts()).toHaveLength(all);
+    expect(chart(key)).not.toBeUndefined();
+    const section = root.querySelector('details')!;
+    section.open = false;
+    section.dispatchEvent(new Event('toggle'));
+    expect(host.getState()).toMatchObject({ view: { open: ['policy', 'collapse'] } });
+    const choice = root.querySelector<HTMLElement & { value: string }>('[aria-label="Metric of the table"]')!;
+    choice.value = choice.querySelector('vscode-option')!.getAttribute('value')!;
+    choice.dispatchEvent(new Event('change'));
+    expect(host.getState()).toMatchObject({ view: { metric: choice.value } });
+    await settle();
+    expect(root.querySelector('.compare-table td.number')!.textContent).toMatch(/\d/);
+  });
+
+  it('reloads when runs have grown, and shows errors', async () => {
+    const count = (method: string) => host.asked.filter(each => each === method).length;
+    const before = [count(compareReady.method), count(compareColumns.method)];
+    host.send(compareGrew, null);
+    await settle();
+    expect(count(compareReady.method)).toBe(before[0] + 1);
+    expect(count(compareColumns.method)).toBeGreaterThan(before[1]);
+    host.refuse(compareReady.method, 'the disk is gone');
+    host.send(compareGrew, null);
+    await settle();
+    expect(root.querySelector('[role=alert]')!.textContent).toContain('the disk is gone');
+  });
+});

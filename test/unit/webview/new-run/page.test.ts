@@ -1,0 +1,172 @@
+// @vitest-environment happy-dom
+// The New Run page: typed values become the request, the plan's answer is shown, and a refused plan cannot start.
+import { beforeEach, expect, it, vi } from 'vitest';
+import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../../../extension/protocol/new-run-page';
+import type { NewRunChoice, NewRunForm, PlannedRun } from '../../../../extension/protocol/new-run-page';
+import { startNewRun } from '../../../../webview/new-run/page';
+import { freshPage, pageHost } from '../page-host';
+
+const form: NewRunForm = {
+  presets: [
+    { id: 'quickstart', name: 'quickstart', description: 'A first run.' },
+    { id: '/w/own.yaml', name: 'own', description: 'own.yaml' },
+  ],
+  folders: [{ path: '/w', name: 'w' }],
+  groups: [
+    {
+      title: 'Run',
+      fields: [
+        { key: 'trainer.total_training_steps', title: 'Steps', help: 'Training steps.', kind: 'number', choices: [] },
+        { key: 'agent_proxy.enable_think', title: 'Reasoning', help: 'It reasons.', kind: 'flag', choices: [] },
+      ],
+    },
+  ],
+};
+const planned = (choice: NewRunChoice): PlannedRun => {
+  const steps = choice.values['trainer.total_training_steps'] ?? '24';
+  const problems = steps === 'none' ? [{ key: 'trainer.total_training_steps', message: 'use an integer' }] : [];
+  return {
+    values: { 'trainer.total_training_steps': '24', 'agent_proxy.enable_think': 'true', ...choice.values },
+    tags: [
+      { tag: 'Lake', environment: 'frozen_lake' },
+      { tag: 'Bandit', environment: 'bandit' },
+    ],
+    groups: choice.groups ?? { train: { Lake: 8 }, val: { Lake: 16 } },
+    estimate:
+      problems.length > 0
+        ? null
+        : {
+            ...{ model: { path: 'tiny', parameters: 400_000, trained: 'all' }, fits: true, remedy: null, rows: [] },
+            notes: steps === '7' ? ['config: a key is auto: set it to null'] : [],
+            ...{ peak: { phase: 'policy update', bytes: 2 ** 30 }, available: 2 ** 33 },
+            time: { step_s: 4, generation_s: 1.5, total_s: 96, basis: 'measured', run: { id: 'r', name: 'first' } },
+          },
+    problems,
+    yaml: `steps: ${steps}\n`,
+  };
+};
+
+let root: HTMLElement;
+let host: ReturnType<typeof pageHost>;
+let choices: NewRunChoice[];
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  root = freshPage();
+  choices = [];
+  host = pageHost({
+    answer(method: string, params: unknown) {
+      if (method === newRunReady.method) return form;
+      choices.push(params as NewRunChoice);
+      return method === newRunPlan.method ? planned(params as NewRunChoice) : null;
+    },
+  });
+  startNewRun(host, root);
+  await settled();
+});
+
+/** Waits for answers and for debounced changes. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 6; i++) await Promise.resolve();
+  await vi.advanceTimersByTimeAsync(500);
+  for (let i = 0; i < 6; i++) await Promise.resolve();
+}
+const field = (key: string) => root.querySelector<HTMLElement>(`.field[data-key="${key}"]`)!;
+const control = (key: string) =>
+  field(key).querySelector<HTMLElement & { value: string; checked: boolean }>('.field-control > :first-child')!;
+function type(key: string, value: string): void {
+  control(key).value = value;
+  control(key).dispatchEvent(new Event('input'));
+}
+const button = (label: string) =>
+  [...root.querySelectorAll<HTMLElement>('vscode-button')].find(({ textContent }) => textContent === label)!;
+const steps = 'trainer.total_training_steps';
+
+it('shows the first preset with its values and estimated resources', () => {
+  expect(control(steps).value).toBe('24');
+  expect(control('agent_proxy.enable_think').checked).toBe(true);
+  expect(root.querySelectorAll('.changed')).toHaveLength(0);
+  const estimate = root.querySelector('.estimate')!.textContent;
+  expect(estimate).toContain('1.0 GiB of 8.0 GiB in the policy update');
+  expect(estimate).toContain('about 4.00 s');
+  expect(estimate).toContain('based on run “first”');
+  expect(root.querySelector('.yaml')!.textContent).toBe('steps: 24\n');
+});
+
+it('shows notes about a valid configuration', async () => {
+  expect(root.querySelector('.estimate')!.textContent).not.toContain('a key is auto');
+  type(steps, '7');
+  await settled();
+  expect(root.querySelector('.estimate')!.textContent).toContain('a key is auto: set it to null');
+});
+
+it('requests a plan once for a typed value, marks the value, and resets it', async () => {
+  const before = choices.length;
+  type(steps, '1');
+  type(steps, '12');
+  await settled();
+  expect(choices.slice(before).map(({ values }) => values)).toEqual([{ [steps]: '12' }]);
+  expect(field(steps).classList.contains('changed')).toBe(true);
+  expect(root.querySelector('.yaml')!.textContent).toBe('steps: 12\n');
+  field(steps).querySelector<HTMLElement>('.reset')!.click();
+  await settled();
+  expect(choices.at(-1)!.values).toEqual({});
+  expect(control(steps).value).toBe('24');
+});
+
+it('does not treat its own writes to a control as input', async () => {
+  control('agent_proxy.enable_think').dispatchEvent(new Event('change')); // as the toolkit does
+  await settled();
+  expect(choices.at(-1)!.values).toEqual({});
+});
+
+it('shows an error at its field and does not start', async () => {
+  type(steps, 'none');
+  await settled();
+  expect(field(steps).querySelector('.problem')!.textContent).toBe('use an integer');
+  expect(root.querySelector('.trouble')!.textContent).toBe('');
+  const before = host.asked.length;
+  button('Start run').click();
+  await settled();
+  expect(host.asked.slice(before)).not.toContain(newRunStart.method);
+});
+
+it('starts with the entered values, and says why when it cannot', async () => {
+  type(steps, '3');
+  await settled();
+  host.refuse(newRunStart.method, 'the disk is full');
+  button('Start run').click();
+  await settled();
+  expect(root.querySelector('.trouble')!.textContent).toBe('the disk is full');
+  host.accept(newRunStart.method);
+  button('Start run').click();
+  await settled();
+  expect(choices.at(-1)!.values).toEqual({ [steps]: '3' });
+  expect(host.asked.at(-1)).toBe(newRunStart.method);
+});
+
+it('selects environments by tag', async () => {
+  const count = root.querySelector<HTMLElement & { value: string }>('[aria-label="Validation groups of Lake"]')!;
+  count.value = '4';
+  count.dispatchEvent(new Event('input'));
+  await settled();
+  expect(choices.at(-1)!.groups).toEqual({ train: { Lake: 8 }, val: { Lake: 4 } });
+  const add = root.querySelector<HTMLElement & { value: string }>('[aria-label="Add an environment"]')!;
+  add.value = 'Bandit';
+  add.dispatchEvent(new Event('change'));
+  await settled();
+  expect(choices.at(-1)!.groups!.train).toEqual({ Lake: 8, Bandit: 1 });
+  expect(root.querySelectorAll('.environments tbody tr')).toHaveLength(2);
+});
+
+it('saves the entered values, and restores them', async () => {
+  type(steps, '7');
+  await settled();
+  button('Save as YAML…').click();
+  expect(host.sent.at(-1)).toMatchObject({ method: newRunSave.method, params: { values: { [steps]: '7' } } });
+  const again = freshPage();
+  startNewRun(host, again);
+  root = again;
+  await settled();
+  expect(control(steps).value).toBe('7');
+});

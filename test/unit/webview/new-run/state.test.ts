@@ -1,0 +1,64 @@
+// The changes of the New Run page's state, without a page: kept choices, and where problems are shown.
+import { expect, it } from 'vitest';
+import type { FormProblem, NewRunChoice, NewRunForm } from '../../../../extension/protocol/new-run-page';
+import { reduce, type NewRunEvent } from '../../../../webview/new-run/reducer';
+import { canStart, emptyPlan, firstChoice, initialState, placedProblems } from '../../../../webview/new-run/state';
+import type { NewRunState } from '../../../../webview/new-run/state';
+
+const form: NewRunForm = {
+  presets: [
+    { id: 'quickstart', name: 'quickstart', description: '' },
+    { id: 'own', name: 'own', description: '' },
+  ],
+  folders: [{ path: '/w', name: 'w' }],
+  groups: [{ title: 'Run', fields: [{ key: 'steps', title: 'Steps', help: '', kind: 'number', choices: [] }] }],
+};
+const kept: NewRunChoice = { preset: 'own', folder: '/w', values: { steps: '7' }, groups: null };
+const after = (choice: NewRunChoice, ...events: NewRunEvent[]): NewRunState =>
+  [{ type: 'connected', form } as const, ...events].reduce(reduce, initialState(choice));
+const planned = (...problems: FormProblem[]): NewRunEvent => ({ type: 'planned', plan: { ...emptyPlan, problems } });
+
+it('keeps choices whose preset and folder exist, and takes the first ones otherwise', () => {
+  expect(after(kept).choice).toEqual(kept);
+  expect(after({ ...kept, folder: '/gone' }).choice).toEqual(kept);
+  expect(after({ ...kept, preset: 'gone' }).choice).toEqual({ ...firstChoice, preset: 'quickstart', folder: '/w' });
+});
+
+it('shows a problem at its field, at the environments, or above the form, once', () => {
+  const state = after(
+    kept,
+    planned(
+      { key: 'steps', message: 'use an integer' },
+      { key: 'es_manager.train.env_groups', message: 'no group' },
+      { key: 'other', message: 'use an integer' },
+      { key: '', message: 'too large' },
+    ),
+    { type: 'refused', message: 'the disk is full' },
+  );
+  const { byKey, ofGroups, others } = placedProblems(state);
+  expect([...byKey]).toEqual([['steps', 'use an integer']]);
+  expect([ofGroups, others]).toEqual(['no group', ['too large', 'the disk is full']]);
+});
+
+it('starts without problems, once', () => {
+  const ready = after(kept, planned());
+  expect(canStart(ready)).toBe(true);
+  expect(canStart(reduce(ready, { type: 'starting' }))).toBe(false);
+  expect(canStart(after(kept, planned({ key: '', message: 'no' })))).toBe(false);
+  expect(canStart(initialState(kept))).toBe(false);
+});
+
+it('keeps the last values when a plan fails, and clears a refused start with the next change', () => {
+  const failed = after(
+    kept,
+    { type: 'planned', plan: { ...emptyPlan, yaml: 'a: 1' } },
+    { type: 'unplanned', message: 'x' },
+  );
+  expect([failed.planned?.yaml, failed.planned?.problems, failed.waiting]).toEqual([
+    'a: 1',
+    [{ key: '', message: 'x' }],
+    false,
+  ]);
+  const changed = reduce({ ...failed, refused: 'why' }, { type: 'changed', part: { preset: 'own' } });
+  expect([changed.refused, changed.waiting]).toEqual(['', true]);
+});

@@ -1,0 +1,20 @@
+// Labels for positions on the x axis.
+import { formatDuration, formatTick } from '../shared/format';
+import type { XAxis } from './metric-series';
+
+/** Label of a tick. */
+export const tickOfX = (value: number, axis: XAxis): string =>
+  axis === 'time' ? formatDuration(value) : formatTick(value, 'number');
+
+/** Label of the crosshair; `step` is the step of its row. */
+export function formatX(x: number, axis: XAxis, step: number): string {
+  if (axis === 'time') return formatDuration(x);
+  return axis === 'episodes' ? `${Math.round(x)} ep.` : String(step);
+}
+
+/** Titles of the x axis in pictures and tables. */
+export const axisTitles: Record<XAxis, string> = {
+  step: 'training step',
+  time: 'run time',
+  episodes: 'training episodes',
+};

@@ -1,0 +1,243 @@
+// A run's metrics in the page: its rows, and the curves of metrics that have been displayed. In a long run, a curve is
+// first loaded as an overview and then completely. Each request is sent once. Rows are appended; a resume of the run
+// starts a new epoch and reloads everything.
+import { MovingAverage, smoothOn } from '../../extension/common/curves';
+import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
+import type { MetricNumbers } from '../../extension/run-data/metric-segments';
+import type { Host } from '../shared/host';
+import { Curve, lowerBound } from './curve';
+
+/** Unit of the x axis: step number, seconds of run time, or number of training episodes. */
+export type XAxis = 'step' | 'time' | 'episodes';
+
+interface Held {
+  curve: Curve;
+  complete: boolean;
+  smoothed?: { factor: number; curve: Curve; average: MovingAverage };
+}
+
+/** Summary of a store for the page's state; a new object after each change. */
+export interface SeriesSummary {
+  readonly rows: number;
+  readonly keys: readonly string[];
+}
+
+/**
+ * The x axes available with a run's metrics. `episodesAStep` is the configured number of training episodes per step;
+ * null if unknown.
+ */
+export function axesOf(keys: readonly string[], episodesAStep: number | null): XAxis[] {
+  const axes: XAxis[] = ['step'];
+  if (keys.includes(timeKey)) axes.push('time');
+  if (keys.includes(episodesKey) || episodesAStep !== null) axes.push('episodes');
+  return axes;
+}
+
+/** Number of recent lines stored to complete columns in flight; a column that lacks more lines is requested again. */
+const recentLines = 256;
+
+const timeKey = 'wall_s';
+const episodesKey = 'train/num_episodes';
+
+export class SeriesStore {
+  private stepCurve = new Curve();
+  private held = new Map<string, Held>();
+  private known = new Set<string>();
+  private keyList: readonly string[] = [];
+  private asked = new Set<string>();
+  /** Keys whose complete column is requested `idleMs` after the last call of `want`. */
+  private readonly toFollow = new Set<string>();
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private epoch = Number.NaN;
+  /** The latest lines; they complete columns whose response was in flight when the lines arrived. */
+  private recent: MetricNumbers[] = [];
+  private episodesAStep: number | null = null;
+  private episodesAt: Curve | null = null;
+  /** Smoothing factor sent with requests, because the host smooths overviews. */
+  smoothing = 0;
+
+  constructor(
+    private readonly host: Pick<Host, 'request'>,
+    /** Called with the keys whose curves have arrived. */
+    private readonly came: (keys: readonly string[]) => void,
+    /** Milliseconds after the last call of `want` before complete columns are requested. */
+    private readonly idleMs = 500,
+  ) {}
+
+  get length(): number {
+    return this.stepCurve.length;
+  }
+
+  /** Steps of the rows, increasing, as a view of the internal array; invalid after the next change. */
+  get steps(): Float64Array {
+    return this.stepCurve.values;
+  }
+
+  /** Metric keys in order of first appearance; the same array until a key is added. */
+  get keys(): readonly string[] {
+    return this.keyList;
+  }
+
+  get summary(): SeriesSummary {
+    return { rows: this.length, keys: this.keys };
+  }
+
+  has(key: string): boolean {
+    return this.known.has(key);
+  }
+
+  /** The curve of a key; undefined until an overview or the complete column is loaded. */
+  curve(key: string): Curve | undefined {
+    return this.held.get(key)?.curve;
+  }
+
+  /** The smoothed curve of a key; the raw curve if the factor is 0. */
+  smoothed(key: string, factor: number): Curve | undefined {
+    const held = this.held.get(key);
+    if (!held || factor <= 0) return held?.curve;
+    if (held.smoothed?.factor === factor) return held.smoothed.curve;
+    const average = new MovingAverage(factor);
+    const curve = Curve.of(smoothOn(held.curve.values, average, 0));
+    held.smoothed = { factor, curve, average };
+    return curve;
+  }
+
+  /** Replaces all data by a run's snapshot and discards all curves. */
+  load({ epoch, steps, keys, episodes }: DashboardSnapshot): void {
+    this.epoch = epoch;
+    this.stepCurve = new Curve();
+    for (const [first, count] of steps) for (let i = 0; i < count; i++) this.stepCurve.push(first + i);
+    this.known = new Set(keys);
+    this.keyList = [...this.known];
+    this.held = new Map();
+    this.asked = new Set();
+    this.recent = [];
+    this.episodesAStep = episodes.train;
+    this.episodesAt = null;
+  }
+
+  /** Appends one row per line; steps must increase. */
+  append(lines: readonly MetricNumbers[]): void {
+    const knownBefore = this.known.size;
+    for (const line of lines) {
+      const row = this.length;
+      this.stepCurve.push(line.step);
+      this.recent.push(line);
+      if (this.recent.length > recentLines) this.recent.shift();
+      for (const key in line) {
+        if (key === 'step' || this.known.has(key)) continue;
+        this.known.add(key); // the key first appears in this line, so its column is complete
+        this.held.set(key, { curve: Curve.of(new Float64Array(row).fill(Number.NaN)), complete: true });
+      }
+      for (const [key, held] of this.held) {
+        if (held.curve.length > row) continue; // the loaded column already contains this row
+        const value = line[key] ?? Number.NaN;
+        held.curve.push(value);
+        held.smoothed?.curve.push(held.smoothed.average.next(row, value));
+      }
+    }
+    if (this.known.size > knownBefore) this.keyList = [...this.known];
+  }
+
+  /** Requests the curves of the keys: for a long run an overview first, then the complete column. */
+  want(keys: readonly string[]): void {
+    this.ask(
+      keys.filter(key => !this.held.has(key)),
+      true,
+    );
+    const shortened = keys.filter(key => this.held.get(key)?.complete === false);
+    if (shortened.length === 0) return;
+    for (const key of shortened) this.toFollow.add(key);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.ask([...this.toFollow], false);
+      this.toFollow.clear();
+    }, this.idleMs);
+  }
+
+  /** Whether the complete columns of the keys are loaded; keys that the run does not have are ignored. */
+  isComplete(keys: readonly string[]): boolean {
+    return keys.every(key => !this.known.has(key) || this.held.get(key)?.complete);
+  }
+
+  /** The x axes available with the run's metrics. */
+  get axes(): XAxis[] {
+    return axesOf(this.keys, this.episodesAStep);
+  }
+
+  /** X positions of the rows, increasing, one per row. Returns steps while the column of `axis` is loading. */
+  positions(axis: XAxis): { axis: XAxis; xs: Float64Array } {
+    const bySteps = { axis: 'step' as const, xs: this.steps };
+    if (axis === 'step' || !this.axes.includes(axis)) return bySteps;
+    const key = axis === 'time' ? timeKey : episodesKey;
+    this.ask([key], false);
+    if (!this.isComplete([key])) return bySteps;
+    if (axis === 'time') return { axis, xs: this.curve(key)!.values };
+    return { axis, xs: this.episodesPlayed(this.curve(key)) };
+  }
+
+  /** The first row whose step is at or after `step`; the number of rows if there is none. */
+  rowFrom(step: number): number {
+    return lowerBound(this.steps, step);
+  }
+
+  /**
+   * Cumulative number of training episodes at each row: the logged number if available, else the configured number per
+   * step.
+   */
+  private episodesPlayed(logged: Curve | undefined): Float64Array {
+    const sums = (this.episodesAt ??= new Curve());
+    const counts = logged?.values;
+    const { steps } = this;
+    for (let row = sums.length; row < this.length; row++) {
+      const before = row > 0 ? sums.values[row - 1] : 0;
+      const stepsSince = steps[row] - (row > 0 ? steps[row - 1] : 0);
+      const count = counts && Number.isFinite(counts[row]) ? counts[row] : stepsSince * (this.episodesAStep ?? 0);
+      sums.push(before + count);
+    }
+    return sums.values;
+  }
+
+  private ask(keys: readonly string[], overview: boolean): void {
+    const fresh = keys.filter(key => this.known.has(key) && !this.asked.has(`${key} ${overview}`));
+    if (fresh.length === 0) return;
+    for (const key of fresh) this.asked.add(`${key} ${overview}`);
+    if (!overview && fresh.length > 1) {
+      // Complete columns are large; with separate requests, other messages are not delayed.
+      for (const key of fresh) this.request([key], overview);
+    } else this.request(fresh, overview);
+  }
+
+  private request(fresh: readonly string[], overview: boolean): void {
+    const { epoch, smoothing } = this;
+    const forget = () => {
+      for (const key of fresh) this.asked.delete(`${key} ${overview}`);
+    };
+    this.host.request(dashboardColumns, { epoch, keys: [...fresh], overview, smoothing }).then(answer => {
+      if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // the answer belongs to an earlier snapshot
+      if (this.length - answer.rows > this.recent.length) return forget(); // too old to complete; requested again when needed
+      for (const [key, part] of Object.entries(answer.columns)) this.take(key, part, answer.rows, smoothing);
+      this.came(fresh);
+    }, forget);
+  }
+
+  private take(key: string, part: ColumnPart, rows: number, factor: number): void {
+    const length = Math.min(rows, this.length);
+    const held = this.held.get(key);
+    if (part.kind === 'overview' && held?.complete) return;
+    const fresh: Held =
+      part.kind === 'whole'
+        ? { curve: Curve.of(part.values.subarray(0, length)), complete: true }
+        : { curve: Curve.overview(part.points, length), complete: false };
+    if (part.kind === 'overview' && part.smoothed) {
+      const average = new MovingAverage(factor);
+      fresh.smoothed = { factor, curve: Curve.overview(part.smoothed, length), average };
+    }
+    for (const line of this.recent.slice(this.recent.length - (this.length - length))) {
+      const value = line[key] ?? Number.NaN;
+      fresh.smoothed?.curve.push(fresh.smoothed.average.next(fresh.curve.length, value));
+      fresh.curve.push(value);
+    }
+    this.held.set(key, fresh);
+  }
+}

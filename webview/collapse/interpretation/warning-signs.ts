@@ -1,0 +1,122 @@
+// Signs of trouble in a run's other metrics: falls, spikes, many invalid answers, few thoughts, and settings changed
+// shortly before a fall or a spike. The rules of thumb are explained in docs/METRICS.md.
+import { alarmRules, boundsOver } from '../../../extension/run-data/alarm-rules';
+import { formatNumber, formatPercent } from '../../shared/format';
+import type { Evidence } from './evidence';
+import { fallOf, fallUnderFirst, tail, type Fall, type Onset } from '../trends/trends';
+
+/** Anchor of a heading in docs/METRICS.md. */
+export type Anchor =
+  'in-what-order-to-look' | 'the-task' | 'policy' | 'rollout-filter' | 'rollout' | 'collapse' | 'alarms';
+
+export type SignKind = 'validation' | 'echo trap' | 'solved' | 'spike' | 'format' | 'entropy' | 'thoughts' | 'setting';
+
+export interface Sign {
+  kind: SignKind;
+  text: string;
+  anchor: Anchor;
+  /** Step at which the sign began; a click selects it. */
+  step?: number;
+  onset?: Onset;
+  /** Key of the changed setting that may be the cause. */
+  key?: string;
+}
+
+type DatedSign = Sign & { step: number; onset: Onset };
+
+/** Steps before a fall within which a changed setting may be its cause. */
+const suspicious = 10;
+
+/** The signs, most severe first. `information` is the fall of the mutual information; null if it has not fallen. */
+export function signsOf(evidence: Evidence, information: Fall | null): Sign[] {
+  const dated = [validationFall(evidence), rewardStdFall(evidence), gradientSpike(evidence), entropyFall(evidence)];
+  const falls = dated.filter(sign => sign !== null);
+  const onsets = [...falls.map(({ onset }) => onset), ...(information ? [information.onset] : [])];
+  const changedSettings = recentChanges(evidence, onsets);
+  const [validation, rewardStd, spike, entropy] = dated;
+  return [
+    validation,
+    ...changedSettings,
+    rewardStd,
+    spike,
+    invalidAnswers(evidence),
+    entropy,
+    fewThoughts(evidence),
+  ].filter(sign => sign !== null);
+}
+
+/** Settings that were changed shortly before one of the onsets. */
+function recentChanges({ changes }: Evidence, onsets: readonly Onset[]): Sign[] {
+  const before = changes.filter(({ step }) =>
+    onsets.some(({ fine, began }) => step >= fine - suspicious && step < began),
+  );
+  return before.map(({ key, from, to, step }) => ({
+    kind: 'setting',
+    text: `${key} was changed from ${formatNumber(from)} to ${formatNumber(to)} after step ${step}, shortly before a fall or a spike: this change may be the cause`,
+    anchor: 'policy',
+    step,
+    key,
+  }));
+}
+
+function validationFall({ validation }: Evidence): DatedSign | null {
+  const fall = fallOf(validation);
+  if (!fall) return null;
+  const text = `Validation success fell from ${formatPercent(fall.from.value)} (around step ${fall.from.step}) to ${formatPercent(fall.now)}, each the mean of 3 validations`;
+  return { kind: 'validation', text, anchor: 'the-task', step: fall.since, onset: fall.onset };
+}
+
+/**
+ * A fall of the in-group reward std: the first sign of an Echo Trap. With training success of at least 90 %, it is
+ * expected (`solved`).
+ */
+function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
+  const fall = fallUnderFirst(rewardStd, 0.5);
+  if (!fall) return null;
+  const solved = tail(success, 10) >= 0.9;
+  const meaning = solved
+    ? 'this is expected, because nearly all episodes are solved'
+    : 'episodes of a group get similar scores, which leaves less to learn from (first sign of the Echo Trap)';
+  const text = `In-group reward std has been under half of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)}, the mean of 10 steps): ${meaning}`;
+  return { kind: solved ? 'solved' : 'echo trap', text, anchor: 'rollout-filter', step: fall.since, onset: fall.onset };
+}
+
+function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
+  const last = gradientNorm.slice(-60); // the last 20 norms, and 40 earlier norms for the bounds
+  const values = last.map(({ value }) => value);
+  const bounds = boundsOver(alarmRules.gradient_spike, values);
+  const at = values.findLastIndex((value, i) => i >= values.length - 20 && value > bounds[i]);
+  if (at < 0) return null;
+  const { step, value } = last[at];
+  return {
+    kind: 'spike',
+    text: `The gradient’s norm spiked at step ${step} (${formatNumber(value)}, the bound of ten times the usual norm is ${formatNumber(bounds[at])})`,
+    anchor: 'policy',
+    step,
+    onset: { fine: last[at - 1].step, began: step },
+  };
+}
+
+function invalidAnswers({ invalidAnswers: shares }: Evidence): Sign | null {
+  const now = tail(shares, 3);
+  if (!(now > 0.5)) return null;
+  const text = `${formatPercent(now)} of the answers (mean of 3 steps) contain no valid action: the format is being lost`;
+  return { kind: 'format', text, anchor: 'rollout' };
+}
+
+function entropyFall({ tokenEntropy }: Evidence): DatedSign | null {
+  const fall = fallUnderFirst(tokenEntropy, 0.25);
+  if (!fall) return null;
+  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats, the mean of 10 steps): the policy is nearly certain of every token`;
+  return { kind: 'entropy', text, anchor: 'policy', step: fall.since, onset: fall.onset };
+}
+
+function fewThoughts({ thinking }: Evidence): Sign | null {
+  const now = thinking.at(-1);
+  if (!now || now.value >= 0.9) return null;
+  return {
+    kind: 'thoughts',
+    text: `Only ${formatPercent(now.value)} of the turns contain a thought: the diagnosis covers only these turns`,
+    anchor: 'collapse',
+  };
+}

@@ -1,0 +1,116 @@
+// The plane of H(Z|X) (horizontal) and I(X;Z) (vertical). The thresholds of the selected diagnosis separate the four
+// regimes, drawn as quadrants. The selected diagnosis is a ring with its 95 % intervals on the run's path. Drawn as a
+// stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its step.
+import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { minimum } from '../../../extension/common/lists';
+import { ticksOf } from '../../charts/axis';
+import { formatNumber, formatPercent, formatTick } from '../../shared/format';
+import { acrossTicks, layoutOf, thresholdsOf, type Layout } from './plane-layout';
+import { intervals, quadrants, regimeLabels, trail } from './plane-marks';
+import type { Estimate, PathPoint } from '../trends/run-series';
+import { percent } from './unit-square';
+
+export class RunPlane extends LitElement {
+  static override properties = {
+    path: { attribute: false },
+    present: { attribute: false },
+    hovered: { state: true },
+  };
+
+  /** All diagnoses of the family. */
+  declare path: readonly PathPoint[];
+  /** Index of the selected diagnosis; −1 before the first. */
+  declare present: number;
+  declare onStep: (step: number) => void;
+  declare private hovered: PathPoint | undefined;
+  private layout: Layout = layoutOf([]);
+
+  protected override createRenderRoot(): HTMLElement {
+    return this;
+  }
+
+  protected override willUpdate(changed: PropertyValues<RunPlane>): void {
+    if (changed.has('path')) this.layout = layoutOf(this.path);
+  }
+
+  protected override render(): TemplateResult {
+    const { range, xMax, x, y } = this.layout.scales;
+    const now = this.path[this.present] as PathPoint | undefined;
+    const text = now ? `Step ${now.step}, ${judged(now)}: ${coordinates(now)}` : 'No diagnosis up to this step';
+    const up = ticksOf(range, true).map(tick => tickLabel('top', y(tick), tick));
+    const across = acrossTicks(xMax).map(tick => tickLabel('left', x(tick), tick));
+    return html`<figure class="plane">
+      <span class="plane-name-up" title="Mutual information of reasoning Z and prompt X, nats per token"
+        >I(X;Z) nats</span
+      >
+      <div class="plane-up">${up}</div>
+      ${this.field(now, text)}
+      <div class="plane-across">${across}</div>
+      <span
+        class="plane-name-across"
+        title="Entropy of the reasoning Z given its prompt X, nats per token; square-root scale"
+        >H(Z|X) nats per token</span
+      >
+      <p class="plane-words muted">${text}</p>
+    </figure>`;
+  }
+
+  private field(now: PathPoint | undefined, text: string): TemplateResult {
+    const { hovered, present } = this;
+    const { scales, spots } = this.layout;
+    const lines = now && thresholdsOf(now, scales);
+    const picture = [lines ? quadrants(lines) : nothing, trail(spots, present), now ? intervals(now, scales) : nothing];
+    return html`<div
+      class="plane-field"
+      role="img"
+      aria-label="Plane of H(Z|X) and I(X;Z). ${text}"
+      title=${hovered ? `step ${hovered.step} · ${coordinates(hovered)}` : nothing}
+      style=${hovered ? 'cursor:pointer' : nothing}
+      @pointermove=${(event: PointerEvent) => (this.hovered = this.nearest(event))}
+      @click=${(event: PointerEvent) => this.choose(event)}
+    >
+      <svg viewBox="0 0 1 1" preserveAspectRatio="none" aria-hidden="true">${picture}</svg>
+      ${lines ? regimeLabels(lines) : nothing}
+      ${
+        now
+          ? html`<span
+              class="ring"
+              style="left:${percent(scales.x(now.entropy.value))};top:${percent(scales.y(now.information.value))}"
+            ></span>`
+          : nothing
+      }
+    </div>`;
+  }
+
+  private choose(event: PointerEvent): void {
+    const point = this.nearest(event);
+    if (point) this.onStep(point.step);
+  }
+
+  /**
+   * The diagnosis nearest to the pointer; undefined if its distance is a twelfth of the plot's width or more (at least
+   * 12 pixels).
+   */
+  private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
+    const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();
+    const [x, y] = [(clientX - left) / width, (clientY - top) / height];
+    const distances = this.layout.spots.map(([a, b]) => Math.hypot((a - x) * width, (b - y) * height));
+    const least = minimum(distances);
+    return least < Math.max(12, width / 12) ? this.path[distances.indexOf(least)] : undefined;
+  }
+}
+
+customElements.define('run-plane', RunPlane);
+
+const tickLabel = (side: 'top' | 'left', share: number, value: number): TemplateResult =>
+  html`<span class="tick" style="${side}:${percent(share)}">${formatTick(value, 'number')}</span>`;
+
+/** Regime with its probability: `template collapse (94 % sure)`. */
+const judged = ({ judgement }: PathPoint): string =>
+  `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
+
+function coordinates({ entropy, information, bound }: PathPoint): string {
+  const interval = ({ low, high }: Estimate): string =>
+    Number.isFinite(low) && Number.isFinite(high) ? ` (${formatNumber(low)} to ${formatNumber(high)})` : '';
+  return `H(Z|X) ${formatNumber(entropy.value)}${interval(entropy)} · I(X;Z) ${formatNumber(information.value)}${interval(information)} of at most ${formatNumber(bound)}`;
+}

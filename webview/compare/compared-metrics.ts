@@ -1,0 +1,67 @@
+// Data derived once from a snapshot of the compared runs. Metrics with a chart are listed in the dashboard's groups and
+// order. Each group of runs has a colour: the colour of its first run on other pages, or, if an earlier group uses this
+// colour, the next free colour.
+import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
+import { meaningOf } from '../../extension/run-data/metric-meanings';
+import { arrange, unitOf } from '../charts/catalogue';
+import type { Unit } from '../shared/format';
+import { colourOfRun, hue } from '../shared/run-colours';
+
+export interface ComparedMetric {
+  readonly key: string;
+  readonly title: string;
+  readonly unit: Unit;
+  /** Key and meaning of the metric; the tooltip of the title. */
+  readonly hint: string;
+  /** Id of the dashboard group that contains the metric; `sectionTitle` is its title. */
+  readonly section: string;
+  readonly sectionTitle: string;
+}
+
+export interface ColouredGroup extends Readonly<ComparedGroup> {
+  /** Index into the palette. */
+  readonly colour: number;
+}
+
+export interface Compared {
+  readonly snapshot: CompareSnapshot;
+  readonly metrics: readonly ComparedMetric[];
+  readonly groups: readonly ColouredGroup[];
+}
+
+export function comparedOf(snapshot: CompareSnapshot): Compared {
+  const colours = coloursOf(snapshot);
+  return {
+    snapshot,
+    metrics: metricsOf(snapshot),
+    groups: snapshot.groups.map((group, i) => ({ ...group, colour: colours[i] })),
+  };
+}
+
+/** The metrics of all runs, one per key. */
+function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
+  const keys = [...new Set(runs.flatMap(run => run.keys))];
+  return arrange({ keys }).flatMap(group =>
+    group.charts.flatMap(chart =>
+      chart.lines.map(({ key, label }) => ({
+        key,
+        title: chart.lines.length > 1 ? `${chart.title} · ${label}` : chart.title,
+        unit: unitOf(key),
+        hint: `${key}\n${meaningOf(meanings, key) ?? ''}`.trim(),
+        section: group.id,
+        sectionTitle: group.title,
+      })),
+    ),
+  );
+}
+
+/** A palette index for each group: the colour of its first run, or the next colour that no earlier group uses. */
+export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
+  const taken: number[] = [];
+  for (const { members } of groups) {
+    const own = colourOfRun(runs[members[0]].run.id);
+    const free = Array.from({ length: hue.grey }, (_, i) => (own + i) % hue.grey).find(at => !taken.includes(at));
+    taken.push(free ?? own);
+  }
+  return taken;
+}

@@ -1,0 +1,88 @@
+// The drawing of a chart, recomputed only if rows, columns or settings have changed. In a long run, a new row adds less
+// than a pixel; the last drawing is then reused.
+import { areSame } from '../../shared/memoize-latest';
+import { relativePosition, type Range } from '../../charts/axis';
+import { keysOf, type ChartSpec } from '../../charts/catalogue';
+import type { ChartContext } from './chart-context';
+import { plotData, type PlotData } from '../../charts/plot-data';
+import { pictureSize } from './svg-plot';
+
+/** Inputs of a drawing. */
+export interface DrawingInputs {
+  readonly spec: ChartSpec;
+  readonly context: ChartContext;
+  readonly log: boolean;
+  readonly large: boolean;
+}
+
+export class ChartDrawing {
+  /** The last drawing; null before the first drawing and while no line has a value. */
+  data: PlotData | null = null;
+  /** `waiting`: values are still loading; `empty`: no value was logged; `unknown`: before the first update. */
+  filling: 'unknown' | 'drawn' | 'waiting' | 'empty' = 'unknown';
+  private range: Range | null = null;
+  private isLog = false;
+  private rows: readonly unknown[] = [];
+  private shape: readonly unknown[] = [];
+  /** Axes, width and last points of the last drawing (`endOf`), used to detect a visible change. */
+  private end = '';
+
+  /** Whether the inputs equal the inputs of the last `update`. */
+  isOf(inputs: DrawingInputs): boolean {
+    return areSame(this.rows, rowsOf(inputs)) && areSame(this.shape, shapeOf(inputs));
+  }
+
+  update(inputs: DrawingInputs, width: number): void {
+    const { spec, context, log, large } = inputs;
+    const { store } = context;
+    const shape = shapeOf(inputs);
+    const [marks, previous] = [context.marks(width), this.rangeFor(log)];
+    const data = plotData(spec, context, { width, log, large, marks, previous });
+    const isWaiting = !data && keysOf(spec).some(key => store.has(key) && !store.curve(key));
+    const end = data ? endOf(data, width) : '';
+    this.filling = data ? 'drawn' : isWaiting ? 'waiting' : 'empty';
+    // While columns are reloaded, `data` keeps the last drawing, which is hidden.
+    if (!isWaiting && (end !== this.end || !this.data || !areSame(shape, this.shape))) this.data = data;
+    if (data || log !== this.isLog) this.range = data?.y ?? null;
+    Object.assign(this, { rows: rowsOf(inputs), shape, end, isLog: log });
+  }
+
+  /** The drawing for an exported picture; null if no line has a value. */
+  picture({ spec, context, log }: DrawingInputs): PlotData | null {
+    const { width } = pictureSize;
+    const marks = context.marks(width);
+    return plotData(spec, context, { log, large: true, width, marks, previous: this.rangeFor(log) });
+  }
+
+  /** Discards the drawing, so that the next `update` recomputes it; the y range is kept. */
+  forget(): void {
+    Object.assign(this, { data: null, rows: [], shape: [], end: '' });
+  }
+
+  /** The y range of the last drawing; null after a change between linear and logarithmic scale. */
+  private rangeFor(log: boolean): Range | null {
+    return log === this.isLog ? this.range : null;
+  }
+}
+
+const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
+
+/** All inputs except the rows; a changed input requires a new drawing. */
+const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs): unknown[] => [
+  ...[look, spec, log, large],
+  ...keysOf(spec).map(key => store.curve(key)),
+];
+
+/**
+ * The axes and the last points of a drawing, rounded to half pixels. While this text is unchanged, an additional row
+ * makes no visible difference.
+ */
+function endOf({ x, y, log, lines }: PlotData, width: number): string {
+  const half = (position: number, pixels: number): number => Math.round(position * pixels * 2);
+  const ends = lines.map(({ points }) =>
+    points
+      .slice(-4)
+      .map(point => [half(relativePosition(point.x, x), width), half(relativePosition(point.y, y, log), 120)]),
+  );
+  return JSON.stringify([x, y, width, ends]);
+}

@@ -1,0 +1,113 @@
+// The commands of a chart: keyboard shortcuts, the buttons in its head, and its menu.
+import { html, type TemplateResult } from 'lit';
+import { button } from '../../components/controls';
+import type { MenuItem } from '../../components/menu';
+import { keysOf } from '../../charts/catalogue';
+import type { ChartElement } from './chart-element';
+import { newestFirst } from './chart-table';
+import type { ChartSpec } from '../../charts/catalogue';
+import type { PlotData } from '../../charts/plot-data';
+
+type Act = (event: KeyboardEvent) => unknown;
+
+/** The part of a metric chart that its menu and shortcuts use; implemented in metric-chart.ts. */
+export interface MenuChart extends ChartElement {
+  readonly spec: ChartSpec;
+  /** Whether the y scale is logarithmic. */
+  readonly log: boolean;
+  /** The drawing for an exported picture; null if no line has a value. */
+  picture(): PlotData | null;
+  openMenu(): void;
+}
+
+/** Actions by keyboard key, active while the chart has the focus. */
+export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undefined>> {
+  const { actions } = chart.tools;
+  const { id } = chart.spec;
+  return {
+    ...arrangementKeys(id, chart),
+    ArrowLeft: event => (event.shiftKey ? actions.panBy('left') : actions.hoverBy(-1)),
+    ArrowRight: event => (event.shiftKey ? actions.panBy('right') : actions.hoverBy(1)),
+    PageUp: () => actions.hoverBy(-10),
+    PageDown: () => actions.hoverBy(10),
+    '+': () => actions.zoomBy(0.5, null),
+    '-': () => actions.zoomBy(2, null),
+    l: () => actions.toggle(id, 'log'),
+    m: () => chart.openMenu(),
+    ' ': () => actions.toggle(id, 'enlarged'),
+  };
+}
+
+/** Keyboard actions of every chart, including the score chart. */
+export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<Record<string, Act | undefined>> {
+  const { actions } = tools;
+  return {
+    ArrowLeft: () => actions.hoverBy(-1),
+    ArrowRight: () => actions.hoverBy(1),
+    '<': () => actions.move(id, -1),
+    '>': () => actions.move(id, 1),
+    p: () => actions.toggle(id, 'pinned'),
+    Enter: () => actions.toggle(id, 'enlarged'),
+  };
+}
+
+/** Buttons in the head: toggle the table, change the size, open the menu. */
+export function chartButtons(chart: MenuChart): TemplateResult {
+  const { large, table, tools } = chart;
+  const { id, title } = chart.spec;
+  const isOpen = table !== null;
+  return html`${button({
+    label: `${isOpen ? 'Chart' : 'Table'} of ${title}`,
+    icon: isOpen ? 'chart' : 'table',
+    iconOnly: true,
+    pressed: isOpen,
+    onClick: () => tools.actions.table(id, isOpen ? null : newestFirst),
+  })}${button({
+    label: `${large ? 'Shrink' : 'Enlarge'} ${title}`,
+    icon: large ? 'shrink' : 'grow',
+    iconOnly: true,
+    onClick: () => tools.actions.toggle(id, 'enlarged'),
+  })}${button({
+    label: `More about ${title}`,
+    icon: 'more',
+    iconOnly: true,
+    hasPopup: true,
+    onClick: () => chart.openMenu(),
+  })}`;
+}
+
+export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
+  const { actions } = chart.tools;
+  const { id } = chart.spec;
+  const [pin, enlarge, ...moves] = arrangementItems(id, chart);
+  const picture = (format: 'png' | 'svg') => (): void => {
+    const data = chart.picture();
+    if (data) actions.exportPicture(id, format, data);
+  };
+  return [
+    pin,
+    { label: 'Logarithmic scale', key: 'l', checked: chart.log, run: () => actions.toggle(id, 'log') },
+    enlarge,
+    ...moves,
+    null,
+    { label: 'Zoom in', key: '+', run: () => actions.zoomBy(0.5, null) },
+    { label: 'Zoom out', key: '-', run: () => actions.zoomBy(2, null) },
+    { label: 'Show all steps', key: '0', run: () => actions.show(null) },
+    null,
+    { label: 'Export as CSV…', run: () => actions.exportRows(id, keysOf(chart.spec)) },
+    { label: 'Export as PNG…', run: picture('png') },
+    { label: 'Export as SVG…', run: picture('svg') },
+  ];
+}
+
+/** Menu items of every chart, including the score chart. */
+export function arrangementItems(id: string, { tools, pinned, large }: ChartElement): (MenuItem | null)[] {
+  const { toggle, move } = tools.actions;
+  return [
+    { label: 'Pin to the top', key: 'p', checked: pinned, run: () => toggle(id, 'pinned') },
+    { label: large ? 'Shrink' : 'Enlarge', key: 'Enter', run: () => toggle(id, 'enlarged') },
+    null,
+    { label: 'Move left', key: '<', run: () => move(id, -1) },
+    { label: 'Move right', key: '>', run: () => move(id, 1) },
+  ];
+}

@@ -1,0 +1,41 @@
+// Texts about a chart: the tooltip of the title, the explanation in an enlarged chart, and the accessible name.
+import { html, type TemplateResult } from 'lit';
+import { formatValue } from '../../shared/format';
+import type { ChartSpec } from '../../charts/catalogue';
+import type { ChartContext } from './chart-context';
+
+/** Tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
+export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): string {
+  const sentences = lines.map(({ key, band }) => {
+    const edges = !band
+      ? ''
+      : 'low' in band
+        ? `\nband: ${band.low} … ${band.high}`
+        : band.side === 'val'
+          ? '\nband: 95 % interval (Wilson) over the episodes'
+          : '';
+    return `${key}\n${meaning(key) ?? ''}`.trim() + edges;
+  });
+  return sentences.join('\n\n') || 'nothing logged yet';
+}
+
+/** List of keys and descriptions in an enlarged chart. */
+export const explanation = ({ lines }: ChartSpec, { meaning }: ChartContext): TemplateResult =>
+  html`<dl class="chart-explanation">
+    ${lines.map(({ key }) => html`<dt>${key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
+  </dl>`;
+
+/** Accessible name of the drawing: title and latest value of each line. */
+export function nameOfPicture({ title, lines, unit }: ChartSpec, { store }: ChartContext): string {
+  const values = lines.map(({ key, label }) => {
+    const curve = store.curve(key);
+    const row = curve?.lastFinite() ?? -1;
+    return !curve || row < 0
+      ? `${label}: nothing logged yet`
+      : `${label}: ${formatValue(curve.values[row], unit)} at step ${store.steps[row]}`;
+  });
+  return `Chart of ${title}. ${values.join('; ')}`;
+}
+
+export const keysHint = ({ title }: ChartSpec): string =>
+  `${title}: arrow keys move the crosshair, plus and minus zoom, Enter enlarges, m opens the menu`;

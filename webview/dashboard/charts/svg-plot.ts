@@ -1,0 +1,195 @@
+// A chart as an SVG file for use in papers: the same lines, ranges, ticks and marks as on the page, plus title, legend
+// and axis title. Colours are literal, and there are no external resources. The browser renders the PNG from the SVG.
+import { appendAll } from '../../../extension/common/lists';
+import { formatTick } from '../../shared/format';
+import type { Theme } from '../../shared/theme';
+import { logTicks, relativePosition, progressTicks, ticksOf } from '../../charts/axis';
+import type { Point } from '../../charts/curve';
+import { glyphs, isSevere } from '../../charts/event-marks';
+import { type PlotData, type PlotLine } from '../../charts/plot-data';
+import { axisTitles, tickOfX } from '../../charts/format-x';
+
+/** Size of an exported picture in SVG units; the PNG has twice as many pixels. */
+export const pictureSize = { width: 720, height: 400 };
+
+const edge = { left: 64, right: 20, top: 44, bottom: 52 };
+const noun = { step: 'step', time: 'time', episodes: 'episodes' };
+
+/** The SVG of a chart, in `width` × `height` user units. */
+export function svgOf(data: PlotData, { width, height }: { width: number; height: number }): string {
+  const { x, y, log, theme } = data;
+  const plot = { left: edge.left, right: width - edge.right, top: edge.top, bottom: height - edge.bottom };
+  const atX = (value: number) => round(plot.left + relativePosition(value, x) * (plot.right - plot.left));
+  const atY = (value: number) => round(plot.bottom - relativePosition(value, y, log) * (plot.bottom - plot.top));
+  const muted = solid(theme.muted, theme);
+  const text = (content: string, attributes: Record<string, string | number>) =>
+    tag('text', attributes, escaped(content));
+  const parts: string[] = [tag('rect', { width, height, fill: solid(theme.background, theme) })];
+  for (const value of log ? logTicks(y, true) : ticksOf(y, true)) {
+    parts.push(
+      tag('line', {
+        x1: plot.left,
+        x2: plot.right,
+        y1: atY(value),
+        y2: atY(value),
+        stroke: muted,
+        'stroke-opacity': value === 0 ? 0.5 : 0.2,
+      }),
+    );
+    parts.push(
+      text(formatTick(value, data.unit), { x: plot.left - 8, y: atY(value) + 4, 'text-anchor': 'end', fill: muted }),
+    );
+  }
+  for (const value of progressTicks(x, true)) {
+    parts.push(
+      text(tickOfX(value, data.axis), { x: atX(value), y: plot.bottom + 26, 'text-anchor': 'middle', fill: muted }),
+    );
+  }
+  parts.push(text(axisTitles[data.axis], { x: plot.right, y: height - 8, 'text-anchor': 'end', fill: muted }));
+  const clip = tag(
+    'clipPath',
+    { id: 'plot' },
+    tag('rect', { x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top }),
+  );
+  const curves = data.lines.flatMap(line => lineOf(line, atX, atY));
+  parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': 'url(#plot)', fill: 'none' }, curves.join('')));
+  for (const mark of data.marks) {
+    const fill = solid(isSevere(mark.kind) ? theme.warning : theme.muted, theme);
+    const said = tag('title', {}, escaped(`${noun.step} ${mark.event.step}: ${mark.event.message}`));
+    parts.push(
+      tag(
+        'text',
+        { x: atX(mark.x), y: plot.bottom + 12, 'text-anchor': 'middle', fill, 'font-size': 10 },
+        said + glyphs[mark.kind],
+      ),
+    );
+  }
+  parts.push(
+    text(data.title + (log ? ' (logarithmic)' : ''), { x: plot.left, y: 22, 'font-size': 15, 'font-weight': 600 }),
+  );
+  appendAll(parts, legend(data.lines, plot.right));
+  const about = { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img' };
+  const font = {
+    'font-family': theme.fontFamily.replaceAll('"', "'"),
+    'font-size': 12,
+    fill: solid(theme.foreground, theme),
+  };
+  return `${tag('svg', { ...about, ...font }, tag('title', {}, escaped(data.title)) + parts.join('\n'))}\n`;
+}
+
+/** Renders an SVG to a PNG, at `scale` pixels per unit. Rejects if the browser cannot draw the SVG. */
+export async function pngOf(
+  svg: string,
+  { width, height }: { width: number; height: number },
+  scale: number,
+): Promise<Uint8Array> {
+  const picture = new Image();
+  const drawn = new Promise((resolve, reject) => {
+    picture.onload = resolve;
+    picture.onerror = () => reject(new Error('the picture could not be drawn'));
+  });
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await drawn;
+  const canvas = document.createElement('canvas');
+  [canvas.width, canvas.height] = [width * scale, height * scale];
+  canvas.getContext('2d')!.drawImage(picture, 0, 0, canvas.width, canvas.height);
+  const blob = await new Promise<Blob | null>(resolve => canvas.toBlob(resolve, 'image/png'));
+  if (!blob) throw new Error('the picture could not be written');
+  return new Uint8Array(await blob.arrayBuffer());
+}
+
+function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: ToPixel, atY: ToPixel): string[] {
+  const area = band && tag('path', { d: areaOf(band.low, band.high, atX, atY), fill: colour, 'fill-opacity': 0.14 });
+  const stroke = { stroke: colour, 'stroke-width': width, 'stroke-opacity': alpha, 'stroke-linejoin': 'round' };
+  const pattern: Record<string, string> = dash.length > 0 ? { 'stroke-dasharray': dash.join(' ') } : {};
+  const dots = runsOf(points).flatMap(run =>
+    run.length === 1 ? [tag('circle', { cx: atX(run[0].x), cy: atY(run[0].y), r: 2, fill: colour })] : [],
+  );
+  const path = runsOf(points)
+    .map(run => `M${run.map(point => `${atX(point.x)} ${atY(point.y)}`).join('L')}`)
+    .join('');
+  return [...(area ? [area] : []), tag('path', { d: path, ...stroke, ...pattern }), ...dots];
+}
+
+type ToPixel = (value: number) => number;
+
+/** Splits a line into its continuous parts. */
+function runsOf(points: readonly Point[]): Point[][] {
+  const runs: Point[][] = [];
+  let run: Point[] = [];
+  for (const point of points) {
+    if (Number.isFinite(point.y)) run.push(point);
+    else if (run.length > 0) {
+      runs.push(run);
+      run = [];
+    }
+  }
+  return run.length > 0 ? [...runs, run] : runs;
+}
+
+function areaOf(low: readonly Point[], high: readonly Point[], atX: ToPixel, atY: ToPixel): string {
+  const lows = runsOf(low);
+  return runsOf(high)
+    .map((run, i) => {
+      const back = [...(lows[i] ?? [])].reverse();
+      return `M${[...run, ...back].map(point => `${atX(point.x)} ${atY(point.y)}`).join('L')}Z`;
+    })
+    .join('');
+}
+
+/** The legend: line samples and names, right-aligned at `right`; empty for a single line. */
+function legend(lines: readonly PlotLine[], right: number): string[] {
+  const named = lines.filter(line => !line.quiet);
+  if (named.length < 2) return [];
+  let at = right;
+  return [...named].reverse().flatMap(({ label, colour, width, dash }) => {
+    at -= label.length * 6.6 + 34;
+    const pattern: Record<string, string> = dash.length > 0 ? { 'stroke-dasharray': dash.join(' ') } : {};
+    return [
+      tag('line', {
+        x1: round(at),
+        x2: round(at + 18),
+        y1: 18,
+        y2: 18,
+        stroke: colour,
+        'stroke-width': width,
+        ...pattern,
+      }),
+      tag('text', { x: round(at + 23), y: 22 }, escaped(label)),
+    ];
+  });
+}
+
+const round = (value: number): number => Math.round(value * 100) / 100;
+
+const escaped = (text: string): string =>
+  text
+    .replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, '');
+
+function tag(name: string, attributes: Record<string, string | number>, content = ''): string {
+  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(String(value))}"`);
+  return content === '' ? `<${name}${written.join('')}/>` : `<${name}${written.join('')}>${content}</${name}>`;
+}
+
+/**
+ * A theme colour blended with the background into an opaque `#rrggbb`, because some programs read no other notation.
+ */
+function solid(colour: string, { background }: Theme): string {
+  const [red, green, blue, alpha = 255] = channels(colour) ?? [];
+  const under = channels(background);
+  if (red === undefined) return colour;
+  const mix = (over: number, below: number) => Math.round((over * alpha + below * (255 - alpha)) / 255);
+  const mixed = under ? [mix(red, under[0]), mix(green, under[1]), mix(blue, under[2])] : [red, green, blue];
+  return `#${mixed.map(value => value.toString(16).padStart(2, '0')).join('')}`;
+}
+
+function channels(colour: string): number[] | undefined {
+  const hex = /^#([0-9a-f]{6})([0-9a-f]{2})?$/i.exec(colour);
+  if (hex) return (hex[1] + (hex[2] ?? 'ff')).match(/../g)!.map(pair => Number.parseInt(pair, 16));
+  const parts = /^rgba?\(([^)]+)\)$/
+    .exec(colour)?.[1]
+    .split(/[\s,/]+/)
+    .map(Number);
+  return parts && [parts[0], parts[1], parts[2], (parts[3] ?? 1) * 255];
+}

@@ -1,0 +1,46 @@
+// View settings of the Dashboard: the part of its state that survives hiding the page and reloading the window. Except
+// for the zoom, they are also the defaults for other dashboards of the workspace.
+import type { XAxis } from '../charts/metric-series';
+import type { Sort } from './run/table-sorting';
+import type { Span } from './charts/zoom';
+
+export interface DashboardSettings {
+  /** Smoothing factor: weight of earlier values, 0 to 0.99. */
+  readonly smoothing: number;
+  readonly axis: XAxis;
+  /** The visible part of the x axis; null shows the complete axis. */
+  readonly zoom: Span | null;
+  /** Whether all metrics are shown as a table instead of charts. */
+  readonly table: boolean;
+  /** Sort order of the table of all metrics; null groups the rows. */
+  readonly sort: Sort | null;
+  /** Environment tag whose metrics are shown; null shows all tags. */
+  readonly tag: string | null;
+  /** Ids of collapsed groups. */
+  readonly folded: readonly string[];
+  /** Ids of enlarged charts. */
+  readonly enlarged: readonly string[];
+  /** Ids of charts with a logarithmic scale. */
+  readonly log: readonly string[];
+  /** Ids of pinned charts in order; null selects `pinnedAtFirst`. */
+  readonly pinned: readonly string[] | null;
+  /** For each group, the ids of its charts in the user's order. */
+  readonly order: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Version of the settings; increased when the meaning of a setting changes. */
+export const settingsSchema = 2;
+
+export const firstSettings: DashboardSettings = {
+  smoothing: 0,
+  axis: 'step',
+  zoom: null,
+  table: false,
+  sort: null,
+  tag: null,
+  folded: ['events'],
+  enlarged: [],
+  log: [],
+  pinned: null,
+  order: {},
+};

@@ -1,0 +1,39 @@
+// The list of the run's events, newest first, with the texts of the marks below the charts.
+import { html, nothing, type TemplateResult } from 'lit';
+import type { RunEvent } from '../../../extension/run-data/run-events';
+import { glyphs, markOf } from '../../charts/event-marks';
+
+/** Maximum number of listed events; the file events.jsonl contains all events. */
+const shownEvents = 500;
+
+/** A table of the events. The row of `opened` is highlighted and shows the event's data. */
+export function eventList(events: readonly RunEvent[], opened: RunEvent | null): TemplateResult {
+  const rows = events
+    .slice(-shownEvents)
+    .reverse()
+    .map(event => eventRow(event, isSame(event, opened)));
+  return html`<table class="event-table">
+    <caption class="visually-hidden">Events of the run</caption>
+    <tbody>${rows}</tbody>
+  </table>`;
+}
+
+function eventRow(event: RunEvent, isOpen: boolean): TemplateResult {
+  const kind = markOf(event);
+  const data = isOpen && event.data ? html`<pre>${JSON.stringify(event.data, null, 2)}</pre>` : nothing;
+  return html`<tr class=${isOpen ? 'opened' : nothing} tabindex=${isOpen ? -1 : nothing}>
+    <td class="glyph glyph-${kind ?? 'none'}" aria-hidden="true">${kind ? glyphs[kind] : ''}</td>
+    <th scope="row">${`step ${event.step}`}</th>
+    <td>${event.kind.replaceAll('_', ' ')}</td>
+    <td class="message">${event.message}${data}</td>
+    <td class="muted">${clock(event.time)}</td>
+  </tr>`;
+}
+
+/** Whether an event is the opened event. Compares fields, because a new snapshot contains new objects. */
+function isSame({ time, kind, message }: RunEvent, opened: RunEvent | null): boolean {
+  return opened !== null && time === opened.time && kind === opened.kind && message === opened.message;
+}
+
+/** Date and time of an ISO timestamp, in the time zone that the trainer wrote. */
+const clock = (time: string): string => time.slice(0, 16).replace('T', ' ');

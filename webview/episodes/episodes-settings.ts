@@ -1,0 +1,55 @@
+// The settings of the Episodes page that are restored when it is shown again, and the episode data to which they apply.
+import type { EpisodeTable } from '../../extension/run-data/episode-table';
+import type { Sort } from './list/listing';
+
+/** Listed episodes: training, validation, or all. */
+export type Mode = 'train' | 'val' | 'all';
+
+/** Content of the reader: an episode's turns, its prompt group side by side, or its prompt over training. */
+export type Reading = 'episode' | 'group' | 'training';
+
+/** Settings that are restored when the page is shown again. */
+export interface EpisodesSettings {
+  /**
+   * Listed episodes; ignored if the filter line sets the mode. Null selects the first available mode, training before
+   * validation.
+   */
+  readonly mode: Mode | null;
+  /** Sort order; null sorts by step, group and member. */
+  readonly sort: Sort | null;
+  /** Id of the episode that the user opened last; null if none. */
+  readonly open: string | null;
+  readonly reading: Reading;
+  /** In the reading `training`, the occurrence to compare with: the first or the previous. */
+  readonly against: 'first' | 'before';
+  readonly filter: string;
+  readonly raw: boolean;
+  readonly tokens: boolean;
+}
+
+/** Version of the settings; increased when the meaning of a setting changes. */
+export const settingsSchema = 2;
+
+export const firstSettings: EpisodesSettings = {
+  mode: null,
+  sort: null,
+  open: null,
+  reading: 'episode',
+  against: 'first',
+  filter: '',
+  raw: false,
+  tokens: false,
+};
+
+/** All episodes of the run; a new object whenever rows have been added. */
+export interface EpisodeData {
+  readonly table: EpisodeTable;
+  /** All rows in natural order: by step, group and member. */
+  readonly order: Uint32Array;
+  /** Modes that have episodes. */
+  readonly modes: readonly Mode[];
+}
+
+/** The mode in use: the mode of the settings if it has episodes, else the first available mode. */
+export const listedMode = ({ modes }: EpisodeData, { mode }: EpisodesSettings): Mode =>
+  mode !== null && modes.includes(mode) ? mode : (modes[0] ?? 'train');

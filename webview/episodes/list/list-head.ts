@@ -1,0 +1,56 @@
+// The sortable column headers of the list: the first click on a header sorts by the column, the second click reverses
+// the order, the third click removes the sorting.
+import { html, type TemplateResult } from 'lit';
+import type { EpisodesActions } from '../actions';
+import { extraColumn } from './list-rows';
+import type { Sort, SortColumn } from './listing';
+
+interface Head {
+  text: string;
+  by: SortColumn;
+  title: string;
+  class?: string;
+}
+
+export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateResult {
+  const added = extraColumn(sort);
+  const number = (text: string, by: SortColumn, title: string): Head => ({ text, by, title, class: 'number' });
+  const heads: Head[] = [
+    { text: '✓', by: 'success', title: 'Success' },
+    {
+      ...(sort ? { text: 'step', title: 'Step, group and member' } : { text: '#', title: 'Member of the group' }),
+      by: 'step',
+      class: 'place',
+    },
+    ...(added && sort ? [number(added.label, sort.by, 'Current sort column')] : []),
+    number('return', 'reward', 'Sum of turn rewards, without penalties'),
+    number('score', 'score', 'Return plus format penalties: the training reward, before normalisation'),
+    number('turns', 'turns', 'Turns played'),
+    number('tokens', 'tokens', 'Tokens sampled'),
+    number('inv.', 'invalid', 'Invalid actions: unknown actions, and answers without an action'),
+    { text: '', by: 'kept', title: 'Kept (●) or dropped (○) by the rollout filter', class: 'filter-mark' },
+  ];
+  const names = ['list-head', 'muted', sort && 'flat', added && 'extended'].filter(Boolean).join(' ');
+  return html`<div class=${names} role="group" aria-label="Sort the list">
+    ${heads.map(head => headView(head, sort, actions))}
+  </div>`;
+}
+
+function headView(
+  { text, by, title, class: name = '' }: Head,
+  sort: Sort | null,
+  actions: EpisodesActions,
+): TemplateResult {
+  const now = sort?.by === by ? sort : null;
+  const next = !now ? { by, down: by !== 'step' } : now.down === (by !== 'step') ? { by, down: !now.down } : null;
+  const effect = next ? `sort, ${next.down ? 'largest' : 'smallest'} first` : 'back to steps and groups';
+  return html`<button
+    class="plain ${name}"
+    type="button"
+    title="${title}: ${effect}"
+    aria-label="Sort by ${by}"
+    aria-pressed=${String(now !== null)}
+    @click=${() => actions.sort(next)}
+    >${(text || '●') + (now ? (now.down ? ' ↓' : ' ↑') : '')}</button
+  >`;
+}

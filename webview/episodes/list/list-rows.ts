@@ -1,0 +1,111 @@
+// Renders the list's items as rows: headings of steps and groups, and episodes. list-head.ts has the titles of the
+// columns, episodes.css their widths.
+import { html, nothing, type TemplateResult } from 'lit';
+import type { EpisodeRow } from '../../../extension/run-data/episode-table';
+import type { ListRow } from '../../components/virtual-list';
+import { counted, formatNumber, formatSigned } from '../../shared/format';
+import type { ListItem, Sort, SortColumn } from './listing';
+import { successMark } from './success-mark';
+
+interface ExtraColumn {
+  label: string;
+  value(row: EpisodeRow): number | null | undefined;
+}
+
+/** Additional columns, each shown only when the list is sorted by it. */
+const extra: Partial<Record<SortColumn, ExtraColumn>> = { advantage: { label: 'adv.', value: row => row.advantage } };
+
+/** The additional column of a sort order; undefined for other orders. */
+export const extraColumn = (sort: Sort | null): ExtraColumn | undefined => (sort ? extra[sort.by] : undefined);
+
+/** Renders an item of a list; `sort` is the list's order. */
+export function renderItem(item: ListItem, sort: Sort | null): ListRow {
+  switch (item.kind) {
+    case 'step': {
+      const text = `${item.mode === 'val' ? 'validation after step' : 'step'} ${item.step}`;
+      return {
+        content: html`<span>${text}</span><span class="muted">${item.count} episodes</span>`,
+        label: text,
+        class: 'step-row',
+        selectable: false,
+      };
+    }
+    case 'group':
+      return groupRow(item);
+    case 'episode':
+      return episodeRow(item, sort);
+  }
+}
+
+function groupRow({ tag, group_id, count, size, solved, std, kept }: ListItem & { kind: 'group' }): ListRow {
+  const facts = [
+    count < size && `${count} of ${size} shown`,
+    `${solved}/${size} solved`,
+    `std ${formatNumber(std)}`,
+    kept === false && 'dropped',
+  ]
+    .filter(Boolean)
+    .join(' · ');
+  return {
+    content: html`<span class="group-name">${`group ${group_id} `}<span class="muted">${tag}</span></span
+      ><span class="muted" title=${facts}>${facts}</span>`,
+    label: `group ${group_id} ${tag}, ${facts}`,
+    class: kept === false ? 'group-row dropped' : 'group-row',
+    selectable: false,
+  };
+}
+
+function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | null): ListRow {
+  const flat = unit === 'step';
+  const added = flat ? extraColumn(sort) : undefined;
+  const addedValue = added?.value(row);
+  const number = (text: string, name = 'number muted'): TemplateResult => html`<span class=${name}>${text}</span>`;
+  const content = html`${successMark(row.success)}${placeView(row, unit)}${
+    added ? number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–') : nothing
+  }${number(formatSigned(row.reward ?? row.score))}${number(formatSigned(row.score), 'number')}${number(
+    String(row.turns),
+  )}${number(formatNumber(row.tokens))}${
+    row.invalid ? number(String(row.invalid), 'number warning') : number('·')
+  }${filterMark(row.kept)}`;
+  const names = ['episode-row', flat && 'flat', added && 'extended', row.kept === false && 'dropped'];
+  return { content, label: spokenRow(row, unit), class: names.filter(Boolean).join(' '), selectable: true };
+}
+
+type Unit = (ListItem & { kind: 'episode' })['unit'];
+
+/** The position of the episode in the run. Step and group are omitted if a heading above shows them (`unit`). */
+function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
+  const { id, mode, step, group_id, member, tag } = row;
+  const title = `${id} · ${tag}`;
+  switch (unit) {
+    case 'member':
+      return html`<span class="member">${member}</span>`;
+    case 'group':
+      return html`<span class="place" title=${title}>${`group ${group_id} `}<span class="muted">${tag}</span></span>`;
+    case 'step':
+      return html`<span class="place" title=${title}
+        ><span class="place-step">${mode === 'val' ? `val ${step}` : step}</span
+        ><span class="muted">${` ${group_id}·${member} ${tag}`}</span></span
+      >`;
+  }
+}
+
+function spokenRow(row: EpisodeRow, unit: Unit): string {
+  return [
+    ...(unit === 'step' ? [`step ${row.step}`] : []),
+    ...(unit === 'member' ? [] : [`group ${row.group_id}`, row.tag]),
+    `member ${row.member}`,
+    row.success ? 'success' : 'no success',
+    `return ${formatSigned(row.reward ?? row.score)}`,
+    `score ${formatSigned(row.score)}`,
+    counted(row.turns, 'turn'),
+    counted(row.tokens, 'token'),
+    ...(row.invalid ? [counted(row.invalid, 'invalid action')] : []),
+    ...(row.kept === null ? [] : [row.kept ? 'kept' : 'dropped by the rollout filter']),
+  ].join(', ');
+}
+
+function filterMark(kept: boolean | null): TemplateResult {
+  const title = kept === null ? nothing : kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
+  return html`<span class="filter-mark muted" title=${title}>${kept === null ? '' : kept ? '●' : '○'}</span>`;
+}

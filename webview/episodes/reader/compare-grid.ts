@@ -1,0 +1,147 @@
+// A grid of episodes with one column per episode and one row per turn. Differences from the reference episode are
+// marked: words of the reasoning, actions, and the first turn with different actions.
+import { html, nothing, type TemplateResult } from 'lit';
+import { maximum } from '../../../extension/common/lists';
+import type { Episode } from '../../../extension/run-data/episode';
+import { formatSigned } from '../../shared/format';
+import { markChanges } from './text-diff';
+import { markedText } from './marked-text';
+import { stateView } from './state-view';
+import { successMark } from '../list/success-mark';
+import { actionsView, rewardView } from './turn-view';
+import { type TurnOptions } from './turn-options';
+
+export interface GridColumn {
+  episode: Episode;
+  /** Title above the column. */
+  title: string;
+  /** Whether this is the open episode, from which the keys j and k navigate; its column is framed. */
+  current: boolean;
+}
+
+/** Data shared by all cells of a grid. */
+interface Grid {
+  columns: readonly GridColumn[];
+  /** The episode with which the other episodes are compared. */
+  reference: Episode;
+  /** Number of turns of the longest episode; the row after the last turn shows the final states. */
+  turns: number;
+  /** Largest absolute reward of a turn, which scales the bars of rewards. */
+  largest: number;
+  options: TurnOptions;
+}
+
+/**
+ * Renders the grid. `reference` is the index of the column with which the other columns are compared; `choose` opens an
+ * episode by its id.
+ */
+export function compareGrid(
+  columns: readonly GridColumn[],
+  reference: number,
+  options: TurnOptions,
+  choose: (id: string) => void,
+): TemplateResult {
+  const episodes = columns.map(({ episode }) => episode);
+  const lengths = episodes.map(episode => episode.turns.length);
+  const rewards = episodes.flatMap(episode => episode.turns.map(turn => Math.abs(turn.reward)));
+  const turns = maximum(lengths, 0);
+  const grid: Grid = { columns, reference: episodes[reference], turns, largest: maximum(rewards, 0), options };
+  const heads = columns.map((column, i) => head(column, i === reference, choose));
+  const parted = episodes.map((episode, i) => (i === reference ? -1 : partingTurn(episode, grid.reference)));
+  const rows = Array.from({ length: turns + 1 }, (_, at) => rowView(grid, at, parted));
+  return html`<div class="grid"><div class="grid-corner"></div>${heads}${rows}</div>`;
+}
+
+function head(
+  { episode, title, current }: GridColumn,
+  isReference: boolean,
+  choose: (id: string) => void,
+): TemplateResult {
+  const { id, success, score, reward, penalty, advantage } = episode;
+  const outcome = success ? 'success' : 'no success';
+  const parts = `Return ${formatSigned(reward)}, penalties ${formatSigned(penalty)}`;
+  const mean = (value: number): TemplateResult =>
+    html`<span class="muted" title="Mean advantage over the trained tokens">adv. ${formatSigned(value)}</span>`;
+  return html`<button
+    class=${current ? 'plain grid-head current' : 'plain grid-head'}
+    type="button"
+    title="${id}: ${outcome}"
+    aria-current=${current ? 'true' : nothing}
+    aria-label="${title}, ${outcome}, score ${formatSigned(score)}"
+    @click=${() => choose(id)}
+    >${successMark(success)}<span class="grid-title">${title}</span
+    ><span title=${parts}>score ${formatSigned(score)}</span>${advantage === null ? nothing : mean(advantage)}${
+      isReference ? html`<span class="muted">reference</span>` : nothing
+    }</button
+  >`;
+}
+
+/** The row of a turn. A state that is the same in all episodes is shown once, above the cells. */
+function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateResult {
+  const { columns, reference, turns, options } = grid;
+  const isEnd = at === turns;
+  const states = columns.map(({ episode }) => (isEnd ? episode.final_state : episode.turns[at]?.state));
+  const isShared = !isEnd && columns.length > 1 && states.every(state => state === states[0]);
+  const before = reference.turns[at - 1]?.state ?? null;
+  const shared = (): TemplateResult =>
+    html`<div class="grid-shared" data-turn=${at + 1}
+        ><span class="muted">same state in all episodes</span>${stateView(states[0], before, reference, options)}</div
+      ><div class="grid-turn"></div>`;
+  const cells = columns.map((column, i) => cellView(grid, column, at, parted[i] === at, isShared));
+  return html`<div class="grid-turn muted" title=${isEnd ? 'Final state' : `Turn ${at + 1}`}
+      >${isEnd ? 'end' : at + 1}</div
+    >${isShared ? shared() : nothing}${cells}`;
+}
+
+function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, isShared: boolean): TemplateResult {
+  const { episode, title, current } = column;
+  const { turns, final_state } = episode;
+  const names = ['grid-cell', current && 'current', parts && 'parts'].filter(Boolean).join(' ');
+  // The final state appears in the row after the episode's last turn and again in the last row.
+  const isOver = at >= turns.length && (at === turns.length || at === grid.turns);
+  const end = (): TemplateResult =>
+    html`${at < grid.turns ? html`<span class="muted">over</span>` : nothing}${stateView(
+      final_state,
+      turns.at(-1)?.state ?? null,
+      episode,
+      grid.options,
+    )}`;
+  return html`<div class=${names} data-turn=${at + 1} aria-label="${title}, turn ${at + 1}"
+    >${parts ? html`<span class="parting">actions diverge here</span>` : nothing}${
+      at < turns.length ? turnCell(grid, episode, at, isShared) : isOver ? end() : nothing
+    }</div
+  >`;
+}
+
+/** The content of a turn's cell; the state is omitted if it is the same in all episodes (`isShared`). */
+function turnCell(
+  { reference, largest, options }: Grid,
+  episode: Episode,
+  at: number,
+  isShared: boolean,
+): TemplateResult {
+  const turn = episode.turns[at];
+  const { thought, raw } = turn;
+  const other = episode === reference ? null : (reference.turns[at] ?? null);
+  const running = episode.turns.slice(0, at + 1).reduce((total, { reward }) => total + reward, 0);
+  const words = markChanges(thought ?? raw, other === null ? null : (other.thought ?? other.raw));
+  const isDifferent = other !== null && !sameActions(turn.executed, other.executed);
+  const before = episode.turns[at - 1]?.state ?? null;
+  return html`${isShared ? nothing : stateView(turn.state, before, episode, options)}${
+      options.raw
+        ? html`<pre class="raw">${raw}</pre>`
+        : html`<p class=${thought === null ? 'thought unparsed-text' : 'thought'}
+            >${markedText(words, 'not in the reference episode')}</p
+          >`
+    }${thought === null ? html`<p class="warning">did not parse</p>` : nothing}<div
+      class=${isDifferent ? 'actions different' : 'actions'}
+      >${actionsView(turn, at === episode.turns.length - 1 && episode.terminated)}</div
+    >${rewardView(turn, running, largest, options.theme)}`;
+}
+
+/** Index of the first turn whose actions differ from the reference episode; -1 if all actions are equal. */
+export function partingTurn({ turns }: Pick<Episode, 'turns'>, reference: Pick<Episode, 'turns'>): number {
+  return turns.findIndex((turn, i) => !sameActions(turn.executed, reference.turns[i]?.executed ?? []));
+}
+
+const sameActions = (a: readonly string[], b: readonly string[]): boolean => a.join('\n') === b.join('\n');

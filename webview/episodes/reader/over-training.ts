@@ -1,0 +1,37 @@
+// The occurrences of a prompt over training, which show how the reasoning changes. Pure functions.
+import type { EpisodeTable } from '../../../extension/run-data/episode-table';
+
+/** The episodes of a prompt at a step; `rows` are their rows in the table. */
+export interface Occurrence {
+  step: number;
+  mode: 'train' | 'val';
+  rows: number[];
+}
+
+/** Groups rows by step and mode; `rows` must be sorted by step. */
+export function occurrences(table: EpisodeTable, rows: readonly number[]): Occurrence[] {
+  const found: Occurrence[] = [];
+  for (const row of rows) {
+    const { step, mode } = table.row(row);
+    const last = found.at(-1);
+    if (last?.step === step && last.mode === mode) last.rows.push(row);
+    else found.push({ step, mode, rows: [row] });
+  }
+  return found;
+}
+
+/**
+ * The row of an occurrence that corresponds to `row`: the same group and member, else the same member, else the first
+ * row.
+ */
+export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
+  const [group, member] = [table.column('group'), table.column('member')];
+  return (
+    rows.find(other => group[other] === group[row] && member[other] === member[row]) ??
+    rows.find(other => member[other] === member[row]) ??
+    rows[0]
+  );
+}
+
+export const occurrenceName = ({ step, mode }: Pick<Occurrence, 'step' | 'mode'>): string =>
+  mode === 'val' ? `validation ${step}` : `step ${step}`;

@@ -1,0 +1,44 @@
+// Renders the reader: the open episode in the selected reading, or the reason why no episode is shown.
+import { nothing, type TemplateResult } from 'lit';
+import { guard } from 'lit/directives/guard.js';
+import type { RunSummary } from '../../../extension/protocol/page-state';
+import { notice } from '../../components/notice';
+import { episodeView } from './episode-view';
+import type { EpisodesActions } from '../actions';
+import { groupView, trainingView } from './side-by-side';
+import type { EpisodesState, Shown } from '../state';
+import type { TurnOptions } from './turn-options';
+
+const hint =
+  'Select an episode on the left. Keys: j/k next or previous member of the prompt group; g group side by side; t prompt over training; [ ] previous or next step; / filter; o open the trace in the editor.';
+
+export function paneView(
+  { status }: RunSummary,
+  { data, shown, subject, theme, settings }: EpisodesState,
+  actions: EpisodesActions,
+): unknown {
+  if (data.table.rows === 0) {
+    const first = status.step === 0 ? 'The first step is running; ' : '';
+    const text = `Episodes are written when a step ends. ${first}they appear here automatically.`;
+    return notice({ kind: 'empty', title: 'No episodes yet', text });
+  }
+  if (!shown) return subject ? nothing : notice({ kind: 'empty', title: 'No episode is open', text: hint });
+  if (shown.kind === 'failed') {
+    const { title, text, canRetry } = shown;
+    const action = canRetry ? { label: 'Try again', run: actions.retry } : undefined;
+    return notice({ kind: 'error', title, text, action });
+  }
+  const { raw, tokens } = settings;
+  return guard([shown, theme, raw, tokens], () => shownView(shown, { theme, raw, tokens }, actions));
+}
+
+function shownView(
+  { subject, episode, others }: Shown & { kind: 'episode' },
+  options: TurnOptions,
+  actions: EpisodesActions,
+): TemplateResult {
+  if (subject.reading === 'group') return groupView(subject, others, options, actions);
+  const { history } = subject;
+  if (history) return trainingView(subject.row, episode, others[0] ?? null, history, options, actions);
+  return episodeView(episode, subject.members, options, actions);
+}

@@ -1,0 +1,50 @@
+// The buttons above the open episode: reading, raw text, tokens, trace, and on a narrow page a button back to the list.
+import { html, nothing, type TemplateResult } from 'lit';
+import { button } from '../../components/controls';
+import type { EpisodesActions } from '../actions';
+import type { EpisodesState } from '../state';
+import type { Reading } from '../episodes-settings';
+
+const readings: readonly [Reading, string, string][] = [
+  ['episode', 'Episode', 'The episode’s turns ( e )'],
+  ['group', 'Group', 'The members of its prompt group side by side ( g )'],
+  ['training', 'Over training', 'The same prompt from step to step ( t )'],
+];
+
+export function readerTools({ shown, settings }: EpisodesState, actions: EpisodesActions): TemplateResult {
+  const back = button({
+    label: 'Episodes',
+    icon: 'left',
+    title: 'Back to the list (Escape)',
+    onClick: actions.back,
+  });
+  return html`<div class="episode-tools">
+    <span class="back">${back}</span>${shown?.kind === 'episode' ? openTools(settings, actions) : nothing}
+  </div>`;
+}
+
+function openTools({ reading, raw, tokens }: EpisodesState['settings'], actions: EpisodesActions): TemplateResult {
+  const choices = readings.map(([to, label, title]) =>
+    button({ label, title, pressed: reading === to, onClick: () => actions.readAs(to) }),
+  );
+  const rawText = button({
+    label: 'Raw text',
+    pressed: raw,
+    title: 'The complete text of the model ( r )',
+    onClick: () => actions.toggle('raw'),
+  });
+  const byToken = button({
+    label: 'Tokens',
+    pressed: tokens,
+    title: 'Sampled tokens by id, shaded by log-prob ( x )',
+    onClick: () => actions.toggle('tokens'),
+  });
+  const trace = button({
+    label: 'Open trace',
+    title: 'Open as a document in the editor, token by token ( o )',
+    onClick: actions.openTrace,
+  });
+  return html`<span class="readings" role="group" aria-label="View">${choices}</span>${rawText}${
+      reading === 'episode' ? byToken : nothing
+    }${trace}`;
+}

@@ -1,0 +1,48 @@
+// A state of the environment, with the changes since the previous state marked. It is drawn as a board if the game is
+// recognised, else as text.
+import { html, nothing, type TemplateResult } from 'lit';
+import { gameOf, readBoard, type Game } from '../../../extension/common/board';
+import type { Episode } from '../../../extension/run-data/episode';
+import { boardPicture } from '../../components/board-picture';
+import { markedLines } from './text-diff';
+import { markedText } from './marked-text';
+import type { TurnOptions } from './turn-options';
+
+export function stateView(
+  state: string,
+  previous: string | null,
+  episode: Episode,
+  { theme, raw }: TurnOptions,
+): TemplateResult {
+  const game = raw ? null : gameOfEpisode(episode);
+  const board = readBoard(state, game);
+  if (!board) return textState(state, previous);
+  const before = previous === null ? null : readBoard(previous, game);
+  return html`<figure class="state-board" title=${state}
+    >${board.before === '' ? nothing : textState(board.before, before?.before ?? null)}${boardPicture(
+      board,
+      before,
+      theme,
+    )}${board.after === '' ? nothing : textState(board.after, before?.after ?? null)}</figure
+  >`;
+}
+
+function textState(state: string, previous: string | null): TemplateResult {
+  const lineEnd = { text: '\n', changed: false };
+  const parts = markedLines(state, previous).flatMap((line, i) => (i > 0 ? [lineEnd, line] : [line]));
+  return html`<pre class="state-text">${markedText(parts, 'changed since the last turn')}</pre>`;
+}
+
+/**
+ * Cache of the recognised game by episode; null if no game was recognised. Detection reads all states of the episode.
+ */
+const games = new WeakMap<Episode, Game | null>();
+
+function gameOfEpisode(episode: Episode): Game | null {
+  const known = games.get(episode);
+  if (known !== undefined) return known;
+  const states = [...episode.turns.map(({ state }) => state), episode.final_state];
+  const game = gameOf({ ...episode, states });
+  games.set(episode, game);
+  return game;
+}

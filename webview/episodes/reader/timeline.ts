@@ -1,0 +1,70 @@
+// The timeline of a prompt: its returns by step, above a slider over the steps at which it occurred.
+import { html, svg, type TemplateResult } from 'lit';
+import { formatSigned } from '../../shared/format';
+import type { EpisodesActions } from '../actions';
+import { occurrenceName, type Occurrence } from './over-training';
+import type { PromptHistory } from './reader-subject';
+
+export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesActions): TemplateResult {
+  const { table, all, at } = history;
+  const [success, reward] = [table.column('success'), table.column('reward')];
+  const { rows } = all[at];
+  const solved = rows.reduce((total, row) => total + success[row], 0);
+  const mean = rows.reduce((total, row) => total + reward[row], 0) / rows.length;
+  const where = [
+    occurrenceName(all[at]),
+    `${at + 1} of ${all.length}`,
+    `${solved}/${rows.length} solved`,
+    `mean return ${formatSigned(mean)}`,
+  ];
+  const onInput = ({ target }: Event): void => goOccurrence(Number((target as HTMLInputElement).value));
+  // `value` must be bound after `max`, because `max` limits it.
+  return html`<div class="timeline">
+    <div class="strip">${returnStrip(history)}</div>
+    <input
+      type="range"
+      min="0"
+      max=${all.length - 1}
+      step="1"
+      .value=${String(at)}
+      aria-label="Step at which the prompt was played"
+      aria-valuetext=${occurrenceName(all[at])}
+      @input=${onInput}
+    />
+    <output class="where">${where.join(' · ')}</output>
+  </div>`;
+}
+
+const size = { width: 1000, height: 56, edge: 6 };
+/** Maximum number of dots; for more episodes, only the mean and the range of each step are drawn. */
+const mostDots = 4000;
+
+/** Draws each episode's return as a dot (larger if successful), the mean as a line, and the selected step as a bar. */
+function returnStrip({ table, all, at }: PromptHistory): TemplateResult {
+  const [success, reward] = [table.column('success'), table.column('reward')];
+  const { width, height, edge } = size;
+  const values = all.flatMap(({ rows }) => rows.map(row => reward[row]));
+  const low = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  const x = (i: number): number => (all.length === 1 ? width / 2 : edge + (i / (all.length - 1)) * (width - 2 * edge));
+  const y = (value: number): number =>
+    high === low ? height / 2 : height - edge - ((value - low) / (high - low)) * (height - 2 * edge);
+  const mean = ({ rows }: Occurrence): number => rows.reduce((total, row) => total + reward[row], 0) / rows.length;
+  const path = all.map((each, i) => `${i === 0 ? 'M' : 'L'}${x(i).toFixed(1)} ${y(mean(each)).toFixed(1)}`).join('');
+  const dot = (row: number, i: number): TemplateResult<2> =>
+    svg`<path
+      class=${success[row] ? 'solved' : 'unsolved'}
+      d=${`M${x(i).toFixed(1)} ${y(reward[row]).toFixed(1)}h0`}
+    ></path>`;
+  const dots = values.length > mostDots ? [] : all.flatMap(({ rows }, i) => rows.map(row => dot(row, i)));
+  return html`<svg
+    viewBox="0 0 ${width} ${height}"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label="Returns of this prompt’s episodes over training, from ${formatSigned(low)} to ${formatSigned(high)}"
+  >
+    <rect class="here" x=${(x(at) - 4).toFixed(1)} y="0" width="8" height=${height}></rect>
+    <path class="mean" d=${path}></path>
+    ${dots}
+  </svg>`;
+}

@@ -1,0 +1,95 @@
+// One turn: the state shown to the model, its reasoning and actions, and the reward. Texts of model and environment are
+// inserted as text, never as markup.
+import type { TurnOptions } from './turn-options';
+import { html, nothing, type TemplateResult } from 'lit';
+import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
+import type { Episode, EpisodeTurn } from '../../../extension/run-data/episode';
+import { counted, formatSigned } from '../../shared/format';
+import { hue } from '../../shared/run-colours';
+import type { Theme } from '../../shared/theme';
+import { stateView } from './state-view';
+import { sampledTokens, tokenStrip, tokenSummary } from './token-log-probs';
+
+/**
+ * Renders a turn. `running` is the return up to and including this turn, without penalties; `largest` is the largest
+ * absolute reward, which scales the bar.
+ */
+export function turnView(
+  episode: Episode,
+  index: number,
+  running: number,
+  largest: number,
+  options: TurnOptions,
+): TemplateResult {
+  const { raw, tokens, theme } = options;
+  const turn = episode.turns[index];
+  const last = index === episode.turns.length - 1;
+  const sampled = sampledTokens(episode, turn);
+  const facts = [`${counted(turn.actions_left, 'action')} left`, tokenSummary(sampled)].join(' · ');
+  const cut = html`<span class="warning" title="Generation reached the token limit"
+    >truncated at the length limit</span
+  >`;
+  const answer = (): TemplateResult =>
+    html`<div class="answer">${thoughtView(turn)}${actionsView(turn, last && episode.terminated)}</div>`;
+  return html`<section class="turn" data-turn=${turn.turn} aria-label="Turn ${turn.turn}">
+    <header class="turn-head">
+      <h3>Turn ${turn.turn}</h3>
+      <span class="muted">${facts}</span>${turn.finish === 'length' ? cut : nothing}
+    </header>
+    <div class="turn-body">
+      <div class="turn-state">${stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options)}</div>
+      <div class="turn-answer">
+        ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()} ${tokens ? tokenStrip(sampled, theme) : nothing}
+        ${rewardView(turn, running, largest, theme)}
+      </div>
+    </div>
+  </section>`;
+}
+
+function thoughtView({ thought, raw }: EpisodeTurn): TemplateResult {
+  if (thought === null)
+    return html`<div class="unparsed">
+      <p class="warning">The answer could not be parsed; no action was executed.</p>
+      <pre class="raw">${raw}</pre>
+    </div>`;
+  return html`<p class="thought">${thought === '' ? html`<span class="muted">no thought</span>` : thought}</p>`;
+}
+
+/** The actions of a turn; an action that was not executed is shown with the reason. */
+export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateResult | typeof nothing {
+  const outcomes = actionOutcomes(turn, endsEpisode);
+  if (outcomes.length === 0) {
+    if (turn.answer === null) return nothing;
+    const text = turn.answer === '' ? 'empty answer' : `answer “${turn.answer}” contains no valid action`;
+    return html`<p class="muted">${text}</p>`;
+  }
+  const chips = outcomes.map(({ name, reason }) =>
+    reason === null
+      ? html`<li class="chip">${name}</li>`
+      : html`<li class="chip refused"><s>${name}</s><span class="reason">${reason}</span></li>`,
+  );
+  return html`<ul class="chips" aria-label="Actions"
+    >${chips}</ul
+  >`;
+}
+
+/** The rewards of a turn: `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
+export function rewardView(
+  { reward, penalty }: EpisodeTurn,
+  running: number,
+  largest: number,
+  theme: Theme,
+): TemplateResult {
+  const width = largest > 0 ? Math.min(50, (Math.abs(reward) / largest) * 50) : 0;
+  const side = reward < 0 ? 'right:50%' : 'left:50%';
+  const colour = theme.palette[reward < 0 ? hue.orange : hue.blue];
+  const bar = html`<span style="${side};width:max(2px, ${width.toFixed(1)}%);background:${colour}"></span>`;
+  const penalised = html`<span class="warning" title="Format penalty, not shown to the model"
+    >penalty ${formatSigned(penalty)}</span
+  >`;
+  return html`<div class="reward"
+    ><span class="bar" aria-hidden="true">${reward === 0 ? nothing : bar}</span
+    ><span>reward <strong>${formatSigned(reward)}</strong></span
+    >${penalty === 0 ? nothing : penalised}<span class="muted">return ${formatSigned(running)}</span></div
+  >`;
+}
