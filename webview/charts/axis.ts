@@ -9,13 +9,15 @@ export interface Range {
   step: number;
 }
 
-/** Relative position of a value in a range, 0 to 1; logarithmic if `log`. */
+/**
+ * Relative position of a value in a range, from 0 to 1. If `log` is set, positions are computed on a logarithmic scale.
+ */
 export function relativePosition(value: number, { min, max }: Range, log = false): number {
   return log ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
 }
 
 /**
- * A range of integer powers of ten around positive values; returns `previous` while the values fit into it and fill at
+ * A range of integer powers of ten around positive values. Returns `previous` if the values fit into it and fill at
  * least a third of its decades.
  */
 export function logRange(low: number, high: number, previous: Range | null): Range {
@@ -30,8 +32,9 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
 }
 
 /**
- * Ticks of a logarithmic range: at most nine powers of ten if `roomy`, else four. In a range of at most two decades,
- * multiples of the powers are added: 2 and 5 if `roomy`, else 3 for a single decade.
+ * Ticks of a logarithmic range: at most nine powers of ten if `roomy`, else at most four. A range of at most two
+ * decades gets more ticks: the multiples 2 and 5 of each power if `roomy`. If `roomy` is false, a range of one decade
+ * gets the multiple 3.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
@@ -49,7 +52,7 @@ export function logTicks({ min, max }: Range, roomy: boolean): number[] {
 }
 
 /**
- * A rounded range around [low, high] with two to five tick intervals; returns `previous` if the values fit into it and
+ * A rounded range around [low, high] with two to five tick intervals. Returns `previous` if the values fit into it and
  * fill at least a third of it.
  */
 export function valueRange(low: number, high: number, previous: Range | null): Range {
@@ -72,8 +75,8 @@ export function valueRange(low: number, high: number, previous: Range | null): R
 export const shareRange: Range = { min: 0, max: 1, step: 0.5 };
 
 /**
- * From zero to a rounded number at or above `last`; ends at `limit` (the run's planned length) when `last` is close to
- * it.
+ * The range of a progress axis, from zero to a rounded number at or above `last`. If `last` is close to `limit` (the
+ * run's planned length), the range ends at `limit`.
  */
 export function progressRange(last: number, limit: number | null): Range {
   const round = roundUp(Math.max(last, 1), [1, 1.2, 1.4, 1.6, 1.8, 2, 2.4, 2.8, 3.2, 3.6, 4, 5, 6, 7, 8, 9]);
@@ -82,7 +85,7 @@ export function progressRange(last: number, limit: number | null): Range {
   return { min: 0, max, step: max / 2 };
 }
 
-/** Multiples of `step` inside a range; without `roomy`, at most about four. */
+/** Ticks at multiples of `step` inside a range. If `roomy` is false, at most about four ticks are returned. */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
   const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);
@@ -99,7 +102,10 @@ export const zoomRange = (from: number, to: number): Range => ({
   step: roundUp((to - from) / 4, [1, 2, 2.5, 5]),
 });
 
-/** Ticks of a progress axis: both ends and the middle; round values instead if `roomy` or if the range is zoomed. */
+/**
+ * Ticks of a progress axis: both ends and the middle. If `roomy` is set or the range is zoomed, ticks are at round
+ * values.
+ */
 export function progressTicks(range: Range, roomy: boolean): number[] {
   if (!roomy && range.min === 0 && range.step * 2 === range.max) return [0, Math.round(range.step), range.max];
   return ticksOf({ ...range, step: roundUp((range.max - range.min) / (roomy ? 8 : 2.5), [1, 2, 2.5, 5]) }, true);

@@ -4,14 +4,14 @@
 import type { Unit } from '../shared/format';
 
 /**
- * Band around a line: two other metrics, or the confidence interval of a share; `episodes` is the metric with the
- * number of episodes.
+ * Band around a line. Either `low` and `high` are the metrics of its edges, or the band is the confidence interval of a
+ * share. In the second case, `episodes` is the metric with the number of episodes.
  */
 export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
 export interface ChartLine {
   key: string;
-  /** Name of the line in its chart; unique there. */
+  /** Name of the line, unique within its chart. */
   label: string;
   /**
    * Offset of the line's colour from the run's colour in the palette. A validation line has the same offset in charts
@@ -22,7 +22,10 @@ export interface ChartLine {
 }
 
 export interface ChartSpec {
-  /** Identifier under which the settings store enlarged, pinned and moved charts; the same throughout a run. */
+  /**
+   * Identifier of the chart, which stays the same throughout a run. The settings use it for enlarged, pinned and moved
+   * charts.
+   */
   id: string;
   title: string;
   unit: Unit;
@@ -45,7 +48,9 @@ export interface ChartGroup {
 
 interface Planned {
   title: string;
-  /** Keys or patterns of the chart's lines; with `first`, only the first key or pattern that the run has. */
+  /**
+   * Keys or patterns of the chart's lines. If `first` is set, only the first key or pattern that the run has is used.
+   */
   keys: (string | RegExp)[];
   first?: boolean;
   /** Shows the chart even if the run has none of its keys yet. */
@@ -58,7 +63,7 @@ interface PlannedGroup {
   id: string;
   title: string;
   charts: Planned[];
-  /** Pattern of further keys of the group, each with its own chart. */
+  /** Pattern of the group's other keys. Each of these keys gets its own chart. */
   rest: RegExp;
 }
 
@@ -184,7 +189,7 @@ export interface Arranged {
 }
 
 /**
- * The chart groups of a run in display order. Each shown key is in exactly one chart, as a line or as the edge of a
+ * The chart groups of a run in display order. Each shown key occurs in exactly one chart: as a line, or as an edge of a
  * band.
  */
 export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
@@ -224,8 +229,8 @@ export function unitOf(key: string): Unit {
 }
 
 /**
- * Finds the edges of bands and removes these keys from `free`: `x/min`, `x/max` around `x/mean`, and `x_ci_low`,
- * `x_ci_high` around `x`.
+ * Finds the edges of bands and removes the keys of the edges from `free`. The edges are `x/min` and `x/max` around
+ * `x/mean`, or `x_ci_low` and `x_ci_high` around `x`.
  */
 function boundsOf(free: Set<string>): Map<string, LineBand> {
   const bounds = new Map<string, LineBand>();
@@ -261,7 +266,10 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
   return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found.sort(bySide), bounds) };
 }
 
-/** Adds one chart per quantity that is logged by tag, with a line per tag for training and one for validation. */
+/**
+ * Adds a chart for each quantity that is logged by tag. The chart has one line for each combination of tag and side
+ * (training or validation).
+ */
 function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, LineBand>, group: ChartGroup): void {
   const things = new Map<string, string[]>();
   for (const key of [...free].sort(naturally)) {
@@ -291,7 +299,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** Prefix for a chart title, because keys of different sections may have the same last part. */
+/** Prefix of a chart title. It distinguishes keys of different sections that have the same last part. */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))
@@ -307,12 +315,14 @@ const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isVali
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 
 /**
- * Colour offset of the i-th key of a chart: in charts without training lines, validation lines start at 1, because 0 is
- * the colour of training.
+ * Colour offset of the i-th key of a chart. In a chart without training lines, validation lines start at offset 1,
+ * because offset 0 is the colour of training.
  */
 const colourOffset = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
 
-/** The shortest labels that distinguish the lines: `train`, `val`, with the tag if the keys have several tags. */
+/**
+ * The shortest labels that distinguish the lines: `train` or `val`, followed by the tag if the keys have several tags.
+ */
 function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
   const parts = keys.map(key => key.split('/'));
   const tags = new Set(parts.filter(part => part.length >= 3).map(part => part[1]));

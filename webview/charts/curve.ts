@@ -14,17 +14,19 @@ const blockRows = 64;
 export class Curve {
   private data = new Float64Array(blockRows);
   private rows = 0;
-  /** By block, the rows of the lowest and the highest finite value; −1 if all values are NaN. */
+  /** For each block, the rows of the lowest and the highest finite value; −1 if all values of the block are NaN. */
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
   /**
-   * Histogram of the distances in rows between neighbouring finite values. `alike` counts the latest run of equal
-   * distances, which is added to the histogram later.
+   * Histogram of the distances in rows between neighbouring finite values. `alike` counts the latest sequence of equal
+   * distances. This count is added to the histogram when a different distance follows or the median is read.
    */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };
   private lastFiniteRow = -1;
-  /** Distance in rows above which a gap breaks the line; undefined: 1.5 usual spacings. */
+  /**
+   * Maximum distance in rows between two values whose line is not broken; undefined for 1.5 times the usual spacing.
+   */
   private fixedHole: number | undefined;
 
   /** A curve with one row per value. */
@@ -96,8 +98,8 @@ export class Curve {
   }
 
   /**
-   * The median distance in rows between neighbouring finite values; of two middle distances, the larger. 1 for a metric
-   * logged at every row, and for fewer than two values.
+   * The median distance in rows between neighbouring finite values. If the number of distances is even, the larger of
+   * the two middle distances. The result is 1 for a metric logged at every row, and for fewer than two values.
    */
   get usualSpacing(): number {
     this.countSpacings();
@@ -112,10 +114,10 @@ export class Curve {
   }
 
   /**
-   * The points to draw. [from, to] is divided into `buckets` equal parts; each part contributes its lowest and its
+   * The points to draw. [from, to] is divided into `buckets` equal parts. Each part contributes its lowest and its
    * highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed line
-   * reaches the edges of the plot. A gap of more than 1.5 usual spacings breaks the line, so a metric logged every
-   * tenth row is drawn without breaks.
+   * reaches the edges of the plot. A gap of more than 1.5 times the usual spacing breaks the line. A metric logged
+   * every tenth row is therefore drawn without breaks.
    * @param xs x values of the rows, increasing, at least as many as the curve has rows
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
@@ -127,7 +129,7 @@ export class Curve {
     while (end < rows && !Number.isFinite(data[end])) end++;
     end = Math.min(rows, end + 1);
     let last = -1;
-    let slack = 0; // rows per bucket: the distance that decimation itself may add between two points
+    let slack = 0; // rows per bucket; decimation can widen the distance between two points by this number
     const put = (row: number) => {
       if (last >= 0 && row - last > hole + slack) points.push({ x: (xs[last] + xs[row]) / 2, y: Number.NaN });
       points.push({ x: xs[row], y: data[row] });

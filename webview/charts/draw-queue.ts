@@ -2,8 +2,8 @@
 // times per frame keep scrolling and pointer movement smooth while many charts change.
 
 /**
- * Milliseconds of drawing per frame. `firstBudget` applies until all charts are drawn once, because the user cannot
- * scroll a page that is still empty.
+ * Milliseconds of drawing per frame. `firstBudget` applies until all charts have been drawn for the first time, because
+ * the user cannot scroll a page that is still empty.
  */
 const budget = 7;
 const firstBudget = 60;
@@ -40,8 +40,8 @@ export class DrawQueue {
 }
 
 /**
- * Performance mark set when all charts on screen are drawn for the first time; used to measure how long the page takes
- * to open.
+ * Name of the performance mark that is set when all charts on screen are drawn for the first time. It is used to
+ * measure how long the page takes to open.
  */
 const drawnMark = 'ragen.charts-drawn';
 

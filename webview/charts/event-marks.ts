@@ -49,7 +49,10 @@ export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => n
   return marks.sort((a, b) => a.x - b.x);
 }
 
-/** Marks at least `distance` apart, in axis units; of two closer marks, only the more severe is returned. */
+/**
+ * Returns marks that are at least `distance` (in axis units) from each other. Of two closer marks, only the more severe
+ * is returned.
+ */
 export function thinned(marks: readonly Mark[], distance: number): Mark[] {
   const kept: Mark[] = [];
   for (const kind of order) {

@@ -16,7 +16,7 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
-/** Summary of a store for the page's state; a new object after each change. */
+/** Summary of a store for the page's state. Each change of the store creates a new object. */
 export interface SeriesSummary {
   readonly rows: number;
   readonly keys: readonly string[];
@@ -33,7 +33,10 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
   return axes;
 }
 
-/** Number of recent lines stored to complete columns in flight; a column that lacks more lines is requested again. */
+/**
+ * Number of stored recent lines. Lines that arrive while a column is loading complete this column. If a column lacks
+ * more lines than are stored, it is requested again.
+ */
 const recentLines = 256;
 
 const timeKey = 'wall_s';
@@ -49,7 +52,7 @@ export class SeriesStore {
   private readonly toFollow = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private epoch = Number.NaN;
-  /** The latest lines; they complete columns whose response was in flight when the lines arrived. */
+  /** The latest lines. They complete columns whose response was in flight when the lines arrived. */
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
@@ -182,8 +185,8 @@ export class SeriesStore {
   }
 
   /**
-   * Cumulative number of training episodes at each row: the logged number if available, else the configured number per
-   * step.
+   * Cumulative number of training episodes at each row. Uses the logged number of a row if there is one, else the
+   * configured number per step.
    */
   private episodesPlayed(logged: Curve | undefined): Float64Array {
     const sums = (this.episodesAt ??= new Curve());
@@ -203,7 +206,7 @@ export class SeriesStore {
     if (fresh.length === 0) return;
     for (const key of fresh) this.asked.add(`${key} ${overview}`);
     if (!overview && fresh.length > 1) {
-      // Complete columns are large; with separate requests, other messages are not delayed.
+      // Complete columns are large. Separate requests prevent one long response from delaying other messages.
       for (const key of fresh) this.request([key], overview);
     } else this.request(fresh, overview);
   }

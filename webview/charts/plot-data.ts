@@ -55,8 +55,8 @@ export interface PlotContext {
 }
 
 /**
- * The content of a chart `width` pixels wide; null if no line has a value. `previous` is the y range of the last
- * drawing.
+ * The content of a chart that is `width` pixels wide; null if no line has a value. `previous` is the y range of the
+ * last drawing.
  */
 export function plotData(
   spec: ChartSpec,
@@ -137,8 +137,8 @@ export function yRange(
 }
 
 /**
- * The 95 % interval of a share counted over n episodes (Wilson, 1927): it lies inside [0, 1] and is also valid for
- * shares of 0 and 1.
+ * The 95 % interval (Wilson, 1927) of a share counted over n episodes. It lies inside [0, 1] and is valid for shares of
+ * 0 and 1, too.
  */
 export function wilson(share: number, n: number): { low: number; high: number } {
   const z = 1.959964;
@@ -158,8 +158,8 @@ function edgesOf(
     const [low, high] = [store.curve(band.low), store.curve(band.high)];
     return low && high && { low, high };
   }
-  // Only validation has an interval, since conclusions are drawn from validation. An interval around training success
-  // changes at every step and would hide the line.
+  // Only validation lines have an interval, because conclusions are drawn from validation. An interval around training
+  // success would change at every step and hide the line.
   if (band.side === 'train') return undefined;
   let known = intervals.get(curve);
   if (!known) intervals.set(curve, (known = { rows: 0, low: new Curve(), high: new Curve() }));

@@ -109,7 +109,7 @@ function datasets({ points, colour, width, dash, alpha, band }: PlotLine): Chart
   return [line, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
 }
 
-/** Point radii: a value without neighbouring values has no line and is drawn as a dot. */
+/** Point radii. A value without neighbouring values is drawn as a dot, because it has no line. */
 function radii(points: Point[]): number | number[] {
   const alone = (i: number) => {
     const open = (at: number) => at < 0 || at >= points.length || Number.isNaN(points[at].y);
@@ -153,7 +153,8 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
 const mixed = (colour: string, alpha: number) => `color-mix(in srgb, ${colour} ${alpha * 100}%, transparent)`;
 
 /**
- * Draws a dashed line where the environment's code changed: episodes left and right of the line used different code.
+ * Draws a dashed line at a step where the environment's code changed. Episodes left and right of this line used
+ * different code.
  */
 function divide(ctx: CanvasRenderingContext2D, at: number, { top, bottom }: ChartArea, { muted }: Theme): void {
   ctx.strokeStyle = mixed(muted, 0.7);

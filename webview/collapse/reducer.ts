@@ -89,7 +89,7 @@ export function reduce(state: CollapseState, event: CollapseEvent): CollapseStat
   }
 }
 
-/** The state with `change`; diagnoses are recomputed if the version of the series has changed. */
+/** The state with `change` applied. If the version of the series has changed, the diagnoses are recomputed. */
 function withDiagnoses(state: CollapseState, change: Partial<CollapseState>): CollapseState {
   const { series, version, settings } = state;
   if (series.version === version) return { ...state, ...change };
@@ -117,7 +117,7 @@ const withFile = <P extends keyof StepFiles>(state: CollapseState, part: P, file
   files: { ...state.files, [part]: file },
 });
 
-/** Stores the matrix; for another matrix, selects its first cell and closes the table. */
+/** Stores the matrix. If it differs from the displayed matrix, selects its first cell and closes the table. */
 function withMatrix(state: CollapseState, step: number, family: CollapseFamily | null): CollapseState {
   if (!family) return withFile(state, 'matrix', { step, content: null });
   const shown = matrixInView(state);
@@ -126,7 +126,9 @@ function withMatrix(state: CollapseState, step: number, family: CollapseFamily |
   return { ...withFile(state, 'matrix', { step, content }), cell: firstCell(content), tableOpen: false };
 }
 
-/** Stores the groups with the reasons of the filter that was in effect at their step. */
+/**
+ * Stores the groups with the filter's reasons. These follow from the filter settings that were in effect at the step.
+ */
 function withGroups(state: CollapseState, step: number, groups: readonly PromptGroup[] | null): CollapseState {
   const { facts } = state;
   if (!facts || !groups) return withFile(state, 'groups', { step, content: null });

@@ -98,7 +98,7 @@ export class CompareChart extends QueuedChart {
   }
 
   protected override updated(): void {
-    this.canvas.flush(); // draws within the current call of the draw queue
+    this.canvas.flush(); // draws now, because on screen the draw queue calls this update
   }
 
   private get canvas(): PlotCanvas {
@@ -114,7 +114,7 @@ export class CompareChart extends QueuedChart {
     if (plot) this.tools.hover(Math.round(plot.xAt(offsetX)));
   };
 
-  /** The groups' values at a step; without a step, their latest values. */
+  /** The groups' values at `step`; their latest values if `step` is null. */
   private values({ means }: Comparison, step: number | null): TemplateResult {
     const { palette } = this.theme;
     const values = this.groups.map(({ label, colour }, i) => {

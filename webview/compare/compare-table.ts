@@ -87,7 +87,7 @@ function shown(value: Estimate | null, unit: Unit): string {
   return value.interval === null ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
 }
 
-/** The last part of a key if it is unique among all keys; else the complete key. */
+/** Returns the last part of a key if this part is unique among all keys, else the complete key. */
 const shortName =
   (keys: readonly string[]) =>
   (key: string): string => {

@@ -1,6 +1,6 @@
 // Data derived once from a snapshot of the compared runs. Metrics with a chart are listed in the dashboard's groups and
-// order. Each group of runs has a colour: the colour of its first run on other pages, or, if an earlier group uses this
-// colour, the next free colour.
+// order. A group of runs has the colour that its first run has on other pages. If an earlier group uses this colour,
+// the group gets the next free colour.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';
@@ -11,7 +11,7 @@ export interface ComparedMetric {
   readonly key: string;
   readonly title: string;
   readonly unit: Unit;
-  /** Key and meaning of the metric; the tooltip of the title. */
+  /** Tooltip of the title: key and meaning of the metric. */
   readonly hint: string;
   /** Id of the dashboard group that contains the metric; `sectionTitle` is its title. */
   readonly section: string;
@@ -55,7 +55,10 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
   );
 }
 
-/** A palette index for each group: the colour of its first run, or the next colour that no earlier group uses. */
+/**
+ * A palette index for each group: the colour of its first run. If an earlier group uses this colour, the next free
+ * colour.
+ */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];
   for (const { members } of groups) {

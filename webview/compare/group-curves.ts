@@ -1,5 +1,5 @@
 // Aggregates the curves of runs that differ only by seed. Computes the mean over seeds at each step with its 95 %
-// interval, and the final and best values of the group. Pure functions; NaN marks steps without a value.
+// interval, and the group's final and best values. Pure functions. NaN marks steps without a value.
 import { smooth } from '../../extension/common/curves';
 import { estimate, type Estimate } from '../../extension/common/mean-estimate';
 import type { Point } from '../charts/curve';
@@ -12,7 +12,7 @@ export interface RunCurve {
 
 export interface GroupCurve {
   mean: Point[];
-  /** 95 % interval at steps for which at least two seeds have a value; undefined if there is no such step. */
+  /** 95 % interval at each step for which at least two seeds have a value; undefined if no step has two values. */
   band?: { low: Point[]; high: Point[] };
 }
 
@@ -42,7 +42,10 @@ export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
   return curve.band.low.some(({ y }) => Number.isFinite(y)) ? curve : { mean: curve.mean };
 }
 
-/** The final and the highest value of a group's runs, each as mean with interval over the seeds that have values. */
+/**
+ * The final value and the highest value of a group's runs. Each is a mean with an interval over the seeds that have
+ * values.
+ */
 export function outcomes(curves: readonly RunCurve[]): { final: Estimate | null; best: Estimate | null } {
   const finite = curves.map(({ values }) => values.filter(Number.isFinite)).filter(({ length }) => length > 0);
   return {

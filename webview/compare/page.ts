@@ -1,6 +1,6 @@
 // The Compare page: a table of each configuration's results, and a chart of all runs for every metric. Runs that differ
-// only by seed are drawn as a line with a band. Only the columns of charts on screen are requested, and only one
-// request is in flight.
+// only by seed are drawn as one line with a band. The page requests only the columns of charts on screen, with only one
+// request in flight.
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
 import { OnScreen } from '../components/on-screen';

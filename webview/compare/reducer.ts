@@ -1,5 +1,5 @@
-// The reducer of the Compare page. While newer columns load, the old columns stay displayed, except after a change of
-// the compared runs. Pure function.
+// The reducer of the Compare page. The old columns stay displayed while newer columns load. If the compared runs have
+// changed, the old columns are removed immediately. Pure function.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Theme } from '../shared/theme';
 import { comparedOf } from './compared-metrics';
@@ -77,7 +77,7 @@ const withSettings = (state: CompareState, part: Partial<CompareSettings>): Comp
 
 const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
 
-/** The columns with an answer added; an answer about runs that are no longer compared is ignored. */
+/** The columns after an answer. An answer is ignored if its runs are no longer the compared runs. */
 function columnsAfter(
   { compared, columns }: CompareState,
   { keys, of, runs }: Extract<CompareEvent, { type: 'answered' }>,
@@ -92,8 +92,8 @@ function columnsAfter(
 }
 
 /**
- * Stores whether a section is open. A search opens all sections, so sections closed during a search are stored
- * separately.
+ * Stores whether a section is open. A search opens all sections. Sections that are closed during a search are therefore
+ * stored in a separate list.
  */
 function unfolded(state: CompareState, section: string, isOpen: boolean): CompareState {
   if (searchedText(state) !== '') {

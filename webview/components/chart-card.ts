@@ -11,7 +11,7 @@ export interface ChartCardOptions {
   label: string;
   /** Visible title; a page may pass a button. */
   title: TemplateResult | string;
-  /** Key and description; the tooltip of the title. */
+  /** Tooltip of the title: key and description. */
   hint?: string;
   large?: boolean;
   /** `waiting`: the values have been requested; `empty`: no value has been logged. */
@@ -45,7 +45,7 @@ export interface NamedLine {
   onHover?: boolean;
 }
 
-/** A value in the chart's head; `line` is set in charts with several lines. */
+/** A value in the chart's head. `line` is set if the chart has several lines. */
 export function chartValue(value: string, line?: NamedLine): TemplateResult {
   const swatch = line ? html`<span class="swatch" style="background:${line.colour}"></span>` : nothing;
   const label = line && !line.onHover ? html`<span class="muted">${line.label}</span>` : nothing;

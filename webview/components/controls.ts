@@ -1,6 +1,6 @@
-// The toolkit's controls as templates. Each render writes the value from the state to the control, and the control
-// reports changes by the user through callbacks. Before `registerToolkit` (or in tests without it) the elements are
-// inert tags that still receive events and values.
+// The toolkit's controls as templates. Each render writes the value from the state to the control, and callbacks report
+// changes by the user. Before `registerToolkit` (or in tests without it), the elements are inert tags that still
+// receive events and values.
 import { html, nothing, noChange, type TemplateResult } from 'lit';
 import { Directive, directive, type ChildPart, type ElementPart } from 'lit/directive.js';
 import { live } from 'lit/directives/live.js';
@@ -18,8 +18,8 @@ export interface ButtonOptions {
   /** State of a toggle button; undefined for other buttons. */
   pressed?: boolean;
   /**
-   * `soft` sets `aria-disabled` only: a focused element with `disabled` would swallow all keys, including the editor's
-   * shortcuts. The click handler must ignore clicks on a soft-disabled button.
+   * `soft` sets `aria-disabled` only, because a focused element with `disabled` would swallow all keys, including the
+   * editor's shortcuts. The click handler must ignore clicks on a soft-disabled button.
    */
   disabled?: boolean | 'soft';
   hidden?: boolean;
@@ -108,8 +108,8 @@ export interface CheckboxOptions {
 }
 
 export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
-  // The toolkit's checkbox emits `change` also when code writes `checked`. Lit binds in source order: the new listener
-  // comes first and ignores an event whose value equals the rendered value.
+  // The toolkit's checkbox emits `change` when code writes `checked`, too. Lit binds in source order: the listener is
+  // bound before `checked` is written. The listener ignores an event whose value equals the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);
@@ -125,7 +125,7 @@ const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & 
 
 /**
  * Writes a text field's value. While the user edits the field, an unchanged value is not written again, because the
- * text may be temporarily invalid, such as a half-typed number.
+ * typed text may be temporarily invalid, such as a half-typed number.
  */
 class FieldValue extends Directive {
   private value: string | undefined;
@@ -159,8 +159,8 @@ class ChosenValue extends Directive {
 const chosenValue = directive(ChosenValue);
 
 /**
- * Sets the accessible name and restores it when it is overwritten: when a control without a text is connected, the
- * toolkit sets its name to “Text field” or “Checkbox”.
+ * Sets the accessible name and restores it when the toolkit overwrites it. When a control without a text is connected,
+ * the toolkit sets its name to “Text field” or “Checkbox”.
  */
 class LastingLabel extends Directive {
   private label = '';

@@ -6,7 +6,7 @@ import { button } from './controls';
 export interface NoticeOptions {
   kind: 'empty' | 'error';
   title: string;
-  /** Plain sentences: what to do next; for an error, place, value and remedy. */
+  /** Complete sentences that say what to do next. For an error, the text gives the place, the value and the remedy. */
   text: string;
   action?: { label: string; run(): void };
 }

@@ -39,7 +39,7 @@ export class PlotCanvas extends LitElement {
     queueMicrotask(() => !this.isConnected && this.destroyPlot());
   }
 
-  /** Performs a pending update immediately, for an owner that is itself called by the draw queue. */
+  /** Performs a pending update immediately. Used by owners that update within the draw queue. */
   flush(): void {
     if (this.isUpdatePending) this.performUpdate();
   }

@@ -10,7 +10,7 @@ export function statusDot(run: RunSummary): TemplateResult {
   >`;
 }
 
-/** The status; for a live run with phase and activity, such as `running · update`. */
+/** The status of a run. While it is running, phase and activity are added, as in `running · update`. */
 export function statusLabel({ status, live }: RunSummary): string {
   const displayed = displayStatus({ status, live });
   const phase = displayed === 'running' && !['', 'idle'].includes(status.phase) ? status.phase : null;

@@ -15,7 +15,7 @@ export interface Choice<V extends string> {
   title?: string;
 }
 
-/** A row of toggle buttons, of which the button of the current value is pressed. */
+/** A row of toggle buttons. The button of the current value is pressed. */
 export function choices<V extends string>(
   label: string,
   alternatives: readonly Choice<V>[],

@@ -39,8 +39,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   };
 
   /**
-   * Content of the list. With a new source, the first visible row keeps its position; a list scrolled to its start
-   * stays there.
+   * Content of the list. When the source is replaced, the first visible row keeps its position. A list that is scrolled
+   * to its start stays there.
    */
   declare source: ListSource<T>;
   /** Key of the selected item, which is scrolled into view when it changes. */
@@ -154,8 +154,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   /**
-   * Selects a row. A new selection scrolls into view when `selected` changes; the current selection scrolls into view
-   * here.
+   * Selects a row and scrolls it into view. A new selection is scrolled into view when `selected` changes, so only a
+   * row that is selected again is scrolled here.
    */
   private choose(index: number): void {
     const item = this.source.at(index);
@@ -185,8 +185,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   /**
-   * Keeps the first visible row in place. If the new source does not contain this row, keeps the scroll offset, limited
-   * to the new length.
+   * Keeps the first visible row in place. If the new source does not contain this row, keeps the scroll offset. The
+   * offset is limited to the new length.
    */
   private keepPosition(before: ListSource<T>): void {
     if (this.scrollTop === 0) return;
@@ -201,7 +201,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (index < 0) return;
     const { rowHeight } = this;
     const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
-    // Also shows the row above the selected row, which may be its heading.
+    // Shows the row above the selected row, too, because it may be the heading.
     if (top - rowHeight < this.scrolled) this.scrollToPixel(top - rowHeight);
     else if (bottom > this.scrolled + this.viewport) this.scrollToPixel(bottom - this.viewport);
   }

@@ -112,7 +112,7 @@ const withSettings = (state: DashboardState, part: Partial<DashboardSettings>): 
   settings: { ...state.settings, ...part },
 });
 
-/** Moves a chart within its group, by a number of positions or before another chart. */
+/** Moves a chart within its group: by a number of positions, or to the place before another chart. */
 function moved(state: DashboardState, id: string, to: number | string): DashboardState {
   const { series, scored, settings } = state;
   const groups = groupsOf(series.keys, scored, settings.tag, settings.pinned, settings.order);

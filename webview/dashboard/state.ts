@@ -23,14 +23,14 @@ export interface DashboardState {
   readonly read: number;
   readonly series: SeriesSummary;
   readonly settings: DashboardSettings;
-  /** Whether the page has no saved settings yet and takes the settings last used in the workspace. */
+  /** Whether the page has no saved settings yet. The page then uses the settings last used in the workspace. */
   readonly isFresh: boolean;
   /** Text of the search field. */
   readonly search: string;
   /** Row of the crosshair; null if it is hidden. */
   readonly hovered: number | null;
   readonly opened: RunEvent | null;
-  /** Sort orders by chart id, for charts that show a table. */
+  /** Sort orders of charts that show a table, by chart id. */
   readonly tables: Readonly<Record<string, Sort>>;
   /** Description of the last action, for screen readers. */
   readonly announcement: string;
@@ -75,6 +75,6 @@ export function foundGroups(groups: readonly ChartGroup[], text: string): readon
 export const alarmsOf = (events: readonly RunEvent[]): RunEvent[] =>
   events.filter(({ kind }) => kind === 'alarm' || kind === 'early_stop');
 
-/** Whether the metrics are shown as a table: if the user chose it, and always for an evaluation, which has no steps. */
+/** Whether the metrics are shown as a table. An evaluation is always shown as a table, because it has no steps. */
 export const isTable = ({ run, settings, series }: DashboardState): boolean =>
   series.rows > 0 && (settings.table || Boolean(run?.status.episodes));

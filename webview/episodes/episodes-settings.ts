@@ -11,8 +11,8 @@ export type Reading = 'episode' | 'group' | 'training';
 /** Settings that are restored when the page is shown again. */
 export interface EpisodesSettings {
   /**
-   * Listed episodes; ignored if the filter line sets the mode. Null selects the first available mode, training before
-   * validation.
+   * Which episodes are listed. Ignored if the filter line sets the mode. Null selects training, or validation if there
+   * are no training episodes.
    */
   readonly mode: Mode | null;
   /** Sort order; null sorts by step, group and member. */
@@ -20,7 +20,9 @@ export interface EpisodesSettings {
   /** Id of the episode that the user opened last; null if none. */
   readonly open: string | null;
   readonly reading: Reading;
-  /** In the reading `training`, the occurrence to compare with: the first or the previous. */
+  /**
+   * If `reading` is `training`, the occurrence with which the open occurrence is compared: the first or the previous.
+   */
   readonly against: 'first' | 'before';
   readonly filter: string;
   readonly raw: boolean;
@@ -50,6 +52,6 @@ export interface EpisodeData {
   readonly modes: readonly Mode[];
 }
 
-/** The mode in use: the mode of the settings if it has episodes, else the first available mode. */
+/** The mode in use: the mode of the settings if this mode has episodes, else the first available mode. */
 export const listedMode = ({ modes }: EpisodeData, { mode }: EpisodesSettings): Mode =>
   mode !== null && modes.includes(mode) ? mode : (modes[0] ?? 'train');

@@ -1,4 +1,4 @@
-// Renders the Episodes page: the list with its header on the left, the reader on the right; on a narrow page, either
+// Renders the Episodes page: the list with its header on the left, the reader on the right. A narrow page shows either
 // the list or the reader.
 import type { EpisodesActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
@@ -34,7 +34,7 @@ export function episodesView(state: EpisodesState, actions: EpisodesActions): Te
   </div>`;
 }
 
-/** The list with its column headers; if no episode matches the filter, a notice instead. */
+/** The list with its column headers. If no episode matches the filter, a notice replaces the list. */
 function listView(state: EpisodesState, actions: EpisodesActions): TemplateResult {
   const { matches, subject, settings } = state;
   const { sort } = settings;

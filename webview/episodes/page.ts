@@ -1,6 +1,6 @@
-// The Episodes page: on the left, all episodes of the run, filtered and sorted; on the right, the open episode as
-// turns, its prompt group side by side, or its prompt over training. New episodes are inserted above without moving the
-// visible rows.
+// The Episodes page. The list on the left shows all episodes of the run, filtered and sorted. The reader on the right
+// shows the open episode: as turns, next to its prompt group, or over training. New episodes are inserted above without
+// moving the visible rows.
 import { render } from 'lit';
 import { episodesGrew, episodesReady, episodeTrace } from '../../extension/protocol/episodes-page';
 import type { VirtualList } from '../components/virtual-list';
@@ -102,8 +102,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   /**
-   * Scrolls the list to the previous (−1) or the next (1) step, or to its start (0). In the reading `training`, opens
-   * the previous or the next occurrence instead.
+   * Scrolls the list to the previous (−1) or the next (1) step, or to its start (0). If the reader shows a prompt over
+   * training, opens the previous or the next occurrence instead.
    */
   function goStep(by: -1 | 0 | 1): void {
     const { state } = store;

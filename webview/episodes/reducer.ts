@@ -22,7 +22,7 @@ export type EpisodesEvent =
   /** The user selected an episode. */
   | { readonly type: 'open'; readonly row: EpisodeRow }
   | { readonly type: 'open-id'; readonly id: string }
-  /** Opens another member of the prompt group; `by` is the distance from the open member. */
+  /** Opens another member of the prompt group. `by` is the distance from the open member. */
   | { readonly type: 'member'; readonly by: number }
   /** Opens another occurrence of the prompt, by its index or by its distance from the open occurrence. */
   | { readonly type: 'occurrence'; readonly at: number }
@@ -117,7 +117,7 @@ function relisted(state: EpisodesState): EpisodesState {
 }
 
 /**
- * Lists rows. If no episode is open yet, opens the episode whose id is in the settings; if the settings have no id,
+ * Lists rows. If no episode is open, opens the episode whose id is in the settings. If the settings contain no id,
  * opens the first row and leaves the settings unchanged.
  */
 function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched: number | null): EpisodesState {
@@ -134,7 +134,7 @@ function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched:
   return at < 0 ? next : opened(next, table.row(at));
 }
 
-/** Opens an episode that the user selected, stores its id in the settings, and on a narrow page shows the reader. */
+/** Opens an episode that the user selected and stores its id in the settings. A narrow page switches to the reader. */
 function opened(state: EpisodesState, row: EpisodeRow): EpisodesState {
   const settings = state.settings.open === row.id ? state.settings : { ...state.settings, open: row.id };
   return { ...state, settings, front: 'reader', subject: subjectOf(state.data, settings, row) };

@@ -43,7 +43,7 @@ export interface EpisodesState {
   readonly searchFailure: string | null;
   /** Index of the first visible row of the list. */
   readonly top: number;
-  /** The selected episode; when it has been loaded, `shown` is set to it. */
+  /** The selected episode. After it has been loaded, `shown` contains it. */
   readonly subject: Subject | null;
   readonly shown: Shown | null;
   /** Visible side on a narrow page. */
@@ -72,7 +72,10 @@ export const initialState = (settings: EpisodesSettings, theme: Theme): Episodes
 export const matchesNothing = ({ data, matches }: EpisodesState): boolean =>
   data.table.rows > 0 && matches?.listing.rows.length === 0 && matches.searched === null;
 
-/** The line below the filter: number of episodes, share of success, and the progress of searching and reading. */
+/**
+ * The line below the filter. It contains the number of episodes, the share of success, and the progress of search and
+ * reading.
+ */
 export function listFacts({ data, query, matches, read, searchFailure }: EpisodesState): string {
   if (data.table.rows === 0) return read < 1 ? 'reading the episodes' : '';
   if (!query || !matches || searchFailure !== null) return '';

@@ -1,5 +1,5 @@
-// Renders the displayed episode with facts, turns and outcome; without an episode, renders the trainer's phase. While
-// following, the page scrolls with new tokens.
+// Renders the displayed episode with facts, turns and outcome. If there is no episode, renders the trainer's phase.
+// While the setting `follow` is on, the page scrolls with new tokens.
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/page-state';

@@ -1,6 +1,6 @@
 // The Live page: one episode of a running run, displayed token by token while it is sampled. The host sends updates.
-// While following, the page scrolls with new content and switches to the next episode shortly after the current episode
-// has ended; otherwise it stays at its position. Between rollouts it shows the trainer's phase.
+// While the setting `follow` is on, the page scrolls with new content and switches to the next episode shortly after
+// the current episode has ended. Between rollouts, the page shows the trainer's phase.
 import { render } from 'lit';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
 import { messageOf, type Host } from '../shared/host';
@@ -13,7 +13,7 @@ import { type LiveActions } from './actions';
 import { reduce } from './reducer';
 import { firstSettings, initialState, lingers } from './state';
 
-/** Milliseconds for which a finished episode stays displayed while following. */
+/** Milliseconds for which a finished episode stays displayed while `follow` is on. */
 const lingerMs = 2500;
 
 /** Starts the page in `root`. */

@@ -16,7 +16,7 @@ const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseLabe
   interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' },
 };
 
-/** Texts for the phase of a run without a current episode. `chosen`: whether the user watches only one tag. */
+/** Texts for the phase of a run without a current episode. `chosen` is true if the user watches only one tag. */
 export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
   const status = displayStatus(run);
   const { step, phase } = run.status;

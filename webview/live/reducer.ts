@@ -1,6 +1,6 @@
-// The reducer of the Live page. While following, the page switches to a received episode immediately, or, if the
-// displayed episode has just ended, at the event `lingered`. Without following, the displayed episode stays. Pure
-// function.
+// The reducer of the Live page. While the setting `follow` is on, the page switches to a received episode immediately.
+// If the displayed episode has just ended, the page switches at the event `lingered`. While `follow` is off, the
+// displayed episode stays. Pure function.
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
@@ -58,8 +58,8 @@ export function reduce(state: LiveState, event: LiveEvent): LiveState {
 }
 
 /**
- * Displays the received episode. Another episode than the current one is displayed only while following, and only after
- * `lingers` has become false.
+ * Displays the received episode if it updates the displayed episode or if no episode is displayed. Displays another
+ * episode only if `follow` is on and `lingers` returns false.
  */
 function advanced(state: LiveState): LiveState {
   const { received, shown, settings } = state;

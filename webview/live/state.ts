@@ -40,8 +40,8 @@ export const initialState = (settings: LiveSettings, theme: Theme): LiveState =>
 export const isTagChosen = ({ tags, settings }: LiveState): boolean => tags.includes(settings.tag);
 
 /**
- * Whether the page follows, the displayed episode has ended and another episode has arrived: the switch is then delayed
- * by `lingerMs`.
+ * Whether the switch to the next episode is delayed by `lingerMs`. This is the case if `follow` is on, the displayed
+ * episode has ended, and another episode has arrived.
  */
 export function lingers({ received, shown, settings }: LiveState): boolean {
   return received !== null && shown !== null && received.id !== shown.id && settings.follow && shown.over;

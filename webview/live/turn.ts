@@ -1,5 +1,6 @@
-// A turn of the watched episode: its state, the tokens as they arrive, split at the end of the reasoning, and the
-// outcome of the answer. Texts of model and environment are inserted as text, never as markup.
+// A turn of the watched episode: its state, its tokens, and the outcome of the answer. Tokens are displayed as they
+// arrive and are split at the end of the reasoning. Texts of model and environment are inserted as text, never as
+// markup.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
@@ -51,7 +52,8 @@ const block = (label: string, name: string, content: TemplateResult): TemplateRe
   </div>`;
 
 /**
- * Number of tokens that belong to the thought, and whether it has ended. The end tag may be spread over several tokens.
+ * Number of tokens that belong to the thought, and whether the thought has ended. The end tag may be spread over
+ * several tokens.
  */
 export function splitThought(tokens: WatchedTurn['tokens']): { length: number; ended: boolean } {
   let tail = '';
@@ -73,8 +75,8 @@ function tokenView({ text, logprob }: WatchedTurn['tokens'][number], theme: Them
 }
 
 /**
- * The state before turn `index`; for an index after the last turn, the final state. Drawn as a board if the game is
- * recognised.
+ * The state before turn `index`. If the index is greater than that of the last turn, the final state. The state is
+ * drawn as a board if the game is recognised.
  */
 export function environmentState(episode: WatchedEpisode, index: number, theme: Theme): TemplateResult {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;

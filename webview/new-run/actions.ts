@@ -3,7 +3,7 @@ import type { NewRunChoice } from '../../extension/protocol/new-run-page';
 
 export interface NewRunActions {
   connect(): void;
-  /** Changes the user's choices. The plan is requested after a pause, or immediately with `now`. */
+  /** Changes the user's choices. The plan is requested after a pause, or immediately if `now` is true. */
   change(part: Partial<NewRunChoice>, now?: boolean): void;
   save(): void;
   start(): void;

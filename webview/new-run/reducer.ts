@@ -41,7 +41,9 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
   }
 }
 
-/** The restored choices. A preset or folder that no longer exists is replaced by the first available. */
+/**
+ * The restored choices. A preset or folder that no longer exists is replaced by the first available preset or folder.
+ */
 function existing(choice: NewRunChoice, { presets, folders }: NewRunForm): NewRunChoice {
   const isKnown = presets.some(({ id }) => id === choice.preset);
   const isThere = folders.some(({ path }) => path === choice.folder);

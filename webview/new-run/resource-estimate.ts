@@ -1,5 +1,5 @@
-// Estimated resources of the run, next to the form: memory as a bar against the available memory, and the time per step
-// with the source of this estimate.
+// Estimated resources of the run, next to the form. A bar compares the estimated memory with the available memory.
+// Below it are the time per step and the source of this estimate.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';
@@ -7,7 +7,7 @@ import { formatDuration, formatNumber } from '../shared/format';
 
 type Time = NonNullable<RunEstimate['time']>;
 
-/** Renders the estimate; without an estimate, a placeholder. */
+/** Renders the estimate, or a placeholder if there is no estimate. */
 export function estimateView(estimate: RunEstimate | null, waiting: boolean): TemplateResult {
   if (!estimate) {
     const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';

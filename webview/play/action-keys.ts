@@ -22,7 +22,7 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
     const names = name.toLowerCase().match(/[a-z]+/g) ?? [];
     const direction = names.find(word => Object.hasOwn(directions, word));
     for (const key of direction === undefined ? [] : directions[direction]) {
-      if (taken.has(key)) continue; // another action already has this direction
+      if (taken.has(key)) continue; // another action already uses this direction
       taken.add(key);
       keys.get(id)!.push(key);
     }

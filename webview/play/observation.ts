@@ -1,5 +1,5 @@
-// The observation in large type: its images and its unmodified text. If both texts have the same number and lengths of
-// lines, as boards do, characters that differ from the previous step are marked.
+// The observation in large type: its images and its unmodified text. Characters that differ from the previous step are
+// marked if both texts have the same number of lines and the same line lengths, as boards have.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Shown } from '../../extension/protocol/environment-tools';
 
@@ -10,8 +10,8 @@ export interface Piece {
 }
 
 /**
- * Splits a text into marked and unmarked pieces; nothing is marked if the texts differ in the number or length of
- * lines.
+ * Splits a text into marked and unmarked pieces. Nothing is marked if the number of lines or the length of a line has
+ * changed.
  */
 export function changedPieces(text: string, before: string | undefined): Piece[] {
   const sameForm =

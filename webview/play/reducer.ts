@@ -39,7 +39,10 @@ export function reduce(state: PlayState, event: PlayEvent): PlayState {
   }
 }
 
-/** Stores a reply. An accepted answer is cleared from the field; a refused answer stays for correction. */
+/**
+ * Stores a reply. If the answer was accepted, the answer field is cleared. If it was refused, the field keeps the
+ * answer for correction.
+ */
 function replied(state: PlayState, asked: PlayDo, reply: PlayReply): PlayState {
   const stepsOf = (of: PlayReply | null): number => of?.session?.steps.length ?? 0;
   const isTaken = asked.do === 'act' && stepsOf(reply) > stepsOf(state.reply);

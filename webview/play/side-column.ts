@@ -8,7 +8,10 @@ import { differencesView } from './differences';
 import type { PlayActions } from './actions';
 import { sideSection } from './side-section';
 
-/** Renders the column. `isNewest`: the newest state is displayed; the list of steps then stays scrolled to its end. */
+/**
+ * Renders the column. `isNewest` is true if the newest state is displayed; the list of steps then stays scrolled to its
+ * end.
+ */
 export function sideView(
   session: PlaySession,
   viewed: number,

@@ -8,11 +8,14 @@ export interface PlayState {
   readonly reply: PlayReply | null;
   /** Step whose state is displayed; null for the newest. */
   readonly looked: number | null;
-  /** Source file that was saved after the running code was built; null if there is none. */
+  /** A source file that was saved after the running code had been built; null if there is none. */
   readonly stale: string | null;
   /** Whether a request is in flight; further requests are dropped. */
   readonly busy: boolean;
-  /** Text of the answer field. `seed` is the text of the seed field; null shows the seed of the episode. */
+  /**
+   * Text of the answer field. `seed` is the text of the seed field; if `seed` is null, the field shows the episode's
+   * seed.
+   */
   readonly answer: string;
   readonly seed: string | null;
 }

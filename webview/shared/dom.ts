@@ -1,5 +1,5 @@
-// Creates and changes elements without a template, for drawings of many cells and for attributes that a toolkit element
-// sets itself. Invariant: every text is inserted as a text node or an attribute, never as markup.
+// Creates and changes elements without a template. Used for drawings of many cells, and for attributes that an element
+// of the toolkit changes. Invariant: every text is inserted as a text node or an attribute, never as markup.
 
 type Child = Node | string | null | undefined | false;
 

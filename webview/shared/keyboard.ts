@@ -1,5 +1,5 @@
-// Keyboard shortcuts of a page. Keys pressed in a text field, and keys with a modifier, are left to the text field and
-// the editor.
+// Keyboard shortcuts of a page. Keys pressed in a text field and keys pressed with a modifier are ignored, so that the
+// text field and the editor can handle them.
 
 export type KeyMap = Readonly<Record<string, () => void>>;
 

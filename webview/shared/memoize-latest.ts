@@ -1,5 +1,5 @@
-// Memoises the last result of a function, so that data derived from a page's state stays the same object while its
-// inputs are unchanged.
+// Stores the last result of a function, so that data derived from a page's state stays the same object while its inputs
+// are unchanged.
 
 /** Returns a function that calls `compute` only if an argument has changed since the last call. */
 export function latest<A extends readonly unknown[], R>(compute: (...args: A) => R): (...args: A) => R {

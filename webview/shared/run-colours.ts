@@ -16,7 +16,10 @@ export const dashes: readonly (readonly number[])[] = [
   [10, 2, 2, 2, 2, 2],
 ];
 
-/** Palette index of a run, the same on all pages (FNV-1a of its id); never grey, because grey looks disabled. */
+/**
+ * Palette index of a run (FNV-1a hash of its id), the same on all pages. The colour is never grey, because grey looks
+ * disabled.
+ */
 export function colourOfRun(runId: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < runId.length; i++) hash = Math.imul(hash ^ runId.charCodeAt(i), 0x01000193) >>> 0;

@@ -1,5 +1,5 @@
-// A page's navigation and view settings, saved by setState. Settings of another schema version are discarded. They are
-// stored next to `PageState.folder`, with which the host restores the panel after a reload.
+// A page's navigation and view settings, saved by setState. Settings of another schema version are discarded.
+// `PageState.folder` is stored next to the settings; the host uses it to restore the panel after a reload.
 import type { PageState } from '../../extension/protocol/page-state';
 import type { Host } from './host';
 
@@ -12,12 +12,12 @@ export interface ViewState<T> {
   readonly value: T;
   /** Changes the given settings and saves all settings. */
   change(part: Partial<T>): void;
-  /** Saves the run's folder, with which the host restores the panel. */
+  /** Saves the run's folder. The host uses it to restore the panel. */
   keepFolder(folder: string): void;
 }
 
 /**
- * Settings of a page, initialised from the saved state, else from `defaults`.
+ * Settings of a page, initialised from the saved state if there is one, else from `defaults`.
  * @param schema schema version of the page, increased when the meaning of a setting changes
  */
 export function viewState<T extends object>(host: Host, schema: number, defaults: T): ViewState<T> {

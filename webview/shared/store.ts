@@ -1,6 +1,6 @@
 // The state of a page. Only `dispatch(event)` changes it: it applies the page's reducer and then draws synchronously.
-// An event dispatched by a control during drawing is drawn afterwards, because lit-html cannot render into an element
-// that is already being rendered.
+// If a control dispatches an event during drawing, the page is drawn again afterwards, because lit-html cannot render
+// into an element that is being rendered.
 
 export interface Store<S, E> {
   readonly state: S;

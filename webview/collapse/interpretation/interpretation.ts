@@ -18,7 +18,7 @@ export interface Interpretation {
   confidence: 'none' | 'low' | 'moderate' | 'high';
   /** Reasons for the confidence, including reasons that lower it. */
   why: string;
-  /** Other signs of trouble in the metrics, most severe first. */
+  /** Other signs of trouble in the metrics, with the most severe sign first. */
   signs: Sign[];
   advice: Advice[];
 }
@@ -27,7 +27,7 @@ export interface Interpretation {
 const recent = 5;
 /** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;
-/** Upper limit of a valid bound ln N, in nats; no possible number of prompts N reaches it. */
+/** Maximum valid value of the bound ln N, in nats. No realistic number of prompts N reaches this value. */
 const largestBound = 100;
 
 /** Interprets the evidence. Deterministic; all numbers in the returned texts are finite. */

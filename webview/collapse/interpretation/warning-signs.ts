@@ -24,7 +24,7 @@ export interface Sign {
 
 type DatedSign = Sign & { step: number; onset: Onset };
 
-/** Steps before a fall within which a changed setting may be its cause. */
+/** Number of steps before a fall. A setting that was changed within these steps may be the cause of the fall. */
 const suspicious = 10;
 
 /** The signs, most severe first. `information` is the fall of the mutual information; null if it has not fallen. */
@@ -67,8 +67,8 @@ function validationFall({ validation }: Evidence): DatedSign | null {
 }
 
 /**
- * A fall of the in-group reward std: the first sign of an Echo Trap. With training success of at least 90 %, it is
- * expected (`solved`).
+ * A fall of the in-group reward std, which is the first sign of an Echo Trap. If at least 90 % of the training episodes
+ * succeed, the fall is expected and the sign is `solved`.
  */
 function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(rewardStd, 0.5);

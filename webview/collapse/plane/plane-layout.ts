@@ -54,8 +54,8 @@ export const acrossTicks = (max: number): number[] =>
   [0, 0.05, 0.2, 0.5, 1, 2, 3, 5, 8, 12].filter(tick => tick <= max);
 
 /**
- * Thresholds in the unit square. `y` is the threshold of I(X;Z); `above` and `below` are the thresholds of H(Z|X) above
- * and below it.
+ * Thresholds in the unit square. `y` is the threshold of I(X;Z). The threshold of H(Z|X) is `above` for a higher
+ * I(X;Z), and `below` for a lower I(X;Z).
  */
 export interface ThresholdLines {
   above: number;

@@ -1,6 +1,7 @@
 // The plane of H(Z|X) (horizontal) and I(X;Z) (vertical). The thresholds of the selected diagnosis separate the four
-// regimes, drawn as quadrants. The selected diagnosis is a ring with its 95 % intervals on the run's path. Drawn as a
-// stretched unit square of SVG, with labels and ring in HTML over it. A click on a diagnosis selects its step.
+// regimes, which are drawn as quadrants. The selected diagnosis is a ring on the run's path, with its 95 % intervals.
+// The plane is a stretched unit square in SVG. Labels and ring are HTML elements over the SVG. A click on a diagnosis
+// selects its step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../../extension/common/lists';
 import { ticksOf } from '../../charts/axis';

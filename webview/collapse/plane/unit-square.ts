@@ -32,8 +32,8 @@ export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
 }
 
 /**
- * Returns `all` (lines and bounds), or `own` (lines only) if `all` is more than twice as wide, because a distant bound
- * would flatten the lines.
+ * Returns the extent `all`, which includes the bounds. If it is more than twice as wide as the extent `own` without
+ * bounds, returns `own`, because a distant bound would flatten the lines.
  */
 export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;
@@ -45,7 +45,7 @@ export function withBounds(own: Extent | null, all: Extent | null): Extent | nul
 export type ToShare = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
-/** A line through the finite values: it is continuous across NaN; a single value is drawn as a dot. */
+/** A line through the finite values, which is continuous across NaN. A single value is drawn as a dot. */
 export function linePath(steps: readonly number[], column: ArrayLike<number>, x: ToShare, y: ToShare): string {
   const rows = thinned(column);
   if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;

@@ -64,7 +64,7 @@ export function judgedGroups(filter: FilterSettings | null, groups: readonly Pro
 interface Rank {
   measure: number;
   rank: number;
-  /** Cumulative measure of the higher-ranked groups; `mass` includes this group. */
+  /** Sum of the measure over all groups with a higher rank. `mass` is this sum plus the measure of the group. */
   before: number;
   mass: number;
   total: number;

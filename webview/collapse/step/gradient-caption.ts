@@ -1,12 +1,12 @@
-// The sentence above the gradients by bucket: whether reward deviation carries signal, and which loss terms dominate if
-// the deviation is small.
+// The sentence above the gradients by bucket. It states whether reward deviation carries signal, and which loss terms
+// dominate if the deviation is small.
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
 import { formatNumber } from '../../shared/format';
 
 export type GradientAnalysis = GradientAnalysisRecord['analyses'][number];
 type Bucket = GradientAnalysis['buckets'][number];
 
-/** Compares the gradient norms of the bucket with the lowest and the bucket with the highest deviation. */
+/** Compares the gradient norms of two buckets: the bucket with the lowest deviation and the bucket with the highest. */
 export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   const graded = buckets.filter(({ name }) => name !== 'all');
   const task = parts.indexOf('task');
@@ -34,6 +34,6 @@ export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   return `${rises}.${alone}${noise}`;
 }
 
-/** Mean over a bucket's groups of the reward's standard deviation within the group. */
+/** In-group standard deviation of the reward, averaged over a bucket's groups. */
 export const stdOf = ({ groups }: Bucket): number =>
   groups.reduce((sum, { reward_std }) => sum + reward_std, 0) / groups.length;

@@ -1,6 +1,6 @@
 // Gradients of the loss terms by bucket of prompt groups, from the lowest score deviation to the highest. Bars show the
-// norms; numbers show the ratio of each norm to its noise, and the cosine between each two terms. A sentence above
-// summarises the result.
+// norms. Numbers show the ratio of each norm to its noise, and the cosine for each pair of terms. A sentence above the
+// bars summarises the result.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';

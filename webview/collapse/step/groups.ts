@@ -19,7 +19,7 @@ const numbersUpTo = 16;
 export interface JudgedStep {
   readonly caption: string;
   readonly groups: readonly JudgedGroup[];
-  /** Largest deviation of a group. `low` and `high`: lowest and highest score of all groups. */
+  /** Largest deviation of a group. `low` and `high` are the lowest and the highest score of all groups. */
   readonly most: number;
   readonly low: number;
   readonly high: number;

@@ -1,6 +1,6 @@
-// The matrix as a heat map. Blue: less likely than under the reasoning's own prompt; orange: more likely. Outlines mark
-// each reasoning's own prompt and the selected cell. Pointer and arrow keys select a cell. For screen readers, a text
-// of the selected cell and a table replace the canvas.
+// The matrix as a heat map. In a blue cell, the reasoning is less likely than under its own prompt; in an orange cell,
+// it is more likely. Outlines mark the own prompt of each reasoning, and the selected cell. Pointer and arrow keys
+// select a cell. For screen readers, a text about the selected cell and a table replace the canvas.
 import { html, LitElement, type TemplateResult } from 'lit';
 import { hue, withAlpha } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
@@ -133,7 +133,7 @@ function paintCells(
   );
   context.strokeStyle = foreground;
   context.lineWidth = highContrast ? 2 : 1;
-  // Adjacent rows of the same prompt share an outline.
+  // Adjacent rows whose reasoning was sampled for the same prompt share an outline.
   for (let row = 0, end; row < own.length; row = end) {
     end = row + 1;
     while (end < own.length && own[end] === own[row]) end++;

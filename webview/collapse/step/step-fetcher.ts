@@ -22,8 +22,8 @@ export class StepFetcher<Key extends object, Answer> {
   ) {}
 
   /**
-   * Fetches and shows the answer for a key; null discards the pending request without showing its answer. The same key
-   * as in the last call is ignored.
+   * Fetches the answer for `key` and shows it. A call with the key of the last call has no effect. If `key` is null,
+   * the answer to the pending request is not shown.
    */
   ask(key: Key | null): void {
     const name = JSON.stringify(key);
@@ -33,7 +33,7 @@ export class StepFetcher<Key extends object, Answer> {
     this.proceed();
   }
 
-  /** Allows the next `ask` to repeat the key of a failed request. */
+  /** Allows the next `ask` to request the key of a failed request again. */
   retry(): void {
     if (this.failed) this.wanted = null;
   }

@@ -21,7 +21,7 @@ export function stepFiles(
   const matrix = stepPart({
     title: 'Cross-scoring: which prompt each reasoning text fits',
     class: 'matrix-part',
-    hidden: diagnoses.path.length === 0, // without a diagnosis, the message in place of the plane has the reason
+    hidden: diagnoses.path.length === 0, // without a diagnosis, the message in place of the plane gives the reason
     file: files.matrix,
     wanted: Boolean(wanted?.matrix),
     missing: missingFamily(settings, state.settings.family),

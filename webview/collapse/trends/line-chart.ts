@@ -35,7 +35,7 @@ export class LineChart extends LitElement {
   /** The y range of the last drawing, reused while the values fit; null before the first drawing. */
   private range: Range | null = null;
   private last = 1;
-  /** Key and description of each line; the tooltip of the title. */
+  /** Tooltip of the title: key and description of each line. */
   private hint = '';
   /** The drawn lines, bands and ticks; null if no line has a value. */
   private picture: TemplateResult | null = null;
@@ -76,7 +76,10 @@ export class LineChart extends LitElement {
       <span class="tick-x">${this.last}</span>`;
   }
 
-  /** The latest values at or before a row; with several lines, each with colour and name. */
+  /**
+   * The latest value of each line at or before a row. If there are several lines, each value has the colour and the
+   * name of its line.
+   */
   private values(row: number): TemplateResult[] {
     const { lines, unit } = this.spec;
     return lines.map(({ label, colour, bound }, i) => {

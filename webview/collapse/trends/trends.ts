@@ -3,11 +3,12 @@
 import type { PathPoint, StepValue } from './run-series';
 
 /**
- * A lasting fall: the mean over three values is below this share of the best earlier mean (source: test/experiments).
+ * Bound of a lasting fall, as a share of the best earlier mean over three values (source: test/experiments). A fall
+ * begins when the mean over three values is below this bound.
  */
 export const fallen = 0.85;
 
-/** The onset of a fall: `began` is the first step below the bound, `fine` is the step before it. */
+/** The onset of a fall: `began` is the step of the first value below the bound, `fine` is the step before `began`. */
 export interface Onset {
   fine: number;
   began: number;
@@ -16,7 +17,8 @@ export interface Onset {
 /** A lasting fall. */
 export interface Fall {
   /**
-   * Best mean over three values before the fall; `now` is the newest mean. `since` is the step of the first low mean.
+   * Best mean over three values before the fall. `now` is the newest mean. `since` is the step of the first mean below
+   * the bound.
    */
   from: StepValue;
   now: number;
@@ -32,7 +34,9 @@ export const informationFall = (path: readonly PathPoint[]): Fall | null =>
 const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
   points.slice(window - 1).map(({ step }, i) => ({ step, value: mean(points.slice(i, i + window)) }));
 
-/** The lasting fall of a series, if its newest mean over three values is below `fallen` of the best mean; else null. */
+/**
+ * The lasting fall of a series; null if the newest mean over three values is not below `fallen` times the best mean.
+ */
 export function fallOf(points: readonly StepValue[]): Fall | null {
   const means = smoothed(points, 3);
   if (means.length < 4) return null;
@@ -52,8 +56,8 @@ export function fallOf(points: readonly StepValue[]): Fall | null {
 }
 
 /**
- * The lasting fall of the mean over ten values below `part` of the first such mean; null if the newest mean is not
- * below this bound, or with fewer than 11 values.
+ * The lasting fall of the mean over ten values. The bound is `part` times the first mean. Null if the newest mean is
+ * not below the bound, or if there are fewer than 11 values.
  */
 export function fallUnderFirst(
   points: readonly StepValue[],
@@ -69,7 +73,8 @@ export function fallUnderFirst(
 }
 
 /**
- * The first value below `bound` from index `first` on; `first` is the index of the first value in the first low mean.
+ * The onset of a fall: the first value below `bound`, searched from index `first` on. `first` is the index of the first
+ * value that contributes to the first mean below the bound.
  */
 function onsetOf(points: readonly StepValue[], first: number, bound: number): Onset {
   const at = points.findIndex(({ value }, i) => i >= first && value < bound);
@@ -78,8 +83,8 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
 }
 
 /**
- * The step since which the mean over three values of H(Z|X) stays below half of the first value; null if the newest
- * mean is not below.
+ * The step since which the mean over three values of H(Z|X) has been below half of the first value. Null if the newest
+ * mean is not below this bound.
  */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(

@@ -8,7 +8,7 @@ export const pinnedGroup = 'pinned';
 
 type Order = Pick<DashboardSettings, 'pinned' | 'order'>;
 
-/** The groups in the user's order of charts; pinned charts form a group of their own at the top. */
+/** The groups, with their charts in the user's order. Pinned charts are moved to an additional group at the top. */
 export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup[] {
   const pinned = view.pinned ?? pinnedAtFirst;
   const charts = groups.flatMap(group => group.charts);
@@ -35,7 +35,7 @@ export function orderAfterMove(view: Order, group: ChartGroup, id: string, index
   const others = group.charts.map(chart => chart.id).filter(other => other !== id);
   const ids = [...others.slice(0, index), id, ...others.slice(index)];
   if (group.id !== pinnedGroup) return { order: { ...view.order, [group.id]: ids } };
-  // Pinned charts that this run does not have stay pinned; they move to the end.
+  // Pinned charts that this run does not have stay pinned. They move to the end of the list.
   return { pinned: [...ids, ...(view.pinned ?? pinnedAtFirst).filter(other => !ids.includes(other))] };
 }
 

@@ -1,6 +1,6 @@
 // The context shared by all charts of the page: rows with x positions, the visible range, marks and meanings. It is
-// recreated when the store or the state changes. While only rows and columns are added, `look` stays the same object,
-// so that a chart can reuse its drawing.
+// recreated when the store or the state changes. If only rows or columns were added, `look` stays the same object, so
+// that a chart can reuse its drawing.
 import { meaningOf } from '../../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { latest } from '../../shared/memoize-latest';
@@ -29,8 +29,8 @@ export interface ChartContext extends PlotContext {
 }
 
 /**
- * Returns a function that computes the context of a state. If the x axis needs a metric that is not loaded, this metric
- * is requested.
+ * Returns a function that computes the context of a state. The function requests the metric of the x axis if this
+ * metric is not loaded.
  */
 export function contextMaker(store: SeriesStore): (state: DashboardState, run: RunSummary) => ChartContext {
   const meaningsOf = latest(known);
@@ -88,7 +88,10 @@ function known(meanings: DashboardState['meanings']): (key: string) => string | 
 
 type Facts = Pick<DashboardState, 'events' | 'meanings' | 'episodes'>;
 
-/** The x range of all rows; in a running run, it extends to the planned end if this end is close to the last row. */
+/**
+ * The x range of all rows. While the run is running, the range extends to the planned end if this end is close to the
+ * last row.
+ */
 function rangeOf(
   axis: XAxis,
   xs: Float64Array,

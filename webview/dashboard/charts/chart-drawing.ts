@@ -1,5 +1,5 @@
-// The drawing of a chart, recomputed only if rows, columns or settings have changed. In a long run, a new row adds less
-// than a pixel; the last drawing is then reused.
+// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. In a long run, a new row
+// adds less than a pixel, so the last drawing is reused.
 import { areSame } from '../../shared/memoize-latest';
 import { relativePosition, type Range } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';
@@ -54,7 +54,7 @@ export class ChartDrawing {
     return plotData(spec, context, { log, large: true, width, marks, previous: this.rangeFor(log) });
   }
 
-  /** Discards the drawing, so that the next `update` recomputes it; the y range is kept. */
+  /** Discards the drawing but not its y range. The next `update` recomputes the drawing. */
   forget(): void {
     Object.assign(this, { data: null, rows: [], shape: [], end: '' });
   }

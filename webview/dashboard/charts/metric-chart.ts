@@ -116,7 +116,7 @@ export class MetricChart extends ChartElement {
   }
 
   protected override updated(): void {
-    this.canvas?.flush(); // draws within the current call of the draw queue
+    this.canvas?.flush(); // draws now, because on screen the draw queue calls this update
   }
 
   private get canvas(): PlotCanvas | null {

@@ -1,4 +1,4 @@
-// Progress and speed of the run in the bar: numbers, and a line whose length is the finished share of the run.
+// Progress and speed of the run in the bar: numbers, and a line whose length shows the finished share of the run.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { progressOf } from '../../../extension/run-data/run-progress';

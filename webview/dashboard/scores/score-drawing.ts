@@ -67,8 +67,8 @@ export function drawScores(
 }
 
 /**
- * Left and right edge of a column in pixels. An edge is the midpoint between the first or last row of the column and
- * the row next to the column.
+ * Left and right edge of a column in pixels. The left edge is halfway between the first row of the column and the row
+ * before it. The right edge is halfway between the last row and the row after it.
  */
 function columnEdges(
   columns: number,
@@ -88,7 +88,7 @@ function columnEdges(
 }
 
 /**
- * Draws a strip in one hue; the opacity is the square root of the bin's share of the column's episodes, because small
+ * Draws a strip in one hue. The opacity is the square root of the bin's share of the column's episodes, because small
  * shares would be invisible on a linear scale.
  */
 function drawStrip(

@@ -31,8 +31,8 @@ export class ScoreLoader {
   ) {}
 
   /**
-   * Requests a range, immediately or when `requestIntervalMs` has passed since the last request. A later call replaces
-   * a waiting request.
+   * Requests a range immediately, or as soon as `requestIntervalMs` has passed since the last request. A later call
+   * replaces a waiting request.
    */
   want(range: StepRange): void {
     const { from, to, columns } = range;

@@ -6,7 +6,10 @@ import { scoreColumn, type ScoreStrip } from '../../../extension/protocol/dashbo
 import { formatNumber, formatPercent } from '../../shared/format';
 import type { LoadedScores } from './score-loader';
 
-/** For each tag, the most frequent score in the column of a step; without a step, in the latest column. */
+/**
+ * For each tag, the most frequent score in the column that contains `step`. If `step` is null, the latest column is
+ * used.
+ */
 export function scoreValues({ strips, from, to }: LoadedScores, step: number | null): TemplateResult[] {
   return strips.map(strip => {
     const at = step === null ? strip.columns - 1 : scoreColumn(step, from, to, strip.columns);
@@ -20,7 +23,7 @@ export function scoreValues({ strips, from, to }: LoadedScores, step: number | n
   });
 }
 
-/** A table of the number of episodes by score: over all visible steps, and in the latest column. */
+/** A table with the number of episodes for each score, over all visible steps and in the latest column. */
 export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   const rows = strips.flatMap(strip =>
     Array.from({ length: strip.bins }, (_, i) => strip.bins - 1 - i).flatMap(bin => {
@@ -40,7 +43,7 @@ export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   </div>`;
 }
 
-/** The score of a bin; if it contains several scores, their range. */
+/** The score of a bin. If the bin contains several scores, the range of these scores. */
 function scoresIn({ lowest, highest }: ScoreStrip, bin: number): string {
   const [from, to] = [formatNumber(lowest[bin]), formatNumber(highest[bin])];
   return from === to ? from : `${from} … ${to}`;

@@ -1,5 +1,5 @@
-// The sortable column headers of the list: the first click on a header sorts by the column, the second click reverses
-// the order, the third click removes the sorting.
+// The sortable column headers of the list. The first click on a header sorts by the column. The second click reverses
+// the order, and the third click removes the sorting.
 import { html, type TemplateResult } from 'lit';
 import type { EpisodesActions } from '../actions';
 import { extraColumn } from './list-rows';

@@ -19,8 +19,8 @@ export type ListItem =
       kept: boolean | null;
     }
   /**
-   * `unit` is `step` in a flat list. In a grouped list it is `member` under a group heading, and `group` if the episode
-   * is the only member of its group.
+   * `unit` is the largest unit in the position that the row shows: `step` in a flat list. In a grouped list it is
+   * `member` under a group heading, and `group` if the episode is the only member of its group.
    */
   | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step' };
 
@@ -45,7 +45,10 @@ export interface Sort {
   down: boolean;
 }
 
-/** All rows in natural order: newest step first, within a step training before validation, then by group and member. */
+/**
+ * All rows in natural order: the newest step first. Within a step, training comes before validation, and rows are
+ * sorted by group and member.
+ */
 export function naturalOrder(table: EpisodeTable): Uint32Array {
   const [step, mode, group, member] = (['step', 'mode', 'group', 'member'] as const).map(name => table.column(name));
   return Uint32Array.from({ length: table.rows }, (_, row) => row).sort(
@@ -78,14 +81,14 @@ interface Heading {
 }
 
 export class Listing {
-  /** One number per item: a row index if ≥ 0, else −1 − the index of a heading. */
+  /** One number per item. A number ≥ 0 is a row index; a negative number is −1 − the index of a heading. */
   private readonly entries: Int32Array;
   private readonly headings: Heading[] = [];
 
   /**
-   * `rows` in order, with headings if `grouped`: step headings only if there are several steps, group headings only if
-   * a group has several members. `all` are the table's rows in natural order; group headings describe all members of
-   * the group, including members outside `rows`.
+   * `rows` in order, with headings if `grouped` is set. Step headings are added if there are several steps. Group
+   * headings are added if a group has several members. `all` contains all rows of the table in natural order, because
+   * group headings describe all members of the group, including members outside `rows`.
    */
   constructor(
     private readonly table: EpisodeTable,
@@ -177,7 +180,10 @@ export class Listing {
   }
 }
 
-/** Number of rows that pass the test. Rows that pass must precede all other rows, because the search is binary. */
+/**
+ * Number of rows that pass the test. The rows that pass must precede all other rows, because the function uses binary
+ * search.
+ */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {
@@ -197,8 +203,8 @@ export function groupRows(table: EpisodeTable, row: number): number[] {
 }
 
 /**
- * The rows with the same prompt as a row, sorted by step. The prompt is the same if the tag is equal and either mode
- * and seed or the first state are equal.
+ * The rows that have the same prompt as `row`, sorted by step. Two rows have the same prompt if their tags are equal,
+ * and either their modes and seeds or their first states are equal.
  */
 export function promptRows(table: EpisodeTable, row: number): number[] {
   const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>

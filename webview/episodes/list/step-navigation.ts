@@ -10,7 +10,10 @@ export function stepAtTop({ data, matches, settings, top }: EpisodesState): {
   return row < 0 ? null : data.table.row(row);
 }
 
-/** List index at which the step before (−1) or after (1) the step at the top begins; null if there is none. */
+/**
+ * List index at which the previous (−1) or the next (1) step begins, relative to the step at the top. Null if there is
+ * none.
+ */
 export function indexOfStep({ data: { table }, matches, settings, top }: EpisodesState, by: -1 | 1): number | null {
   const first = matches?.listing.rowAt(top) ?? -1;
   if (!matches || first < 0 || settings.sort) return null;
@@ -19,7 +22,7 @@ export function indexOfStep({ data: { table }, matches, settings, top }: Episode
   const [step, mode] = [table.column('step'), table.column('mode')];
   const at = rows.indexOf(first);
   const other = (row: number, than: number): boolean => step[row] !== step[than] || mode[row] !== mode[than];
-  // The newest rows come first: later steps are above.
+  // The newest rows come first, so later steps are above.
   let to = rows.findIndex((row, i) => i > at && other(row, first));
   if (by > 0) {
     const above = rows.findLast((row, i) => i < at && other(row, first));

@@ -1,4 +1,4 @@
-// The mark of an episode's success, ✓ or ✗; the glyphs differ, so that colour is not needed to tell them apart.
+// The mark of an episode's success, ✓ or ✗. The glyphs differ, so that users can distinguish them without colour.
 import { html, type TemplateResult } from 'lit';
 
 export const successMark = (success: boolean): TemplateResult =>

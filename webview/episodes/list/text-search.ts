@@ -4,12 +4,10 @@ import type { EpisodeStore } from '../episode-store';
 import type { Query } from './query';
 import type { SearchEvent } from '../reducer';
 
-/** Minimum milliseconds between two reports, and maximum share of the time spent handling reports. */
+/** Minimum milliseconds between two reports, and maximum share of the time that is spent handling reports. */
 const [interval, share] = [150, 1 / 5];
 
-/**
- * Returns a function that searches the texts of a query; for a query without text terms, it ends the running search.
- */
+/** Returns a function that searches the texts of a query. A query without text terms only ends the running search. */
 export function textSearch(store: EpisodeStore, report: (event: SearchEvent) => void): (query: Query) => void {
   let current: Query | null = null;
   return query => {

@@ -1,5 +1,5 @@
 // A grid of episodes with one column per episode and one row per turn. Differences from the reference episode are
-// marked: words of the reasoning, actions, and the first turn with different actions.
+// marked: words of the reasoning, actions, and the first turn whose actions differ.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import type { Episode } from '../../../extension/run-data/episode';
@@ -15,7 +15,7 @@ export interface GridColumn {
   episode: Episode;
   /** Title above the column. */
   title: string;
-  /** Whether this is the open episode, from which the keys j and k navigate; its column is framed. */
+  /** Whether this is the open episode. Its column is framed, and the keys j and k navigate from it. */
   current: boolean;
 }
 
@@ -32,7 +32,7 @@ interface Grid {
 }
 
 /**
- * Renders the grid. `reference` is the index of the column with which the other columns are compared; `choose` opens an
+ * Renders the grid. `reference` is the index of the column with which the other columns are compared. `choose` opens an
  * episode by its id.
  */
 export function compareGrid(

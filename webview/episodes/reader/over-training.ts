@@ -21,8 +21,8 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
 }
 
 /**
- * The row of an occurrence that corresponds to `row`: the same group and member, else the same member, else the first
- * row.
+ * The row of an occurrence that corresponds to `row`. In order of preference: the row with the same group and member,
+ * the row with the same member, the first row.
  */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];

@@ -10,7 +10,7 @@ export interface Subject {
   readonly reading: Reading;
   /** All episodes of the prompt group, including `row`. */
   readonly members: readonly EpisodeRow[];
-  /** Occurrences of the prompt; null unless the reading is `training`. */
+  /** Occurrences of the prompt; null if `reading` is not `training`. */
   readonly history: PromptHistory | null;
   /** The episodes displayed beside `row`. */
   readonly others: readonly EpisodeRow[];
@@ -25,7 +25,8 @@ export interface PromptHistory {
   readonly at: number;
   readonly against: EpisodesSettings['against'];
   /**
-   * Whether the episode is from training and the run has validation episodes, whose prompts recur at every validation.
+   * Whether the episode is from training and the run has validation episodes. Prompts of validation recur at every
+   * validation.
    */
   readonly hasValidation: boolean;
 }
@@ -39,7 +40,7 @@ export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: Ep
   return { row, reading, members, history, others };
 }
 
-/** The episodes of a prompt group; only `member` if it is no longer in the table. */
+/** The episodes of a prompt group. If `member` is no longer in the table, only `member`. */
 export function membersOf(table: EpisodeTable, member: EpisodeRow): EpisodeRow[] {
   const at = table.find(member.id);
   return at < 0 ? [member] : groupRows(table, at).map(row => table.row(row));
@@ -62,11 +63,11 @@ export function historyOf(
   };
 }
 
-/** The episode of another occurrence that corresponds to the given episode. */
+/** The episode in another occurrence that corresponds to the given episode. */
 export const episodeAt = (table: EpisodeTable, occurrence: Occurrence, { id }: EpisodeRow): EpisodeRow =>
   table.row(counterpart(table, occurrence, table.find(id)));
 
-/** The episode to compare with in the reading `training`; empty for the first occurrence. */
+/** The episode with which `row` is compared over training; empty for the first occurrence. */
 function compared({ table, all, at, against }: PromptHistory, row: EpisodeRow): EpisodeRow[] {
   return at <= 0 ? [] : [episodeAt(table, all[against === 'first' ? 0 : at - 1], row)];
 }

@@ -1,5 +1,5 @@
 // Keeps the current turn at its scroll position when another episode of the same prompt is opened, or when the same
-// episode is rendered differently.
+// episode is displayed in another way.
 import type { Shown } from '../state';
 
 interface Anchor {
@@ -9,8 +9,8 @@ interface Anchor {
 }
 
 /**
- * Stores the scroll position of the pane. The returned function restores it; call it after the pane has rendered `now`
- * instead of `before`.
+ * Stores the scroll position of the pane and returns a function that restores it. Call the function when the pane has
+ * rendered `now` instead of `before`.
  */
 export function holdPosition(pane: HTMLElement | null, before: Shown | null, now: Shown | null): () => void {
   if (!pane || now?.kind !== 'episode') return () => undefined;
@@ -28,8 +28,7 @@ export function holdPosition(pane: HTMLElement | null, before: Shown | null, now
 }
 
 /**
- * The turn being read: the last turn that starts within the upper third of the pane or above. Null at scroll position
- * 0.
+ * The turn being read: the last turn that starts above the end of the pane's upper third. Null at scroll position 0.
  */
 function turnInView(pane: HTMLElement): Anchor | null {
   if (pane.scrollTop === 0) return null;

@@ -34,7 +34,8 @@ function textState(state: string, previous: string | null): TemplateResult {
 }
 
 /**
- * Cache of the recognised game by episode; null if no game was recognised. Detection reads all states of the episode.
+ * Cache of the recognised game by episode, because detection reads all states of the episode. Null if no game was
+ * recognised.
  */
 const games = new WeakMap<Episode, Game | null>();
 

@@ -6,7 +6,7 @@ export interface Part {
 }
 
 /**
- * Maximum number of lines or words for the exact comparison, whose cost is quadratic; longer texts are compared
+ * Maximum number of lines or words for the exact comparison, whose cost is quadratic. Longer texts are compared
  * position by position.
  */
 const longest = 400;

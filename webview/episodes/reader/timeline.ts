@@ -39,7 +39,10 @@ const size = { width: 1000, height: 56, edge: 6 };
 /** Maximum number of dots; for more episodes, only the mean and the range of each step are drawn. */
 const mostDots = 4000;
 
-/** Draws each episode's return as a dot (larger if successful), the mean as a line, and the selected step as a bar. */
+/**
+ * Draws the return of each episode as a dot (larger if the episode succeeded), the mean as a line, and the selected
+ * step as a bar.
+ */
 function returnStrip({ table, all, at }: PromptHistory): TemplateResult {
   const [success, reward] = [table.column('success'), table.column('reward')];
   const { width, height, edge } = size;

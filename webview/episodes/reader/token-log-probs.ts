@@ -1,6 +1,6 @@
-// The sampled tokens of a turn with their log-probs. The page has ids but no token texts, and re-tokenising the text
-// could produce different tokens; therefore tokens are shown as sampled ids. A less likely token has a stronger shade.
-// The header of the turn has a summary.
+// The sampled tokens of a turn with their log-probs. Tokens are shown as ids, because the page has no token texts and
+// re-tokenising the text could produce different tokens. A less likely token has a stronger shade. The header of the
+// turn has a summary.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Episode, EpisodeTurn } from '../../../extension/run-data/episode';
 import { counted, formatNumber } from '../../shared/format';
@@ -37,7 +37,7 @@ export function tokenSummary(tokens: readonly SampledToken[]): string {
 
 /** Log-prob at or below which a token has the full shade. */
 const surprise = -4;
-/** Opacity of the full shade, low enough to keep the text readable. */
+/** Opacity of the full shade. It is low enough to keep the text readable. */
 const fullest = 0.35;
 
 /** Renders the token ids in a row; less likely tokens are shaded more strongly. */

@@ -3,7 +3,7 @@ import type { Theme } from '../../shared/theme';
 
 export interface TurnOptions {
   theme: Theme;
-  /** Shows the model's complete text, and the state as unchanged text. */
+  /** Shows the model's complete text, and the state as plain text without a board. */
   raw: boolean;
   /** Shows the sampled token ids, shaded by log-prob. */
   tokens: boolean;
