@@ -26,7 +26,7 @@ export function missingFamily(settings: CollapseSettings, family: FamilyName): M
       override: 'agent_proxy.context_window_mode=full',
     };
   if (!isOn(settings))
-    return { text: 'This run does not diagnose these turns. Enable it for the next run with', override };
+    return { text: 'This run does not diagnose these turns. To enable the diagnosis in the next run, set', override };
   return {
     text: `No diagnosis up to this step: the run makes one at step 1 and at every ${settings.compute_freq}${ordinal(settings.compute_freq)} step.`,
   };
@@ -38,7 +38,7 @@ export function missingGradients({ gradients, gradients_every }: CollapseSetting
       text: `No gradients up to this step: the run measures them at step 1 and every ${gradients_every} steps.`,
     };
   return {
-    text: 'This run does not measure gradients by bucket. Enable it for the next run with',
+    text: 'This run does not measure gradients by bucket. To enable the measurement in the next run, set',
     override: 'trainer.gradient_analysis_mode=true',
   };
 }
@@ -48,7 +48,7 @@ export const missingGroups = (step: number): Missing =>
   step === 0 ? { text: 'Step 0 is the validation before training: it has no prompt groups.' } : groupsGone;
 
 const groupsGone: Missing = {
-  text: 'The episodes of this step are no longer in the run’s folder. Keep the table of groups in future runs with',
+  text: 'The episodes of this step are no longer in the run’s folder. To keep the table of groups in future runs, set',
   override: 'trainer.log_group_rv_table=true',
 };
 

@@ -19,14 +19,14 @@ export function estimateView(estimate: RunEstimate | null, waiting: boolean): Te
     ${row('Model', `${formatNumber(model.parameters)} parameters, ${how}`)} ${memoryView(estimate)}
     ${remedy === null ? nothing : html`<p class="problem" role="alert">${remedy.replace(/^plan: /, '')}</p>`}
     ${notes.map(note => html`<p class="muted">${note.replace(/^config: /, '')}</p>`)}
-    ${time ? timeView(time) : row('A step', 'not known for this device')}
+    ${time ? timeView(time) : row('Time per step', 'not known for this device')}
   </div>`;
 }
 
 function timeView(time: Time): TemplateResult {
-  return html`${row('A step', `about ${formatDuration(time.step_s)}`)}
+  return html`${row('Time per step', `about ${formatDuration(time.step_s)}`)}
   ${row('', `including ${formatDuration(time.generation_s)} rollout`, 'muted')}
-  ${row('All steps', formatDuration(time.total_s))} ${row('', basis(time), 'muted')}`;
+  ${row('Total time', formatDuration(time.total_s))} ${row('', basis(time), 'muted')}`;
 }
 
 function memoryView({ peak, available, rows, fits }: RunEstimate): TemplateResult {

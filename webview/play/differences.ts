@@ -21,7 +21,7 @@ export function differencesView(differences: readonly PlayDifference[], steps: n
     );
   const rest = differences.length - shownDifferences;
   return sideSection(
-    'Reloaded: differences of the new code',
+    'Differences after the reload',
     html`<ul class="differences"
         >${differences.slice(0, shownDifferences).map(differenceView)}</ul
       >

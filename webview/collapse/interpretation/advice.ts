@@ -18,7 +18,7 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
   anchor: 'rollout-filter',
   text:
     filter && keepsAll(filter)
-      ? 'Train only on the groups whose scores differ most: rollout_filter_value 0.9 (top_p, linear); the filter currently keeps all groups'
+      ? 'The filter keeps all groups. Train only on the groups whose scores differ most: rollout_filter_value 0.9 (top_p, linear)'
       : 'Use more prompts (env_groups) or a stricter filter, so that scores differ within each trained group',
 });
 

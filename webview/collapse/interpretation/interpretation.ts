@@ -86,7 +86,7 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
       : `the entropy under one prompt is ${formatNumber(now.entropy.value)} nats per token`,
     ...(fall
       ? [
-          `the information has been under ${Math.round(100 * fallen)} % of its best since step ${fall.since} (${formatNumber(fall.from.value)} around step ${fall.from.step}, ${formatNumber(fall.now)} now, each the mean of 3 diagnoses)`,
+          `mutual information has been under ${Math.round(100 * fallen)} % of its best value since step ${fall.since} (best ${formatNumber(fall.from.value)} around step ${fall.from.step}, now ${formatNumber(fall.now)}, means of 3 diagnoses)`,
         ]
       : []),
   ];
@@ -131,6 +131,8 @@ function confidenceOf(
   const reasons = [...severe, ...doubts];
   return {
     confidence: low ? 'low' : high ? 'high' : 'moderate',
-    why: [sure, ...(reasons.length > 0 ? reasons : [`${agree} over ${formatNumber(prompts)} prompts`])].join('; '),
+    why: [sure, ...(reasons.length > 0 ? reasons : [agree, `${formatNumber(prompts)} prompts were compared`])].join(
+      '; ',
+    ),
   };
 }

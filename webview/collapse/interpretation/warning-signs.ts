@@ -62,7 +62,7 @@ function recentChanges({ changes }: Evidence, onsets: readonly Onset[]): Sign[] 
 function validationFall({ validation }: Evidence): DatedSign | null {
   const fall = fallOf(validation);
   if (!fall) return null;
-  const text = `Validation success fell from ${formatPercent(fall.from.value)} (around step ${fall.from.step}) to ${formatPercent(fall.now)}, each the mean of 3 validations`;
+  const text = `Validation success fell from ${formatPercent(fall.from.value)} (around step ${fall.from.step}) to ${formatPercent(fall.now)} (means of 3 validations)`;
   return { kind: 'validation', text, anchor: 'the-task', step: fall.since, onset: fall.onset };
 }
 
@@ -77,7 +77,7 @@ function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   const meaning = solved
     ? 'this is expected, because nearly all episodes are solved'
     : 'episodes of a group get similar scores, which leaves less to learn from (first sign of the Echo Trap)';
-  const text = `In-group reward std has been under half of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)}, the mean of 10 steps): ${meaning}`;
+  const text = `In-group reward std has been under half of its initial value since step ${fall.since} (initially ${formatNumber(fall.first)}, now ${formatNumber(fall.now)}, means of 10 steps): ${meaning}`;
   return { kind: solved ? 'solved' : 'echo trap', text, anchor: 'rollout-filter', step: fall.since, onset: fall.onset };
 }
 
@@ -90,7 +90,7 @@ function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
   const { step, value } = last[at];
   return {
     kind: 'spike',
-    text: `The gradient’s norm spiked at step ${step} (${formatNumber(value)}, the bound of ten times the usual norm is ${formatNumber(bounds[at])})`,
+    text: `The gradient norm spiked at step ${step}: it was ${formatNumber(value)}, more than ten times the usual norm (bound ${formatNumber(bounds[at])})`,
     anchor: 'policy',
     step,
     onset: { fine: last[at - 1].step, began: step },
@@ -100,14 +100,14 @@ function gradientSpike({ gradientNorm }: Evidence): DatedSign | null {
 function invalidAnswers({ invalidAnswers: shares }: Evidence): Sign | null {
   const now = tail(shares, 3);
   if (!(now > 0.5)) return null;
-  const text = `${formatPercent(now)} of the answers (mean of 3 steps) contain no valid action: the format is being lost`;
+  const text = `${formatPercent(now)} of the answers (mean of 3 steps) contain no valid action: the model is unlearning the answer format`;
   return { kind: 'format', text, anchor: 'rollout' };
 }
 
 function entropyFall({ tokenEntropy }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(tokenEntropy, 0.25);
   if (!fall) return null;
-  const text = `Token entropy has been under a quarter of its first ten steps’ mean since step ${fall.since} (${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats, the mean of 10 steps): the policy is nearly certain of every token`;
+  const text = `Token entropy has been under a quarter of its initial value since step ${fall.since} (initially ${formatNumber(fall.first)}, now ${formatNumber(fall.now)} nats, means of 10 steps): the policy is nearly certain of every token`;
   return { kind: 'entropy', text, anchor: 'policy', step: fall.since, onset: fall.onset };
 }
 

@@ -22,7 +22,7 @@ export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
       ? `The task’s gradient rises ${numbers}: ${noisy ? 'reward deviation may carry signal' : 'reward deviation carries signal'}`
       : most < least / 1.5
         ? `The task’s gradient falls ${numbers}: reward deviation carries no signal here`
-        : `The task’s gradient is about the same, ${numbers}: a filter by deviation cannot help much`;
+        : `The task’s gradient hardly changes ${numbers}: a filter by deviation cannot help much`;
   const others = parts.filter((_, p) => p !== task && norm(low, p) > norm(low, task));
   const alone =
     others.length > 0

@@ -80,7 +80,7 @@ export function describeCell({ family, matrix }: ScoredFamily, { row, column }: 
   const own = matrix.own[row];
   const value = values[i][column];
   const rank = values[i].filter(other => other > value).length + 1;
-  const same = signatures[column] === signatures[own] ? ', which is the same text' : '';
+  const same = signatures[column] === signatures[own] ? ' (both prompts have the same text)' : '';
   const compared =
     column === own
       ? 'its own prompt'

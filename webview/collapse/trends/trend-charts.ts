@@ -98,8 +98,8 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
       unit: 'number',
       empty,
       lines: [
-        line('mi_zscore_ema', 'running deviation', hue.blue),
-        line('mi_zscore', 'own deviation', hue.sky),
+        line('mi_zscore_ema', 'by running std', hue.blue),
+        line('mi_zscore', 'by current std', hue.sky),
         line('mi_zscore_seq', 'complete texts', hue.green),
       ],
     },
@@ -151,7 +151,7 @@ function formatStreak(
   const { now, most } = streaksOver(rule, values, bounds);
   return row => {
     if (rule.steps === 1 || !(most[row] > 0)) return [];
-    const longest = most[row] > now[row] ? `, at most ${most[row]} so far` : '';
+    const longest = most[row] > now[row] ? `, longest ${most[row]}` : '';
     const bound = formatValue(lastFinite(bounds, row), unit);
     return [`alarm after ${rule.steps} steps in a row ${rule.side} ${bound}; now ${now[row]}${longest}`];
   };

@@ -35,14 +35,16 @@ function factsOf(episode: Episode): Fact[] {
           [
             'filter',
             kept ? 'kept' : 'dropped',
-            kept ? 'Trained on' : 'The rollout filter left this group out of the update',
+            kept
+              ? 'The rollout filter kept this group for the update'
+              : 'The rollout filter removed this group from the update',
           ],
         ];
   return [
     ['score', formatSigned(score), `${sum}: the training reward, before normalisation`],
     ['return', formatSigned(reward), 'Sum of turn rewards, without penalties'],
     advantage === null
-      ? ['advantage', '–', 'Not trained on']
+      ? ['advantage', '–', 'Not used for training']
       : ['advantage', formatSigned(advantage), 'Mean over the trained tokens'],
     ['seed', String(seed), 'Seed of the prompt group'],
     [

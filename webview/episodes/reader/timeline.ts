@@ -27,7 +27,7 @@ export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesA
       max=${all.length - 1}
       step="1"
       .value=${String(at)}
-      aria-label="Step at which the prompt was played"
+      aria-label="Step at which the prompt occurred"
       aria-valuetext=${occurrenceName(all[at])}
       @input=${onInput}
     />

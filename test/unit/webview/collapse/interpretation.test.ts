@@ -78,7 +78,7 @@ describe('the run driven into collapse', () => {
       ['echo trap', 42],
     ]);
     expect(later[0].text).toBe(
-      'Validation success fell from 63.0 % (around step 22) to 43.8 %, each the mean of 3 validations',
+      'Validation success fell from 63.0 % (around step 22) to 43.8 % (means of 3 validations)',
     );
   });
 
@@ -88,7 +88,7 @@ describe('the run driven into collapse', () => {
       'Reasoning still differs between prompts, but under one prompt it hardly varies',
     );
     expect(interpretation.sentence).toBe(
-      'Mutual information is 0.852 of at most 2.77 nats, retrieval accuracy is 85.9 % (chance: 6.3 %); the entropy under one prompt has fallen since step 10, from 1.69 to 0.139 nats per token; the information has been under 85 % of its best since step 64 (1.16 around step 48, 0.807 now, each the mean of 3 diagnoses).',
+      'Mutual information is 0.852 of at most 2.77 nats, retrieval accuracy is 85.9 % (chance: 6.3 %); the entropy under one prompt has fallen since step 10, from 1.69 to 0.139 nats per token; mutual information has been under 85 % of its best value since step 64 (best 1.16 around step 48, now 0.807, means of 3 diagnoses).',
     );
     expect(interpretation.advice[0]).toMatchObject({ anchor: 'the-task' });
     expect(at(90, 'collapse_trajectory_sample').headline).toBe(
@@ -158,7 +158,7 @@ describe('a healthy run', () => {
     expect(interpretation).toMatchObject({
       headline: 'Reasoning differs between prompts and still varies under each of them',
       confidence: 'high',
-      why: '“diverse reasoning” has a probability of 99.9 %; the last 5 diagnoses agree over 16 prompts',
+      why: '“diverse reasoning” has a probability of 99.9 %; the last 5 diagnoses agree; 16 prompts were compared',
     });
   });
 
