@@ -184,7 +184,10 @@ export interface Arranged {
   keys: readonly string[];
   /** Whether the run stores the distribution of scores. */
   scored?: boolean;
-  /** Environment tag whose metrics are shown, together with metrics without a tag; undefined shows all tags. */
+  /**
+   * Environment tag whose metrics are shown. Metrics without a tag are always shown. If undefined, the metrics of all
+   * tags are shown.
+   */
   tag?: string;
 }
 

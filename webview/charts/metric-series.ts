@@ -1,6 +1,6 @@
 // A run's metrics in the page: its rows, and the curves of metrics that have been displayed. In a long run, a curve is
-// first loaded as an overview and then completely. Each request is sent once. Rows are appended; a resume of the run
-// starts a new epoch and reloads everything.
+// first loaded as an overview and then completely. Each request is sent once. New rows are appended. When the run is
+// resumed, a new epoch starts and all data is reloaded.
 import { MovingAverage, smoothOn } from '../../extension/common/curves';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
@@ -168,7 +168,10 @@ export class SeriesStore {
     return axesOf(this.keys, this.episodesAStep);
   }
 
-  /** X positions of the rows, increasing, one per row. Returns steps while the column of `axis` is loading. */
+  /**
+   * X positions of the rows, increasing, one per row. While the column of `axis` is loading, the steps are returned
+   * instead.
+   */
   positions(axis: XAxis): { axis: XAxis; xs: Float64Array } {
     const bySteps = { axis: 'step' as const, xs: this.steps };
     if (axis === 'step' || !this.axes.includes(axis)) return bySteps;
@@ -218,7 +221,7 @@ export class SeriesStore {
     };
     this.host.request(dashboardColumns, { epoch, keys: [...fresh], overview, smoothing }).then(answer => {
       if (answer.epoch !== this.epoch || epoch !== this.epoch) return; // the answer belongs to an earlier snapshot
-      if (this.length - answer.rows > this.recent.length) return forget(); // too old to complete; requested again when needed
+      if (this.length - answer.rows > this.recent.length) return forget(); // too many lines are missing in the answer
       for (const [key, part] of Object.entries(answer.columns)) this.take(key, part, answer.rows, smoothing);
       this.came(fresh);
     }, forget);

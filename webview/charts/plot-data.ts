@@ -99,7 +99,7 @@ export function plotData(
   return { title, lines: all, x, y: range, log: at.log, unit, axis, marks: at.marks, theme, large: at.large };
 }
 
-/** Colour, width and dash pattern of a line; in high contrast, lines also differ by dash pattern. */
+/** Colour, width and dash pattern of a line. In high contrast, each line has a different dash pattern. */
 export function lineStyle(
   theme: Theme,
   colour: number,

@@ -1,5 +1,6 @@
-// The reducer of the Collapse page. The page updates the run's series in place before it dispatches an event; the
-// reducer recomputes the diagnoses if the version of the series has changed. Pure for a given series.
+// The reducer of the Collapse page. The page updates the run's series in place before it dispatches an event. The
+// reducer recomputes the diagnoses if the version of the series has changed. It is a pure function while the series is
+// unchanged.
 import type { CollapseSnapshot, PromptGroup } from '../../extension/protocol/collapse-page';
 import type { CollapseFamily, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
@@ -21,7 +22,7 @@ export type CollapseEvent =
   | { readonly type: 'unreadable'; readonly part: keyof StepFiles; readonly step: number; readonly message: string }
   /** Selects a step; null follows the newest step. */
   | { readonly type: 'step'; readonly step: number | null }
-  /** Selects a step through user input, which stops playback; null follows the newest step. */
+  /** The user has selected a step, which stops playback. Null follows the newest step. */
   | { readonly type: 'scrubbed'; readonly step: number | null }
   /** Selects the previous or the next diagnosis. */
   | { readonly type: 'moved'; readonly by: -1 | 1 }

@@ -7,7 +7,7 @@ import type { FamilyName } from './trends/run-series';
 
 export interface Missing {
   text: string;
-  /** The override that enables the measurement; undefined if the measurement is already enabled. */
+  /** The override that enables the measurement; undefined if the measurement is enabled. */
   override?: string;
 }
 

@@ -1,5 +1,5 @@
-// Keeps a scrolling element of a template at its end. Use it for a list that must remain an `<ol>` or `<ul>`;
-// `scroll-follower` is for containers in which the user scrolls back.
+// Keeps a scrolling element of a template at its end. Use it for a list that must remain an `<ol>` or `<ul>`. Use
+// `scroll-follower` for a container in which the user may scroll back.
 import { noChange } from 'lit';
 import { Directive, directive, type ElementPart } from 'lit/directive.js';
 
@@ -19,8 +19,5 @@ class StayAtEnd extends Directive {
   }
 }
 
-/**
- * `<ol ${stayAtEnd(isNewest, steps)}>`: scrolls to the end when the second argument changes, if the first argument is
- * true.
- */
+/** `<ol ${stayAtEnd(isNewest, steps)}>` scrolls to the end whenever `steps` changes while `isNewest` is true. */
 export const stayAtEnd = directive(StayAtEnd);

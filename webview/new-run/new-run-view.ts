@@ -1,5 +1,5 @@
-// Renders the New Run page: a bar with the preset and the commands, the form, and next to it the estimated resources
-// and the configuration.
+// Renders the New Run page. A bar on top has the preset and the commands. The form is below the bar, next to the
+// estimated resources and the configuration.
 import type { NewRunActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import type { FieldGroup, NewRunForm } from '../../extension/protocol/new-run-page';

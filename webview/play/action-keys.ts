@@ -1,5 +1,5 @@
-// Assigns keys to actions: arrows and WASD for actions named after a direction, digits in the order of the actions.
-// Pure functions.
+// Assigns keys to actions. Actions named after a direction get the arrow keys and WASD. Digits are assigned in the
+// order of the actions. Pure functions.
 
 export interface NamedAction {
   id: number;

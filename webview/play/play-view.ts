@@ -1,5 +1,5 @@
-// Renders the Play page: a bar, messages, the board with the outcome of the last action and the possible actions, and
-// the episode next to the board.
+// Renders the Play page: a bar, messages, the board, and the episode next to the board. Below the board are the outcome
+// of the last action and the possible actions.
 import type { PlayActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlayReply, PlaySession, Shown } from '../../extension/protocol/environment-tools';

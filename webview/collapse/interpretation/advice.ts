@@ -56,8 +56,8 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
 const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
 
 /**
- * Names the loss terms that change the policy even if scores do not differ: KL and entropy, without disabled terms.
- * Empty if both terms are disabled.
+ * Names the enabled loss terms that change the policy even if scores do not differ: KL and entropy. Empty if both terms
+ * are disabled.
  */
 function termsOf({ policy }: Evidence): string {
   const terms = [
@@ -80,7 +80,7 @@ function watchOn(evidence: Evidence): Advice {
 }
 
 /**
- * Suggests resuming from the newest checkpoint before a fall; if no such checkpoint is left, names the setting that
+ * Suggests resuming from the newest checkpoint before a fall. If no such checkpoint is left, suggests the setting that
  * keeps more checkpoints.
  */
 function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {

@@ -7,7 +7,7 @@ import { link } from '../../components/controls';
 /** Maximum number of listed alarms, newest first. */
 const shown = 100;
 
-/** The list, or the reason why it is empty. `watching`: whether alarms were enabled in the run. */
+/** The list, or the reason why it is empty. `watching` is true if alarms were enabled in the run. */
 export function alarmList(
   events: readonly RunEvent[],
   step: number,

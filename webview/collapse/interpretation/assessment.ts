@@ -9,8 +9,8 @@ import { informationFall, type Fall } from '../trends/trends';
 /** Number of latest diagnoses whose median is used. */
 const medianOver = 3;
 /**
- * Lower bounds of clear dependence on the prompt: mutual information as a share of ln N, or retrieval accuracy rescaled
- * to 0 (chance) to 1 (always correct).
+ * Lower bounds of clear dependence on the prompt. `strongShare` applies to mutual information as a share of ln N.
+ * `foundAgain` applies to retrieval accuracy on a scale from 0 (chance) to 1 (always correct).
  */
 const strongShare = 0.25;
 const foundAgain = 0.5;

@@ -5,7 +5,7 @@ import type { RunEvent, SettingChange } from '../../../extension/run-data/run-ev
 import { filterAt } from '../step/format-filter';
 import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from '../trends/run-series';
 
-/** A configuration value changed while the run trained; in effect from step `step` + 1. */
+/** A change of a configuration value during training. The new value is in effect from step `step` + 1. */
 export type ChangedSetting = SettingChange & { step: number };
 
 /** Settings and checkpoints at the selected step; null if unknown. */
@@ -35,7 +35,7 @@ export interface Evidence extends Circumstances {
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 
-/** The settings in effect after a step, the changes up to this step, and the remaining checkpoints up to this step. */
+/** The circumstances after a step: the settings in effect, and the changes and existing checkpoints up to this step. */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
   step: number,
@@ -68,7 +68,9 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
     policy,
   );
 
-/** The evidence of all steps of a run. `path` avoids computing the family's path again. */
+/**
+ * The evidence of all steps of a run. `path` is the family's path, which is passed so that it is not computed again.
+ */
 export function evidenceOf(
   series: RunSeries,
   family: string,

@@ -43,7 +43,7 @@ function labelAnchor(name: (typeof regimes)[number][0], { above, below, y }: Thr
 }
 
 /**
- * The path up to the selected diagnosis, with the newest segment strongest; later diagnoses are drawn faintly.
+ * The path up to the selected diagnosis. Its newest segment is the most opaque. Later diagnoses are drawn faintly.
  * `present` is the index of the selected diagnosis.
  */
 export function trail(spots: readonly [number, number][], present: number): TemplateResult[] {

@@ -89,8 +89,8 @@ export class RunPlane extends LitElement {
   }
 
   /**
-   * The diagnosis nearest to the pointer; undefined if its distance is a twelfth of the plot's width or more (at least
-   * 12 pixels).
+   * The diagnosis nearest to the pointer. Undefined if no diagnosis is closer than a twelfth of the plot's width (at
+   * least 12 pixels).
    */
   private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
     const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();

@@ -28,7 +28,7 @@ export interface Matrix {
   scale: number;
 }
 
-/** Sorts the rows by the column of their own prompt, and subtracts from each row its value under the own prompt. */
+/** Sorts the rows by the column of their own prompt, and subtracts from each row the value under its own prompt. */
 export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily): Matrix {
   const order = values.map((_, i) => i).sort((a, b) => column[a] - column[b] || a - b);
   const own = order.map(i => column[i]);

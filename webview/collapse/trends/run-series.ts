@@ -133,7 +133,9 @@ export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): Pat
 export const reached = (path: readonly { step: number }[], step: number): number =>
   countUpTo(path.length, i => path[i].step, step);
 
-/** Number of values ≤ `value` among `length` ascending values, which `at` returns by index. */
+/**
+ * Number of values ≤ `value` in a sequence of `length` ascending values. `at` returns a value of the sequence by index.
+ */
 function countUpTo(length: number, at: (i: number) => number, value: number): number {
   let [low, high] = [0, length];
   while (low < high) {

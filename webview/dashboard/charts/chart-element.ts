@@ -21,7 +21,7 @@ export interface ChartActions {
   hoverBy(rows: number): void;
   openEvent(event: RunEvent): void;
   toggle(id: string, setting: ChartSetting): void;
-  /** Moves the chart by a number of positions in its group, or before another chart. */
+  /** Moves the chart within its group: by a number of positions, or to the place before another chart. */
   move(id: string, to: number | string): void;
   /** Replaces the drawing by a table sorted by `sort`; null shows the drawing again. */
   table(id: string, sort: Sort | null): void;

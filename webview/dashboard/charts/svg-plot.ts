@@ -9,7 +9,7 @@ import { glyphs, isSevere } from '../../charts/event-marks';
 import { type PlotData, type PlotLine } from '../../charts/plot-data';
 import { axisTitles, tickOfX } from '../../charts/format-x';
 
-/** Size of an exported picture in SVG units; the PNG has twice as many pixels. */
+/** Size of an exported picture in SVG units. The PNG has two pixels per unit. */
 export const pictureSize = { width: 720, height: 400 };
 
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };

@@ -1,4 +1,4 @@
-// Sorting of a table's rows by a column, and the header with which the user selects it.
+// Sorting of a table's rows by a column, and the header in which the user selects this column.
 import { html, nothing, type TemplateResult } from 'lit';
 
 export interface Sort {

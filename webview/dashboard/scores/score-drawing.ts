@@ -1,5 +1,5 @@
-// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis.
-// Colour is more opaque for a larger share of the step's episodes. Axes and colours match the other charts.
+// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis. A
+// larger share of the step's episodes has a more opaque colour. Axes and colours match the other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { withAlpha } from '../../shared/run-colours';

@@ -1,5 +1,5 @@
-// Renders the list's items as rows: headings of steps and groups, and episodes. list-head.ts has the titles of the
-// columns, episodes.css their widths.
+// Renders the list's items as rows: headings of steps and groups, and episodes. The titles of the columns are in
+// list-head.ts, and their widths are in episodes.css.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { ListRow } from '../../components/virtual-list';

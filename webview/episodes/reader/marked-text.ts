@@ -1,4 +1,4 @@
-// Renders a text with its changed parts marked, as few DOM nodes as possible.
+// Renders a text with its changed parts marked. Creates as few DOM nodes as possible.
 import { html, type TemplateResult } from 'lit';
 import type { Part } from './text-diff';
 

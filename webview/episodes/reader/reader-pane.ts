@@ -1,4 +1,5 @@
-// Renders the reader: the open episode in the selected reading, or the reason why no episode is shown.
+// Renders the content of the reader: the open episode, alone or beside other episodes. If no episode is open, renders
+// the reason.
 import { nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../../extension/protocol/page-state';

@@ -1,4 +1,4 @@
-// The timeline of a prompt: its returns by step, above a slider over the steps at which it occurred.
+// The timeline of a prompt: the returns by step, and below them a slider over the steps at which the prompt occurred.
 import { html, svg, type TemplateResult } from 'lit';
 import { formatSigned } from '../../shared/format';
 import type { EpisodesActions } from '../actions';
