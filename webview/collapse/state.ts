@@ -108,7 +108,7 @@ export interface Position {
   readonly step: number;
   /** Whether the page follows the newest step. */
   readonly live: boolean;
-  /** Index of the latest diagnosis at or before the step; −1 before the first. */
+  /** Index of the latest diagnosis at or before the step; −1 before the first diagnosis. */
   readonly present: number;
 }
 

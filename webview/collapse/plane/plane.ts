@@ -20,7 +20,7 @@ export class RunPlane extends LitElement {
 
   /** All diagnoses of the family. */
   declare path: readonly PathPoint[];
-  /** Index of the selected diagnosis; −1 before the first. */
+  /** Index of the selected diagnosis; −1 before the first diagnosis. */
   declare present: number;
   declare onStep: (step: number) => void;
   declare private hovered: PathPoint | undefined;

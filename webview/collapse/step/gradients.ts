@@ -15,7 +15,7 @@ const analysisNames: Record<string, string> = {
   grad_norm_prefilter: 'before the filter',
 };
 
-/** `chosen` is the name of the analysis to show, if the record contains it. */
+/** Renders the gradients. `chosen` is the name of the analysis to show; ignored if the record does not contain it. */
 export function gradientsView(
   { analyses }: GradientAnalysisRecord,
   chosen: string,

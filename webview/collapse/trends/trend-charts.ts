@@ -140,7 +140,7 @@ const titles: Record<AlarmName, string> = {
   missing_thoughts: 'Answers with a thought',
 };
 
-/** Explains why a line beyond its bound has raised no alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
+/** Explains why a line beyond its bound has not raised an alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
 function formatStreak(
   name: AlarmName,
   values: ArrayLike<number>,
