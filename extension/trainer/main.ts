@@ -235,7 +235,7 @@ async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
   );
 }
 
-/** Milliseconds after the end of the run until the process exits even if handles are still open. */
+/** Milliseconds after the end of the run at which the process exits, even if handles are open. */
 const lingerMs = 10_000;
 
 main()

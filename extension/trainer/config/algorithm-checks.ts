@@ -1,5 +1,5 @@
-// Rules of the training algorithm: batch sizes, advantage estimator, loss masks and filters. The sentence of a violated
-// rule names the change to make.
+// Rules of the training algorithm: batch sizes, advantage estimator, loss masks and filters. For a violated rule,
+// `sentence` names the change to make.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 

@@ -15,18 +15,18 @@ const maxFiles = 100;
 /** Valid configuration names. The limit of 200 characters stays below the file-name limit of file systems. */
 const nameForm = /^[\w.-]{1,200}$/;
 /**
- * Name of verl's defaults. RAGEN's base includes them first and finds them on Hydra's search path; here the name always
- * resolves to the bundled preset.
+ * Name of verl's defaults. RAGEN's base.yaml includes this file first and finds it on Hydra's search path. Here the
+ * name always resolves to the bundled preset.
  */
 const verlDefaults = 'ppo_trainer';
-/** Configuration over which a file with only environments is merged, such as RAGEN's envs.yaml. */
+/** Base configuration of a file that contains only environments, such as RAGEN's envs.yaml. */
 const underEnvironments = 'base';
 
 export interface Composition {
   tree: MapNode;
   /** Absolute paths of the files read, the entry file first. */
   files: string[];
-  /** The same paths in merge order, lowest precedence first; a file that is included twice appears twice. */
+  /** The same paths in merge order, lowest precedence first. If a file is included twice, its path appears twice. */
   layers: string[];
   /** Whether the entry file has a `defaults` list. */
   hasDefaults: boolean;
@@ -108,7 +108,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, location }];
     if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', location });
     const folders = [dirname(file), ...presetFolders];
-    const within = defaults ? [...above, file] : above; // base may include this file (envs.yaml) again
+    const within = defaults ? [...above, file] : above; // the base may include this file again (envs.yaml)
     let merged: Tree = emptyMap({ file });
     for (const { name, location } of entries) {
       if (name === '_self_') {

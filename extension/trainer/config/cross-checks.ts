@@ -56,8 +56,8 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
 }
 
 /**
- * Rules of a separate rollout for gradient analysis. Its groups are split among the tags in the proportions of
- * training, so the number of groups must permit this split.
+ * Rules of a separate rollout for gradient analysis. The groups of this rollout are split among the tags in the same
+ * proportions as in training, so their number must permit this split.
  */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;

@@ -10,7 +10,7 @@ import { ConfigError, shown } from './config-error';
 /** A folder with a config.json (absolute path), or a hub model, which may need to be downloaded. */
 export type ModelSource = { folder: string } | { hub: HubModel };
 
-/** The hub's own rule for model names. A revision is a branch, a tag or a commit. */
+/** Model names that the hub permits, with an optional revision: a branch, a tag or a commit. */
 const hubId = /^(?<repo>[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@(?<revision>[\w.][\w./-]*))?$/;
 
 /** Returns undefined if the path does not exist or cannot be inspected, for example a link to itself. */

@@ -1,5 +1,5 @@
 // Rules of the policy: sampling and context lengths, the reference policy, adapters with quantisation, and optimizer
-// moments. The sentence of a violated rule names the change to make.
+// moments. For a violated rule, `sentence` names the change to make.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 

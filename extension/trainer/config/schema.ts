@@ -1,7 +1,7 @@
 // Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. An unknown key
-// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. The default values are in
-// media/presets/ppo_trainer.yaml, RAGEN's own in base.yaml. Further keys are in schema-policy.ts, schema-episodes.ts
-// and schema-evaluation.ts, rules between keys in cross-checks.ts.
+// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. verl's default values are in
+// media/presets/ppo_trainer.yaml, RAGEN's default values in base.yaml. Further keys are in schema-policy.ts,
+// schema-episodes.ts and schema-evaluation.ts. Rules between keys are in cross-checks.ts.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';

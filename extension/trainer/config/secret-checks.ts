@@ -4,7 +4,7 @@ import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 
 /**
- * Patterns of key names that hold a secret, of key names that hold the name of an environment variable, and of URLs
+ * Three patterns: names of keys that hold a secret; names of keys that hold the name of an environment variable; URLs
  * that contain a password.
  */
 const secretKey = /(^|[_-])(api[_-]?key|passw(or)?d|secret|authorization|(access|auth|api|bearer|hub|hf)[_-]?token)$/i;
@@ -12,8 +12,8 @@ const variableOfKey = /(^|_)key_env$/;
 const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 
 /**
- * Returns whether the value of a key with this name may be a secret. This includes keys for the name of an environment
- * variable, in which a user may write the secret itself. Messages then omit the value.
+ * Returns whether the value of a key with this name may be a secret. Keys for the name of an environment variable are
+ * included, because a user may write the secret there by mistake. Messages omit such a value.
  */
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 

@@ -1,8 +1,8 @@
 // Metrics of template collapse (RAGEN-2): how strongly a reasoning text depends on the prompt it was sampled with.
 // Input is the cross-scoring matrix of log p(z_i | x_j); outputs are mutual information, entropies and retrieval
 // accuracy, under RAGEN's names. RAGEN's marginal per token averages length-normalised probabilities. The paper instead
-// divides the log-prob of the mixture by the length; the names of these metrics begin with `paper_`. Pure functions in
-// double precision; results agree with a float32 implementation to 1e-5.
+// divides the log-prob of the mixture by the length; metrics by the paper's formula have names that begin with
+// `paper_`. Pure functions in double precision; results agree with a float32 implementation to 1e-5.
 import { maximum } from '../../common/lists';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { UserError } from '../../common/user-error';
@@ -50,8 +50,8 @@ export interface CollapseMetrics {
 }
 
 /**
- * One entry per sample, log-probs in nats. `Seq`: sum over the sequence instead of mean per token; `Paper`: marginal
- * per token by the paper's formula.
+ * Arrays have one entry per sample; log-probs are in nats. `matched` and `marginal` are means per token. Fields with
+ * the suffix `Seq` are sums over the sequence. `marginalPaper` is the marginal per token by the paper's formula.
  */
 export interface SampleStatistics {
   matched: Float64Array;

@@ -1,6 +1,6 @@
 // Confidence intervals of the collapse metrics: percentile intervals by a bootstrap over prompts. Samples of the same
 // prompt are correlated, so prompts are resampled together with all their samples. The marginal log-prob of each sample
-// stays as measured, because a mixture over resampled prompts, with repetitions, would lower the bound ln N. Pure and
+// is not recomputed: resampled prompts contain repetitions, so a mixture over them would lower the bound ln N. Pure and
 // seeded.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';

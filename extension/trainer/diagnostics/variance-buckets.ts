@@ -12,8 +12,8 @@ const fixedBounds = [0, 1, 2, 3, 4, 5];
 
 /**
  * Returns the non-empty buckets, then the bucket `all`; no buckets if there are no groups.
- * @param mode `quantile`: at most `count` buckets of equal size by ascending deviation, and the last bucket also takes
- * the remainder; `fixed_rv`: buckets with the lower bounds 0, 1, 2, 3, 4 and 5
+ * @param mode `quantile`: at most `count` buckets of equal size by ascending deviation (the last bucket also contains
+ * the remainder); `fixed_rv`: buckets with the lower bounds 0, 1, 2, 3, 4 and 5
  */
 export function varianceBuckets(
   stds: ArrayLike<number>,

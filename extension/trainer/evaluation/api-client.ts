@@ -2,7 +2,7 @@
 // pause that the service requests in its Retry-After header applies to all requests. Error texts of the service are
 // shown without the key. An outage does not count against the model: if all retries of a request fail, the evaluation
 // ends and can be resumed.
-// Not p-retry, because a requested pause must delay all requests, and pauses must come from a seeded stream.
+// p-retry is not used, because a requested pause must delay all requests, and pauses must come from a seeded stream.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
@@ -36,7 +36,7 @@ interface Failure {
   asked?: number;
 }
 
-/** Maximum bytes of a response body: more than the longest model outputs of some hundred thousand tokens. */
+/** Maximum bytes of a response body. The longest model outputs (some hundred thousand tokens) need fewer bytes. */
 const mostBodyBytes = 2 ** 22;
 /** Maximum characters of an error text that are searched for secrets. */
 const mostReadBytes = 65_536;

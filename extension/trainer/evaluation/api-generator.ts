@@ -1,6 +1,6 @@
 // Adapts a model behind an API to the engine's interface, so that the agent proxy plays its episodes like those of a
-// local model, including contexts and memories. An API returns no token ids, so each message has one number instead: an
-// "id" is an index into a table of messages, a prompt has one id per message, and a response is one id. Each generator
+// local model, including contexts and memories. An API returns no token ids, so messages are numbered instead: an "id"
+// is an index into a table of messages. A prompt has one id per message; a response has a single id. Each generator
 // serves one episode and counts its tokens and requests.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
@@ -14,7 +14,7 @@ import { RequestRefused } from './api-client';
  * its earlier ids as prefix.
  */
 export class MessageNumbers implements PromptTokenizer {
-  /** No message begins with a token, so -1 matches none. */
+  /** Never occurs, because ids are indices from 0 on. */
   readonly turnMarker = -1;
   private readonly messages: ChatMessage[] = [];
   private readonly numbers = new Map<string, number>();

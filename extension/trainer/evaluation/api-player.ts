@@ -84,7 +84,7 @@ export class ApiPlayer implements Player {
       enable_response_mask,
       ragen: config.workbench.compat === 'ragen',
       async_rollout: config.workbench.async_rollout,
-      max_failed_episodes_share: 1, // checked over the whole evaluation
+      max_failed_episodes_share: 1, // evaluate.ts checks the share over all episodes
       stop_token_ids: [],
     });
     const { episodes } = await proxy.rollout({

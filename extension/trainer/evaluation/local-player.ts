@@ -1,6 +1,7 @@
-// Plays an evaluation with a local model in waves of complete groups, up to the number of rows that the engine decodes
-// at a time. The episodes of a wave are written together when the wave ends. A response's entropy is the entropy of the
-// model's distribution over the whole vocabulary (temperature 1, no truncation), averaged over the sampled tokens.
+// Plays an evaluation with a local model in waves. A wave consists of complete groups; its number of episodes is
+// limited to the number of rows that the engine decodes concurrently. The episodes of a wave are written together when
+// the wave ends. A response's entropy is the entropy of the model's distribution over the whole vocabulary (temperature
+// 1, no truncation), averaged over the sampled tokens.
 import type { Episode } from '../../run-data/episode';
 import { decodedRows } from '../../models/generation/generator';
 import { episodeRecord } from '../rollout/episode-record';

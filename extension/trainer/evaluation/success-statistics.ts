@@ -1,8 +1,8 @@
 // Statistics of success: pass@k by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1), and 95 %
 // intervals for means of values in [0, 1] whose samples are grouped by prompt. The interval is Wilson's with an
 // effective sample size, estimated from the spread between groups (Kish; Dean and Pagano 2015): a prompt whose episodes
-// all have the same result counts as one trial. With one episode per group it is the ordinary Wilson interval. The
-// interval always has a positive width, even for means of 0 and 1.
+// all have the same result counts as one trial. With one episode per group, the interval is the ordinary Wilson
+// interval. The interval always has a positive width, even for means of 0 and 1.
 
 export interface Estimate {
   mean: number;
@@ -15,8 +15,8 @@ export interface Estimate {
 const z = 1.959963984540054;
 
 /**
- * Returns the probability that at least one of `k` episodes is solved, drawn without replacement from `n` episodes of
- * which `c` are solved: 1 − C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
+ * Draws `k` of `n` episodes without replacement, where `c` of the `n` episodes are solved. Returns the probability that
+ * at least one drawn episode is solved: 1 − C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
  */
 export function passAtK(n: number, c: number, k: number): number {
   if (!(k >= 1 && k <= n && c >= 0 && c <= n)) throw new RangeError(`pass@${k} of ${c} in ${n} is not defined`);

@@ -40,7 +40,7 @@ export class InspectedRun {
   ) {}
 
   /**
-   * @throws UserError if the folder is no run, the run was created by another version, or its model ran behind an API
+   * @throws UserError if the folder is not a run, another version created the run, or the run's model is behind an API
    */
   static open(path: string): InspectedRun {
     const folder = RunFolder.open(path);
@@ -58,7 +58,7 @@ export class InspectedRun {
     return dirname(dirname(dirname(this.folder.path))); // <workspace>/.ragen/runs/<id>
   }
 
-  /** Path of the folder of the model that the run started from. */
+  /** Path of the model folder from which the run started. */
   modelFolder(): Promise<string> {
     return (this.model ??= presentModelFolder(this.folder, this.workspace).catch((error: unknown) => {
       this.model = undefined; // allows a later call to find the model
@@ -85,7 +85,7 @@ export class InspectedRun {
 
   /**
    * Returns the named checkpoint, by default the newest.
-   * @throws UserError that lists the existing names if there is no checkpoint of this name
+   * @throws UserError if no checkpoint has this name; the message lists the existing names
    */
   checkpoint(name?: string): CheckpointChoice {
     const all = this.checkpoints();

@@ -22,7 +22,7 @@ import { StoreRefusal } from '../../node/files';
 import type { RunFolder } from '../store/run-folder';
 import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
-/** Milliseconds after the start at which the type checker is warmed up on the current code. */
+/** Milliseconds between the start and a reload of the current code, which also warms up the type checker. */
 const warmUpMs = 2000;
 /** Milliseconds until the retry of an edit whose code could not be written to disk. */
 const retryMs = 5000;

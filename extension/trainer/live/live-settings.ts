@@ -60,7 +60,8 @@ export class LiveSettings {
   /**
    * Applies the pending changes between two steps and returns them.
    * @param step number of the upcoming step
-   * @param begins whether the upcoming step begins now; changes requested later then apply from the step after it
+   * @param begins whether the upcoming step begins now. If so, changes that are requested later apply from the
+   * following step.
    */
   apply(step: number, begins: boolean): SettingChange[] {
     const applied = this.pending;

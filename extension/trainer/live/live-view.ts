@@ -107,8 +107,8 @@ export class LiveView implements RolloutObserver {
   }
 
   /**
-   * Switches to the unfinished episode with the fewest turns among those that match the choice; to none if none
-   * matches.
+   * Switches to an unfinished episode that matches the choice: the one with the fewest turns. If no episode matches,
+   * none is watched.
    */
   private chooseAnother(): void {
     const open = this.all.filter(played => this.fits(played) && !this.isOver(played));

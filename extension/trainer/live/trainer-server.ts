@@ -67,8 +67,8 @@ export interface ServedRun {
 }
 
 /**
- * Returns the path of a run's socket: in the run folder, or if that path is too long, in a new folder in the temporary
- * directory, or else in /tmp.
+ * Returns the path of a run's socket, which is normally in the run folder. If this path is too long, the socket is in a
+ * new folder in the temporary directory. If that path is also too long, the new folder is in /tmp.
  */
 export function endpointFor(runFolder: string, id: string): string {
   if (process.platform === 'win32') return `\\\\.\\pipe\\ragen-${id}-${process.pid}`;

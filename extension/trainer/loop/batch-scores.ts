@@ -10,8 +10,8 @@ const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
   samples.map(({ ids }) => new Float32Array(ids.length));
 
 /**
- * Computes log-probs and entropies of the trained tokens under a policy. A pass has at most the tokens of `episodes`
- * full-length episodes (passBudget).
+ * Computes log-probs and entropies of the trained tokens under a policy. The number of tokens in a pass is limited to
+ * that of `episodes` full-length episodes (passBudget).
  */
 function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
   const { config, engine } = run;

@@ -7,8 +7,9 @@ import type { RunConfig } from '../config/schema';
 export type Watch = {
   /** Consecutive steps in which the filter kept nothing. */
   emptySteps: number;
-  /** In-group std of the score in the first 10 steps that trained, and in the newest 10 of the later steps. */
+  /** In-group std of the score in each of the first 10 steps that trained. */
   firstStds: number[];
+  /** The same for the newest 10 of all later steps that trained. */
   lastStds: number[];
   /** Consecutive validations with a success rate below 1 %, by metric key. */
   failedValidations: Record<string, number>;
@@ -59,7 +60,7 @@ export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules =>
   emptyStopSteps: actor_rollout_ref.rollout.rollout_filter_empty_stop_steps,
 });
 
-/** Returns the rule that ends the run now, with a sentence, or null. */
+/** Returns the rule that ends the run now, with its sentence; null if no rule applies. */
 export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): EarlyStop | null {
   const { emptySteps, firstStds, lastStds, failedValidations } = watch;
   if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)

@@ -7,7 +7,10 @@ import type { RunConfig } from '../config/schema';
 import type { BatchSample } from './training-batch';
 import type { TrainerState } from '../run/trainer-state';
 
-/** Returns the rewards minus the KL penalty, then updates the coefficient in `state` and adds both to `metrics`. */
+/**
+ * Returns the rewards minus the KL penalty. Adds the mean KL and the coefficient to `metrics`, then updates the
+ * coefficient in `state`.
+ */
 export function penalisedRewards(
   rows: Record<'plain' | 'old' | 'reference', readonly Float32Array[]> & {
     samples: readonly BatchSample[];

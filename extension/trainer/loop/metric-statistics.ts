@@ -5,7 +5,7 @@ import type { RolloutSample } from '../rollout/rollout-sample';
 
 /**
  * Adds the prefix `train/` or `val-env/` to a rollout's metrics. In training, `rollout/…` and `response_length/…` have
- * no prefix, and `charts/…` appears with and without it, as in RAGEN.
+ * no prefix, and `charts/…` appears both with and without the prefix, as in RAGEN.
  */
 export function metricsOfRollout(
   { metrics }: Pick<RolloutBatch, 'metrics'>,
@@ -69,7 +69,8 @@ export function lengthsOf(
 }
 
 /**
- * Share of the variance of `returns` that `values` explain, computed as in verl. Needs at least two numbers in each.
+ * Share of the variance of `returns` that `values` explain, computed as in verl. Each argument must have at least two
+ * numbers.
  */
 export function explainedVariance(values: readonly number[], returns: readonly number[]): number {
   const variance = (numbers: readonly number[]): number => {

@@ -204,8 +204,9 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
 }
 
 /**
- * Returns the scores that the rollout filter ranks. RAGEN filters by normalised scores, which give all groups about the
- * same std; here the filter takes raw scores unless `workbench.compat` is `ragen`.
+ * Returns the scores that the rollout filter ranks. RAGEN filters by normalised scores, but normalisation gives all
+ * groups about the same std. Here the filter ranks raw scores; with `workbench.compat: ragen`, it ranks normalised
+ * scores.
  */
 const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
   config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);

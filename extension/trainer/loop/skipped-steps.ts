@@ -11,10 +11,10 @@ import type { Journal } from '../run/journal';
 export type SkippedSteps = {
   /** Consecutive steps in which at least one optimizer step was skipped. */
   partly: number;
-  /** Number of consecutive steps without any change of the weights, and the reason for the newest one. */
+  /** Number of consecutive steps without any change of the weights, and the reason for the newest of them. */
   wholly: number;
   reason: string;
-  /** False if the newest step had non-finite logits, because such a policy cannot be sampled; otherwise true. */
+  /** True if the policy can be sampled; false if the newest step had non-finite logits. */
   sound: boolean;
 };
 
@@ -43,7 +43,7 @@ export async function stepOrSkip(
 }
 
 /**
- * Returns the counters after a step. Reports the first skip of consecutive skips as an event, and adds the skip metric
+ * Returns the counters after a step. Of consecutive skips, only the first is reported as an event. Adds the skip metric
  * to the metrics of a step without any change of the weights.
  */
 export function afterSkips(

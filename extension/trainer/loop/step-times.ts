@@ -13,9 +13,7 @@ export type TimeSpent = {
 
 export const noTimeSpent: TimeSpent = { training: 0, validation: 0 };
 
-/**
- * Adds RAGEN's times to the metrics of a finished step, whose validation is included. Also returns the updated totals.
- */
+/** Adds RAGEN's times to the metrics of a finished step and its validation. Also returns the updated totals. */
 export function withTimes(
   metrics: Readonly<Record<string, number>>,
   before: TimeSpent,

@@ -157,7 +157,7 @@ async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof step
   await run.begin();
   try {
     const outcome = await stepOrSkip(() => trainStep(run, next));
-    await run.writeDiagnoses(); // a skipped step has not written them
+    await run.writeDiagnoses(); // a skipped step has not written its diagnoses
     Object.assign(state, next);
     return outcome;
   } catch (error) {

@@ -152,8 +152,8 @@ export interface EstimatedSequence {
 }
 
 /**
- * Concatenates the sequences of each group (lists of indices), applies the estimator, and splits the results into one
- * row per sequence.
+ * Concatenates the sequences of each group, applies the estimator, and splits the results into one row per sequence. A
+ * group is a list of indices into `sequences`.
  */
 export function overJoined<Result extends { advantages: Float32Array[]; returns?: Float32Array[] }>(
   sequences: readonly EstimatedSequence[],

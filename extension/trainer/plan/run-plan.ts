@@ -18,7 +18,7 @@ import { passBudget } from '../run/pass-budget';
 import { workersOf } from '../run/run-environments';
 import { readRegularSync } from '../../node/regular-file';
 
-/** Number of parameters from which `auto` enables gradient checkpointing. */
+/** Minimum number of parameters at which `auto` enables gradient checkpointing. */
 const largeModel = 1e8;
 
 /** Whether the backward pass recomputes activations (enable_gradient_checkpointing). */
@@ -36,7 +36,7 @@ function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
-/** Returns the weights to load: the model or a full checkpoint of it, or the base model with adapters. */
+/** Returns the weights to load, one of: the model, a full checkpoint of the model, the base model with adapters. */
 export function weightsLoaded(
   config: RunConfig,
   modelFolder: string,
@@ -55,8 +55,8 @@ export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer
 }
 
 /**
- * Whether any weights are read from the model's folder: the complete model, the base under adapters, or the reference
- * policy.
+ * Whether any weights are read from the model's folder: as the complete model, as the base of adapters, or as the
+ * reference policy.
  */
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
   loaded.modelFolder === modelFolder || usesReference(config);

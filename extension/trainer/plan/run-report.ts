@@ -45,7 +45,7 @@ export interface RunReport extends MemoryPlan {
   largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
   /** One sentence if the run does not fit into memory, otherwise null. */
   remedy: string | null;
-  /** Predicted times; null for an evaluation, and on a GPU if no run of this workspace was measured on it. */
+  /** Predicted times; null for an evaluation. Also null on a GPU on which no run of this workspace was measured. */
   time: StepTime | null;
   /** Notes of the configuration, for example about a lowered max_model_len. */
   notes: string[];

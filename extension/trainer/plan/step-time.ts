@@ -28,7 +28,7 @@ const forwardShare = 1 / 3;
 const usedShare = 0.2;
 /** Assumed length of the first prompt in tokens, if no measurement exists. */
 const assumedPrompt = 200;
-/** Number of last steps of a run over which medians are computed. */
+/** Number of steps at the end of a run over which medians are computed. */
 const recent = 20;
 
 /** The work of one step. Token counts are per episode. */
@@ -55,11 +55,11 @@ export interface MeasuredRun {
   model: string;
   work: Workload;
   generation: number;
-  /** Seconds of a step without generation and validation. */
+  /** Seconds of a step, excluding generation and validation. */
   rest: number;
 }
 
-/** Predicted seconds of a step without validation, and the basis of the prediction. */
+/** Predicted seconds of a step, excluding validation, and the basis of the prediction. */
 export interface StepTime {
   generation_s: number;
   training_s: number;

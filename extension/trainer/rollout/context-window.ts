@@ -11,7 +11,7 @@ import { rewardText, turnText, type TurnPrompt, type TurnProtocol } from './turn
 
 /** The current turn with all previous turns. */
 export interface CurrentTurn {
-  /** Prompt of each turn; the last one is of the current turn. */
+  /** Prompt of each turn; the last prompt belongs to the current turn. */
   prompts: readonly TurnPrompt[];
   /** Result of each previous turn. */
   history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
@@ -113,8 +113,8 @@ export class ChatWindow implements ContextWindow {
   }
 
   /**
-   * Returns the ids of the system message, of the first user message if the chat begins with one, and then of the
-   * sampled responses and the text that follows each response.
+   * Returns the ids of a chat: the system message, the first user message (if the chat begins with a user message), and
+   * then each sampled response with the text that follows it.
    */
   private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;

@@ -21,7 +21,7 @@ export interface StateManagerOptions {
   seed: number;
   groups: EnvGroups;
   custom_envs: Record<string, TagSettings>;
-  /** Added to the score once per turn without a valid action or with any invalid action; at most 0. */
+  /** Added to the score once for each turn that has no valid action or at least one invalid action; at most 0. */
   format_penalty: number;
 }
 

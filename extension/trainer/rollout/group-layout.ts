@@ -57,8 +57,8 @@ export class SeedCounter {
 }
 
 /**
- * Returns all episodes of a batch. The first group has seed `first`, and each further group the next seed. env_id
- * numbers the episodes group by group.
+ * Returns all episodes of a batch. The first group has the seed `first`, and each further group has the next seed.
+ * env_id numbers the episodes group by group.
  */
 export function episodeSlots({ group_size, env_configs }: EnvGroups, first: number): EpisodeSlot[] {
   const tagOfGroup = env_configs.tags.flatMap((tag, index) => new Array<string>(env_configs.n_groups[index]).fill(tag));

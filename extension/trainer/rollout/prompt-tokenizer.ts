@@ -1,5 +1,5 @@
-// The tokenizer functions that convert a conversation to the ids of a prompt. Implemented by the tokenizer of a model
-// folder, and for models behind an API by message numbers (evaluation/api-generator.ts).
+// The tokenizer functions that convert a conversation to the ids of a prompt. There are two implementations: the
+// tokenizer of a model folder, and the message numbers for models behind an API (evaluation/api-generator.ts).
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
 /** The tokenizer functions that an episode's context calls; they apply the model's chat template. */
@@ -7,7 +7,7 @@ export interface PromptTokenizer {
   /** Returns the ids of a conversation, followed by the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
   /**
-   * Returns the ids between the sampled ids `answer` and the next response: the rest of the turn's end if it was not
+   * Returns the ids between the sampled ids `answer` and the next response: the part of the turn's end that was not
    * sampled, the user's message, the assistant's header, and `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];

@@ -32,8 +32,8 @@ export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, tur
 }
 
 /**
- * RAGEN's response mask. For each response, it covers the header, the response, and all tokens up to and including the
- * next message's marker; in the windowed modes also the marker of the response itself.
+ * RAGEN's response mask. For each response, the mask covers the header, the response, and all tokens up to and
+ * including the next message's marker. In the windowed modes, it also covers the response's marker.
  */
 export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode: ContextWindowMode): Uint8Array {
   const mask = new Uint8Array(ids.length);

@@ -30,9 +30,11 @@ export interface RolloutEpisode {
   context_reason?: string;
   /** True if some prompts show fewer turns than the window allows, because of `max_model_len`. */
   context_shortened: boolean;
-  /** Sum of turn rewards, sum of format penalties, and their sum (before normalisation). */
+  /** Sum of the turn rewards. */
   reward: number;
+  /** Sum of the format penalties. */
   penalty: number;
+  /** `reward` + `penalty`, before normalisation. */
   score: number;
   /** Return in the environment's own scale: sum of `raw_reward` if the environment reports it, otherwise `reward`. */
   episodic_return: number;

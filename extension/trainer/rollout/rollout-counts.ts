@@ -1,8 +1,10 @@
 // Progress counts of a rollout.
 
 export interface RolloutCounts {
-  /** Number of finished episodes, of all episodes, and of finished turns. */
+  /** Number of finished episodes. */
   episodes: number;
+  /** Number of all episodes. */
   of: number;
+  /** Number of finished turns. */
   turns: number;
 }

@@ -4,8 +4,8 @@ import { isDone } from './environment-state-manager';
 import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 
 /**
- * Returns a function that reports the progress. A finished episode contributes 1/n of the share for n episodes, an
- * unfinished episode in proportion to its finished turns and the sampled tokens of its current turn.
+ * Returns a function that reports the progress. With n episodes, a finished episode contributes 1/n. An unfinished
+ * episode contributes a part of 1/n, in proportion to its finished turns and the sampled tokens of its current turn.
  */
 export function progressReporter(
   all: readonly PlayedSoFar[],

@@ -37,7 +37,7 @@ export interface RolloutObserver {
   ready(some: readonly PlayedSoFar[]): void;
   /** Called before the generator samples a response for these episodes. */
   asked(some: readonly PlayedSoFar[]): void;
-  /** Called when the rollout has ended, also with an error. */
+  /** Called when the rollout has ended, normally or with an error. */
   ended(): void;
 }
 
@@ -78,9 +78,11 @@ export interface RolloutRequest {
   round?: number;
   /** The loaded environments, one per tag. */
   environments: readonly LoadedEnvironment[];
-  /** Seed of the first group, instead of the next one in the sequence. */
+  /** Seed of the first group; by default the next seed in the sequence. */
   seed?: number;
-  /** If given, only these episodes of the batch are played (by env_id); their results equal those in the full batch. */
+  /**
+   * If given, only these episodes of the batch are played, by env_id. Their results are the same as in the full batch.
+   */
   only?: ReadonlySet<number>;
   /**
    * Aborts the rollout immediately, even while an environment call is pending. The rollout rejects with the signal's

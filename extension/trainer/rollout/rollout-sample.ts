@@ -8,7 +8,7 @@
 export interface RolloutSample {
   ids: Int32Array;
   /**
-   * 1 if the policy is trained on the token: the sampled tokens of `turns` unless configured otherwise
+   * 1 if the policy is trained on the token. By default, these tokens are the sampled tokens of `turns`
    * (response-mask.ts).
    */
   mask: Uint8Array;

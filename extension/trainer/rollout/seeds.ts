@@ -1,9 +1,12 @@
 // Seeds of a rollout's random streams. A stream has a name and coordinates, and its seed is a hash of both. A turn's
 // tokens therefore depend only on (base seed, step, env_id, turn), not on batch order, threads, or earlier draws.
-// The hash is MurmurHash3 (Appleby, public domain), 32-bit x86 form: each UTF-16 unit of the name is one word, each
-// number two words (low, then high 32 bits); the length word is the number of words.
+// The hash is MurmurHash3 (Appleby, public domain), 32-bit x86 form: each UTF-16 unit of the name is one word; each
+// number is two words (low 32 bits, then high 32 bits). The length word of the hash is the number of words.
 
-/** Returns the seed (unsigned 32-bit) of the stream `name` at `coordinates`, integers of magnitude below 2^53. */
+/**
+ * Returns the seed (unsigned 32-bit) of the stream `name` at `coordinates`; coordinates are integers of magnitude below
+ * 2^53.
+ */
 export function deriveSeed(name: string, ...coordinates: number[]): number {
   let hash = 0;
   let words = 0;

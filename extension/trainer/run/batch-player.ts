@@ -17,7 +17,7 @@ import { deriveSeed } from '../rollout/seeds';
 /** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
 
-/** A training batch for whose prompts greedy episodes are played. */
+/** The training batch whose prompts ReMax's greedy episodes use. */
 interface Greedy {
   step: number;
   round: number;
@@ -89,8 +89,8 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays ReMax's baselines: for each group of the training batch whose first group has `seed`, one episode (member 0)
-   * with greedy decoding. Training's seed counter stays unchanged.
+   * Plays ReMax's baselines: one episode (member 0) with greedy decoding for each group of a training batch. Training's
+   * seed counter stays unchanged.
    */
   async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
     const { actor_rollout_ref, es_manager } = this.run.config;
@@ -103,7 +103,7 @@ export class BatchPlayer {
 
   /**
    * Plays a batch. If too many episodes fail, the run pauses. When the user resumes it, the batch is played again with
-   * the environment code that is loaded then.
+   * the environment code loaded at that time.
    */
   private async play(
     proxy: AgentProxy,

@@ -1,7 +1,7 @@
 // Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes the status. Every
-// append is a complete line. A step's metrics line is written last, so a step with a metrics line has all its other
-// data. If the disk refuses a write, this write and all later ones are queued. The trainer waits at the end of a step
-// until the queue is written.
+// append is a complete line. A step's metrics line is written last, so if a step has a metrics line, its other data are
+// complete. If the disk refuses a write, this write and all later ones are queued. The trainer waits at the end of a
+// step until the queue is written.
 import { relative } from 'node:path';
 import type { Episode } from '../../run-data/episode';
 import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
@@ -41,7 +41,7 @@ export class Journal {
   private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
   private readonly statusFile: StatusWriter;
   private readonly started = performance.now();
-  /** Pending writes, oldest first. If there are any, the disk refused the first one. */
+  /** Pending writes, oldest first. If the list is not empty, the disk refused its first write. */
   private readonly backlog: (() => void)[] = [];
 
   constructor(
@@ -180,7 +180,8 @@ export class Journal {
   }
 
   /**
-   * Runs `job`, and repeats it while the disk refuses, for example until space was freed. The run is paused meanwhile.
+   * Runs `job`, and repeats it while the disk refuses its writes, for example until space is freed. The run is paused
+   * in the meantime.
    * @param job must be repeatable
    * @throws StoreRefusal if the run is to stop instead of waiting
    */
@@ -241,7 +242,7 @@ export class Journal {
 
   /**
    * Like `fail`, for an unexpected error of the trainer: the status becomes final. Returns when the status is on disk.
-   * If that takes longer than `withinMs`, overwrites the old status in place and returns.
+   * If writing takes longer than `withinMs`, overwrites the old status in place and returns.
    */
   async crash(sentence: string, withinMs: number): Promise<void> {
     if (this.statusFile.frozen) return;

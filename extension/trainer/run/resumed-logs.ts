@@ -33,7 +33,7 @@ const setAside = 'damaged';
 
 /**
  * Checks the logs up to a checkpoint. Must be called before any log is truncated.
- * @throws UserError that names the damage, if there is damage that the user did not accept
+ * @throws UserError if there is damage that the user did not accept; the message names the damage
  */
 export async function acceptLogs(
   folder: RunFolder,

@@ -1,4 +1,5 @@
-// Finds the checkpoint that a command uses: the named one or the newest. Verifies its files and the run it belongs to.
+// Finds the checkpoint that a command uses: the named one or the newest. Verifies that its files are intact and that it
+// belongs to the run.
 import { checkpointNamed, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
 import { newestCheckpoint, refuseForeign } from '../store/newest-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';

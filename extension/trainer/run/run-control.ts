@@ -20,7 +20,7 @@ type Waiter = { resolve: (folder: string) => void; reject: (error: Error) => voi
 export class RunControl {
   private stopping = false;
   private paused = false;
-  /** Reason of a pause that the run itself began; undefined outside such a pause. */
+  /** Reason of a pause that `wait` began; undefined outside such a pause. */
   private waiting: string | undefined;
   /** Receives the rollout's progress and sends it to watchers. */
   readonly live = new LiveView();
@@ -33,7 +33,7 @@ export class RunControl {
   private environments: EnvironmentSwitches | undefined;
   private settings: LiveSettings | undefined;
 
-  /** @param onChange receives each state change; `because` is the reason if the run itself began a pause */
+  /** @param onChange receives each state change; `because` gives the reason if `wait` began a pause */
   constructor(private readonly onChange: (state: RunState, because?: string) => void) {}
 
   pause(): void {
@@ -51,8 +51,9 @@ export class RunControl {
   }
 
   /**
-   * Pauses the run with the reason `sentence`, until `resumeAfterWait` is called. Resolves after `ms` milliseconds or
-   * when the user resumes the run; the value is false if the run is to stop.
+   * Pauses the run and shows `sentence` as the reason. The pause lasts until `resumeAfterWait` is called. The promise
+   * resolves after `ms` milliseconds, or earlier if the user resumes or stops the run. Its value is false if the run is
+   * to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
     if (this.stopping) return false;

@@ -1,6 +1,6 @@
 // The folder of a run's model: the folder that `model_path` names, or the cached copy of a hub model, which is
-// downloaded if missing. The trainer downloads it, not the process that started the trainer, because editor or terminal
-// may close during the download. The status shows the progress, and stopping the run stops the download.
+// downloaded if missing. The trainer downloads the model, because the editor or terminal that started the trainer may
+// close during the download. The status shows the progress, and stopping the run stops the download.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../../run-data/run-files';
@@ -17,7 +17,7 @@ import type { HubProgress } from '../../hub/hub-model';
 import { readRegular } from '../../node/regular-file';
 import type { RunFolder } from '../store/run-folder';
 
-/** Minimum milliseconds between status updates; each new file also causes an update. */
+/** Minimum milliseconds between status updates for the same file. A new file causes an update immediately. */
 const updateMs = 1000;
 /** Number of updates over which the download speed is averaged. */
 const speedOver = 10;

@@ -32,10 +32,7 @@ export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'dat
 export interface FineTuneStart {
   /** Number of finished steps. */
   done: number;
-  /**
-   * The first unfinished step: its update is finished, but its validation was interrupted. Undefined if no validation
-   * was interrupted.
-   */
+  /** The step after `done`, if its update is finished and its validation was interrupted; otherwise undefined. */
   unvalidated?: FineTuneStep;
 }
 

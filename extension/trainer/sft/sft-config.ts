@@ -99,7 +99,7 @@ export type SftConfig = z.infer<typeof sftSchema>;
 
 const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
 
-/** Keys of verl that have no effect here: GPUs, FSDP, and other data file formats. */
+/** Keys of verl that have no effect here: they configure GPUs, FSDP and other formats of data files. */
 const ignored = [
   'trainer.nnodes',
   'trainer.n_gpus_per_node',

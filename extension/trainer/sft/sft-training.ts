@@ -186,8 +186,8 @@ async function refuseOtherMetrics(
 }
 
 /**
- * Exports the finished model: the checkpoint, or with adapters the base model with the checkpoint's adapter merged into
- * it.
+ * Exports the finished model. Without adapters, this is the checkpoint. With adapters, this is the base model into
+ * which the checkpoint's adapter is merged.
  */
 async function exportTo(out: string, base: string, { lora }: LoadedModel, { folder }: StoredCheckpoint): Promise<void> {
   await rm(out, { recursive: true, force: true });

@@ -36,7 +36,10 @@ export class AppendLog {
   /** True if an append failed and its bytes could not be removed yet. */
   private torn = false;
 
-  /** Opens or creates the file. Truncates it after the last complete record, whose end `completeEnd` returns. */
+  /**
+   * Opens or creates the file. Truncates it to the offset that `completeEnd` returns, the end of the last complete
+   * record.
+   */
   constructor(
     readonly file: string,
     private readonly options: AppendLogOptions,

@@ -1,7 +1,7 @@
 // Writes checkpoints: several files that are committed together. All files are written and fsynced in a temporary
-// folder, `checkpoint.json` with the checksums last; then the folder is renamed to its final name. Only then are older
-// checkpoints removed. After a crash at any time, the newest valid checkpoint is therefore the previous one or the new
-// one.
+// folder, `checkpoint.json` with the checksums last. The folder is then renamed to its final name. Older checkpoints
+// are removed after the rename. After a crash at any time, the newest valid checkpoint is therefore the previous one or
+// the new one.
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { checkpointFolder, runFiles } from '../../run-data/run-files';
@@ -84,8 +84,8 @@ export async function removeLater(runFolder: string, step: number, fs: FileSyste
 }
 
 /**
- * Recovers from an interrupted save: removes temporary folders. A checkpoint that was renamed to `.old-…` gets its name
- * back, or is removed if the new checkpoint is complete.
+ * Recovers from an interrupted save: removes temporary folders. If a checkpoint was renamed to `.old-…` and the new
+ * checkpoint is complete, the old one is removed; otherwise it gets its name back.
  */
 async function recover(parent: string, fs: FileSystem): Promise<void> {
   const names = await listFolder(parent, fs);

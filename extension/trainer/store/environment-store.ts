@@ -54,7 +54,9 @@ export async function keepEnvironment(
   await sign(tags, sha256Of(Buffer.from(written)));
 }
 
-/** Returns the stored code of an environment version that a tag ran, for execution; undefined if none is stored. */
+/**
+ * Returns the stored code of an environment version, for execution; undefined if the run has no code of this version.
+ */
 export function keptCode(
   folder: RunFolder,
   version: string,
@@ -75,7 +77,7 @@ export function keptEnvironment(
     : undefined;
 }
 
-/** Appends a line to the coverage of an environment version. Lines of all but the newest 100 steps are removed. */
+/** Appends a line to the coverage of an environment version. Only the lines of the newest 100 steps are kept. */
 export async function noteCoverage(folder: RunFolder, version: string, line: CoverageLine): Promise<void> {
   const file = environmentFile(version, environmentFiles.coverage);
   const known = hasRunFile(folder.path, file)

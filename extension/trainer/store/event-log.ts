@@ -2,7 +2,7 @@
 // each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the needed
 // fields are written. Each session of a run has a separate file, as TensorBoard expects. The file of a resumed session
 // makes TensorBoard discard the steps after the resumed one.
-// Not @roboflow/tfrecords, because it writes TensorFlow's Examples, not Events.
+// @roboflow/tfrecords is not used, because it writes TensorFlow's Examples instead of Events.
 import { Writer } from 'protobufjs';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';
@@ -34,8 +34,8 @@ export class EventLog extends AppendLog {
   }
 
   /**
-   * Appends the scalars of a step as float32, the precision of an Event; they must be finite. Returns the offset after
-   * them.
+   * Appends the scalars of a step as float32, the precision of an Event; the values must be finite. Returns the offset
+   * after the scalars.
    */
   scalars(step: number, seconds: number, values: Readonly<Record<string, number>>): number {
     const summary = event(seconds, step).uint32(tag.summary).fork();

@@ -1,8 +1,9 @@
 // The lease names the process that trains a run. The file is created exclusively and touched every second.
-// node/lease-liveness.ts decides whether the trainer is alive: on this machine by its process, on another machine or
-// in another container by the touches. The takeover of an abandoned lease is guarded by a second exclusive file, so
-// that only one of several candidates succeeds.
-// Not proper-lockfile, because it judges a lock only by its touches, not by boot, pid and start time of the holder.
+// node/lease-liveness.ts decides whether the trainer is alive: a trainer on this machine if its process exists, any
+// other trainer (on another machine or in another container) if it keeps touching the lease. A second exclusive file
+// guards the takeover of an abandoned lease, so that only one of several candidates succeeds.
+// proper-lockfile is not used, because it checks only the touches of a lock, and not boot, pid and start time of its
+// holder.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -29,15 +30,12 @@ import { storeError } from '../../node/files';
 
 const touchMs = 1000;
 /**
- * Milliseconds after its last touch, by the local clock, at which a lease is stale even if the clocks of two machines
- * differ. Such a lease is taken over without waiting for further touches.
+ * If the last touch of a lease is older than this many milliseconds by the local clock, the lease is stale, even if the
+ * clocks of two machines differ. Such a lease is taken over without waiting for further touches.
  */
 const longAgoMs = 60_000;
 
-/**
- * Maximum number of attempts in which creating the lease fails because it exists, but reading it fails because it is
- * missing.
- */
+/** Maximum number of attempts in which the lease exists when it is to be created, but is missing when it is read. */
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */
@@ -92,8 +90,7 @@ interface Found {
   lease: Lease | null;
   touched: number;
   /**
-   * True if the lease was written for another folder, of which this folder is a copy; no process holds this folder
-   * then.
+   * True if this folder is a copy and the lease was written for the original folder. No process holds this folder then.
    */
   isForeign: boolean;
 }

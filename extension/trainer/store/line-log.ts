@@ -1,6 +1,6 @@
-// Append-only files of JSON lines. A line is committed when its newline is on disk. A process that ends within a line
-// leaves an incomplete last line, which the next writer removes and readers skip. Invariant: the file up to `offset`
-// consists of complete lines.
+// Append-only files of JSON lines. A line is committed when its newline is on disk. If a process ends while it writes a
+// line, the last line is incomplete; the next writer removes this line, and readers skip it. Invariant: the file up to
+// `offset` consists of complete lines.
 import { dirname } from 'node:path';
 import { readFlags, regularTargetSync } from '../../node/bounded-file';
 import { mostLineBytes } from '../../run-data/run-files';
@@ -15,7 +15,7 @@ const newline = 0x0a;
 const blockBytes = 1 << 16;
 
 /**
- * Writer of one file of lines. Only one writer of a file may exist at a time, which the run's lease ensures. Errors are
+ * Writer of one file of lines. Only one writer of a file may exist at a time; the run's lease ensures this. Errors are
  * UserErrors.
  */
 export class LineLog extends AppendLog {
@@ -83,7 +83,7 @@ export function readLines(
   return linesOf(file, { from, fs, within, damaged: false });
 }
 
-/** Like `readLines`, for a damaged file: omits too long lines and includes an incomplete last line. */
+/** Like `readLines`, for a damaged file: omits lines that are too long, and includes an incomplete last line. */
 export const readDamagedLines = (file: string): Generator<Line> =>
   linesOf(file, { from: 0, fs: syncFileSystem, within: dirname(file), damaged: true });
 
