@@ -31,7 +31,7 @@ export function batchRules(config: RunConfig): BrokenRule[] {
     if (kept < mini)
       broken.push({
         key,
-        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes that a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it or sample more`,
+        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes that a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it, or raise env_groups`,
       });
   }
   return broken;
@@ -58,7 +58,7 @@ export function advantageRules({
   need(
     use_turn_scores && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
     'agent_proxy.use_turn_scores',
-    `is true, but ${estimator} compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false`,
+    `is true, but ${estimator} compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or this key to false`,
   );
   need(
     use_turn_scores && reward_normalization.method !== 'identity',

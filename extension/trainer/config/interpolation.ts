@@ -40,7 +40,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
       return complain('which exceeds the maximum length of a reference chain: give one of the keys a value');
     const resolved = resolve(target, key);
     const size = sizes.get(resolved) ?? 1;
-    if (size > maxSize) return complain('which expands to too large a value: write it out');
+    if (size > maxSize) return complain('which expands to a value that is too large: write the value out');
     const found = { ...resolved, origin: resolved.origin ?? key };
     sizes.set(found, size);
     return found;
@@ -72,7 +72,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
       if (found && found.kind !== 'scalar')
         problems.push({
           key: path,
-          message: `config: ${path} puts \${${reference}} into text, but that is a map or a list: refer to a single value`,
+          message: `config: ${path} puts \${${reference}} into text, but ${reference} is a map or a list: refer to a single value`,
           ...node.location,
         });
       return found?.kind === 'scalar' ? String(found.value) : '';
@@ -107,7 +107,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   if (sizeOf(resolved) <= 10 * maxSize) return resolved;
   problems.push({
     key: '',
-    message: 'config: its references expand to too large a configuration: write the values out',
+    message: 'config: its references expand to a configuration that is too large: write the values out',
     ...root.location,
   });
   return emptyMap(root.location);

@@ -24,7 +24,7 @@ export const agentProxy = z
     batch_adjust_mode: z
       .enum(['weights', 'copy', 'delete'])
       .describe(
-        'If samples do not divide evenly into mini-batches: use a smaller last mini-batch with exact weights (weights), duplicate random samples (copy), or drop random samples (delete).',
+        'How samples are divided if they do not fill all mini-batches. weights: the last mini-batch is smaller, and loss weights correct for its size. copy: random samples are duplicated. delete: random samples are dropped.',
       ),
     reward_normalization: z
       .strictObject({
@@ -60,7 +60,9 @@ export const esManager = z
     format_penalty: z
       .number()
       .max(0)
-      .describe('Added to the score for each turn whose response does not parse or contains no valid action.'),
+      .describe(
+        'Added to the score for each turn whose response does not parse, contains no valid action, or contains an invalid action.',
+      ),
     train: envGroups('a training step'),
     val: envGroups('a validation'),
   })

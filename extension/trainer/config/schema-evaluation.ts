@@ -58,7 +58,7 @@ export const apiModel = z.strictObject({
     .enum(['keep', 'drop'])
     .nullish()
     .describe(
-      'With drop, requests omit the system message, for models that reject one; the default for o1-mini, as in RAGEN.',
+      'With drop, requests omit the system message, because some models reject it. For o1-mini, drop is the default, as in RAGEN.',
     ),
   timeout_s: z.number().positive().default(120).describe('Timeout of a request in seconds, after which it is retried.'),
   max_retries: z.int().min(0).default(12).describe('Maximum retries of a request before the evaluation stops.'),

@@ -19,7 +19,7 @@ const algorithm = z
     adv_estimator: z
       .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. Baselines of some others: the mean of the batch (brpo), a greedy episode of the same prompt (remax), none (arpo).',
+        'Advantage estimator. Only gae (PPO) uses a critic. Baselines of some other estimators: the mean of the batch (brpo), a greedy episode of the same prompt (remax), none (arpo).',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the standard deviation of the group; false is Dr. GRPO.'),
@@ -35,7 +35,7 @@ const algorithm = z
       .describe('Weight of the KL divergence in the reward.'),
     zero_task_advantage: flag('Set all advantages to zero: a control run driven by the regularisers only.'),
     soft_advantage_reweight: flag(
-      "Scale GRPO advantages by the group's standard deviation, divided by the largest of the batch.",
+      "Multiply GRPO advantages by the ratio of the group's standard deviation to the largest standard deviation in the batch.",
     ),
     filter_groups: z
       .strictObject({
@@ -192,25 +192,29 @@ const workbench = z
       .positive()
       .nullable()
       .describe(
-        "Memory limit in GiB of an environment process and its child processes; exceeding it fails their episodes. null for half of the machine's memory.",
+        "Limit in GiB of the total memory of an environment process and its child processes. If a process exceeds the limit, its episodes fail. null for half of the machine's memory.",
       )
       .default(null),
     max_skipped_steps: z
       .int()
       .min(0)
-      .describe('End the run after more than this many consecutive steps skipped because of non-finite numbers.'),
+      .describe(
+        'Maximum number of consecutive steps that are skipped because of non-finite numbers; one more skipped step ends the run.',
+      ),
     compat: z
       .enum(['corrected', 'ragen'])
       .describe("With ragen, training reproduces RAGEN's quirks for comparison (docs/QUIRKS.md)."),
     early_stops: z
       .array(z.enum(['reward_variance_collapse', 'low_validation_success']))
       .describe(
-        'Rules that end a run early. reward_variance_collapse: for 10 steps, the in-group standard deviation of rewards is under a tenth of its mean over the first 10 steps. low_validation_success: success is under 1 % in 5 consecutive validations.',
+        'Rules that end a run early. reward_variance_collapse: for 10 steps, the in-group standard deviation of rewards is below a tenth of its mean over the first 10 steps. low_validation_success: success is below 1 % in 5 consecutive validations.',
       ),
     high_level_lam: z.number().min(0).max(1).nullable().describe('λ per turn in bi-level GAE; null for algorithm.lam.'),
     turn_value: z
       .enum(['end', 'start'])
-      .describe('Token whose value represents a turn in bi-level GAE: its last or its first.'),
+      .describe(
+        'Token whose value represents a turn in bi-level GAE: the last token (end) or the first token (start) of the turn.',
+      ),
     collapse_turn_uniform: flag('Also diagnose collapse on turns sampled uniformly from the rollout.'),
     watch: z
       .strictObject({
@@ -235,7 +239,9 @@ const workbench = z
           .number()
           .gt(0)
           .max(1)
-          .describe('Share of the episodes in kept groups that top keeps, at least one episode.'),
+          .describe(
+            'Share of the episodes to train on with top, relative to all episodes of the kept groups. At least one episode is kept.',
+          ),
         metric: z
           .enum(['reward', 'score'])
           .describe('Rank episodes by the sum of their rewards (reward), or by this sum plus penalties (score).'),

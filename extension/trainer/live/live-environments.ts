@@ -219,7 +219,7 @@ export class LiveEnvironments {
     const { unchecked } = prepared.find(outcome => outcome.unchecked !== undefined) ?? {};
     if (unchecked !== undefined && !this.reportedUnchecked) {
       this.reportedUnchecked = true;
-      this.journal.event('setting', `environments: their types are not checked (${unchecked})`);
+      this.journal.event('setting', `environments: the types of their code are not checked (${unchecked})`);
     }
     return prepared;
   }

@@ -80,7 +80,7 @@ export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): E
   )
     return {
       type: 'reward_variance_collapse',
-      sentence: `the in-group std of the score was below ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps, a tenth of the ${baseline.toPrecision(3)} of the first ${collapse.steps} (workbench.early_stops)`,
+      sentence: `the in-group std of the score was below ${bound.toPrecision(3)} in each of the last ${collapse.steps} steps; its mean over the first ${collapse.steps} steps was ${baseline.toPrecision(3)} (workbench.early_stops)`,
     };
   const failed = Object.entries(failedValidations).find(([, times]) => times >= failure.validations);
   if (workbench.early_stops.includes('low_validation_success') && failed)

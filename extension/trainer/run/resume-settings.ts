@@ -58,7 +58,7 @@ export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, 
   const falling = optimizers.find(({ lr_scheduler_type }) => lr_scheduler_type !== 'constant');
   return (
     (falling &&
-      `the steps so far had learning rates of a ${falling.lr_scheduler_type} schedule over ${falling.total_training_steps} steps, so this run differs from one configured with ${steps} steps from the start`) ??
+      `so far, the learning rate followed a ${falling.lr_scheduler_type} schedule over ${falling.total_training_steps} steps; a run configured with ${steps} steps from the start would have other learning rates`) ??
     null
   );
 }

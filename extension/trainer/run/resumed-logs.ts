@@ -122,7 +122,7 @@ function remake(folder: RunFolder, file: string): void {
 function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
   const more = others.length > 0 ? ` (and ${others.map(({ file }) => file).join(', ')})` : '';
   return new UserError(
-    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with its readable lines with ${command} --accept-damaged-logs`,
+    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with its readable lines: ${command} --accept-damaged-logs`,
   );
 }
 

@@ -146,7 +146,7 @@ export async function readManifest(folder: string, fs: FileSystem): Promise<Chec
     return parsed.data;
   }
   const [issue] = parsed.error.issues;
-  throw damaged(folder, manifestName, `is not a checkpoint's (${issue.path.join('.')}: ${issue.message})`);
+  throw damaged(folder, manifestName, `does not have the expected format (${issue.path.join('.')}: ${issue.message})`);
 }
 
 /** Returns the sha256 (hex) of a manifest without its own checksum. */

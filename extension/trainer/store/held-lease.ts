@@ -123,7 +123,7 @@ export async function acquireLease(
     if (found === null) {
       // The lease was released between the two calls, or it is a link to a missing file.
       if (++missing > mostMissing)
-        throw new UserError(`store: ${file} can be neither read nor made: remove it, then start or resume the run`);
+        throw new UserError(`store: ${file} can be neither read nor created: remove it, then start or resume the run`);
       await dependencies.sleep(50);
       continue;
     }

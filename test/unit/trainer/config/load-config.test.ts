@@ -230,7 +230,9 @@ describe('interpolation', () => {
   test('the size of resolved references is limited', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `k${i}: ["\${x.k${i + 1}}", "\${x.k${i + 1}}"]`).join('\n  ');
     const problems = problemsOf(() => loadFile(`defaults: [base]\nx:\n  ${doubling}\n  k40: 1`));
-    const large = problems.filter(({ message }) => message.endsWith('expands to too large a value: write it out'));
+    const large = problems.filter(({ message }) =>
+      message.endsWith('expands to a value that is too large: write the value out'),
+    );
     expect(large.map(({ key }) => key)).toEqual(['x.k23[0]', 'x.k23[1]', 'x.k7[0]', 'x.k7[1]']); // 2 ** 16 values at most
   });
 });

@@ -80,7 +80,7 @@ test('an evaluation may have 0 training steps, and use_critic has no effect', ()
   const { config, notes } = own('eval_webshop');
   expect(config.trainer).toMatchObject({ val_only: true, total_training_steps: 0 });
   expect(notes).toContain(
-    'config: use_critic has no effect here: it configures nothing in RAGEN either, where algorithm.adv_estimator decides whether there is a critic',
+    'config: use_critic has no effect here: it configures nothing in RAGEN either, because algorithm.adv_estimator determines whether there is a critic',
   );
   expect(problemsOf(() => own('eval_webshop', 'trainer.val_only=false')).map(({ message }) => message)).toEqual([
     'config: trainer.total_training_steps is 0, but val_only is false: use 1 or more, or set trainer.val_only to true for an evaluation',

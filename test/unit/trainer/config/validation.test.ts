@@ -166,14 +166,14 @@ describe('rules between keys', () => {
     ],
     [
       ['ppo_mini_batch_size=256'],
-      'config: ppo_mini_batch_size is 256, more than the 128 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
+      'config: ppo_mini_batch_size is 256, more than the 128 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it, or raise env_groups',
     ],
     [
       [
         'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs',
         'actor_rollout_ref.rollout.rollout_filter_value=1',
       ],
-      'config: ppo_mini_batch_size is 32, more than the 16 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it or sample more',
+      'config: ppo_mini_batch_size is 32, more than the 16 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it, or raise env_groups',
     ],
     [
       ['actor_rollout_ref.rollout.response_length=3600'],
@@ -212,7 +212,7 @@ describe('rules between keys', () => {
         'workbench.trajectory_filter.value=0.1',
         'actor_rollout_ref.rollout.rollout_filter_value=1',
       ],
-      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it or sample more',
+      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it, or raise env_groups',
     ],
     [
       ['workbench.rollout_quantization=int8'],
@@ -244,7 +244,7 @@ describe('rules between keys', () => {
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'algorithm.adv_estimator=rloo'],
-      'config: agent_proxy.use_turn_scores is true, but rloo compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false',
+      'config: agent_proxy.use_turn_scores is true, but rloo compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or this key to false',
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'agent_proxy.reward_normalization.method=mean'],
@@ -325,7 +325,7 @@ describe('remax', () => {
 
   test('compares complete episodes', () => {
     expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.use_turn_scores=true')).toEqual([
-      'config: agent_proxy.use_turn_scores is true, but remax compares whole episodes: use gae, grpo or reinforce_plus_plus, or set it to false',
+      'config: agent_proxy.use_turn_scores is true, but remax compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or this key to false',
     ]);
   });
 

@@ -41,7 +41,9 @@ describe('reward_variance_collapse', () => {
     expect(earlyStop(nine, rules)).toBeNull();
     const stop = earlyStop(afterStep(nine, trained(0.19)), rules);
     expect(stop).toMatchObject({ type: 'reward_variance_collapse' });
-    expect(stop!.sentence).toMatch(/below 0\.200 in each of the last 10 steps, a tenth of the 2\.00 of the first 10/);
+    expect(stop!.sentence).toMatch(
+      /below 0\.200 in each of the last 10 steps; its mean over the first 10 steps was 2\.00 \(/,
+    );
   });
 
   test('is postponed by ten steps by a single step at or above the threshold', () => {

@@ -141,7 +141,7 @@ describe('full context', () => {
     const options = corridorOptions();
     const { agent, pool } = proxy(() => step('Up'), { rollout: { ...options.rollout, max_model_len: 200 } });
     await expect(agent.rollout(train)).rejects.toThrow(
-      /^config: environment Corridor has too long an observation in turn 1 .* exceed .*max_model_len 200: /,
+      /^config: environment Corridor returned an observation that is too long \(turn 1, .* exceed .*max_model_len 200: /,
     );
     await expect(agent.rollout(train)).rejects.toBeInstanceOf(UserError);
     expect(pool.live.size).toBe(0);

@@ -41,7 +41,7 @@ test('an accepted damaged line of metrics is removed: the other lines stay, the 
   expect(refused.code).toBe(1);
   const command = `ragen resume ${basename(run)} --checkpoint step-000002 --accept-damaged-logs`;
   expect(refused.answer.error?.message).toContain(`${file} `);
-  expect(refused.answer.error?.message).toContain(`continue with its readable lines with ${command}`);
+  expect(refused.answer.error?.message).toContain(`continue with its readable lines: ${command}`);
   expect(readFileSync(file)).toEqual(bytes);
 
   const accepted = await ragen(...command.split(' ').slice(1));

@@ -84,7 +84,7 @@ test.each<[string, (path: string) => void, RegExp]>([
   [
     'another manifest',
     path => writeFileSync(join(path, 'checkpoint.json'), '{"schema":3}'),
-    /is not a checkpoint's \(schema/,
+    /does not have the expected format \(schema/,
   ],
   [
     'a path in the manifest',
@@ -93,7 +93,7 @@ test.each<[string, (path: string) => void, RegExp]>([
         join(path, 'checkpoint.json'),
         readFileSync(join(path, 'checkpoint.json'), 'utf8').replace('notes.txt', '../x'),
       ),
-    /is not a checkpoint's/,
+    /does not have the expected format/,
   ],
 ])('%s: the previous checkpoint is used and the damaged one named', async (_, damage, reason) => {
   await write(1);

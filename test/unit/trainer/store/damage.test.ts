@@ -78,7 +78,7 @@ test.each([
   const at = text.lastIndexOf(from);
   expect(at).toBeGreaterThan(0);
   writeFileSync(file, text.slice(0, at) + to + text.slice(at + from.length));
-  await expect(openCheckpoint(path)).rejects.toThrow(/checkpoint\.json (does not match|is not a checkpoint's)/);
+  await expect(openCheckpoint(path)).rejects.toThrow(/checkpoint\.json does not (match|have the expected format)/);
   const newest = newestCheckpoint(run.path, run.verifySeal(), name => `ragen resume x --checkpoint ${name}`);
   await expect(newest).rejects.toThrow(
     /step-000002.checkpoint\.json .*the newest intact checkpoint is step-000001: ragen resume x --checkpoint step-000001/,
