@@ -45,8 +45,8 @@ export function configNames(folder: string): string[] {
 }
 
 /**
- * Returns the path of `<name>.yaml` in the first folder that has such an entry. The entry may be a folder or a broken
- * link; reading it fails later.
+ * Returns the path of `<name>.yaml` in the first folder that has such an entry. If the entry is a folder or a broken
+ * link, reading it fails later.
  */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
   return nameForm.test(name)

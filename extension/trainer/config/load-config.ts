@@ -22,8 +22,8 @@ export interface ConfigRequest {
   /** Name of a configuration in `presetFolders`, without `.yaml`; alternative to `configFile`. */
   configName?: string;
   /**
-   * A YAML file, absolute or relative to the workspace. The names in its `defaults` are searched in its own folder
-   * first.
+   * A YAML file, absolute or relative to the workspace. The names in its `defaults` are first searched in the folder of
+   * the file.
    */
   configFile?: string;
   /** `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`, applied in order. */

@@ -1,5 +1,5 @@
-// Command-line overrides in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds one, `++a.b=v` does either, `~a.b`
-// deletes one. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML flow forms.
+// Command-line overrides in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds a key, `++a.b=v` changes or adds a
+// key, `~a.b` deletes a key. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML flow forms.
 import type { ConfigProblem, Location } from './config-error';
 import { emptyMap, parseYaml } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';

@@ -9,7 +9,7 @@ export type Scalar = string | number | boolean | null;
 
 interface Written {
   location: Location;
-  /** Location of the node's key, for problems that concern the key itself. */
+  /** Location of the node's key, for problems of the key. */
   keyLocation?: Location;
   /** The referenced key, if the value comes from an interpolation; problems of the value are reported on this key. */
   origin?: string;

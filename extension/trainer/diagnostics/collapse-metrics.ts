@@ -26,9 +26,9 @@ export type MarginalSpread = { token: number; sequence: number };
 
 /** State of the diagnosis between steps, stored in checkpoints. */
 export type CollapseState = {
-  /** By name of the pair family. */
+  /** Moving averages, by name of the pair family. */
   spread: Record<string, MarginalSpread>;
-  /** By name of the pair family; absent from checkpoints of versions before 0.2. */
+  /** Histories of the regime, by name of the pair family; absent from checkpoints of versions before 0.2. */
   regimes?: Record<string, RegimeHistory>;
   /** Seconds spent on all diagnoses of the run. */
   seconds: number;
@@ -42,7 +42,7 @@ export const nothingDiagnosed: CollapseState = { spread: {}, regimes: {}, second
 const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
-  /** Values by RAGEN's metric names without the family; names of the paper's formula begin with `paper_`. */
+  /** Values by RAGEN's metric names without the family; names of metrics by the paper's formula begin with `paper_`. */
   metrics: Record<string, number>;
   spread: MarginalSpread;
   /** Values per sample, from which confidence intervals are computed. */

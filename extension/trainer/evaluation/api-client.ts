@@ -158,8 +158,8 @@ export class ApiClient {
 }
 
 /**
- * Extracts the error of a response body, `{"error": {"message", "type", "code"}}` in both protocols. Other text is the
- * message.
+ * Extracts the error of a response body, `{"error": {"message", "type", "code"}}` in both protocols. If the body has
+ * another form, the complete text is the message.
  */
 function errorOf(text: string): { message: string; code: string | undefined } {
   try {

@@ -1,5 +1,5 @@
 // The two API protocols: OpenAI's chat completions (also DeepSeek, Together, vLLM, llama.cpp and others) and
-// Anthropic's messages. Converts a conversation to a request and a reply to an answer; sends nothing. References:
+// Anthropic's messages. Converts a conversation to a request, and a reply to an answer. Sends nothing. References:
 // platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. Not tested against the real
 // services.
 import { z } from 'zod';

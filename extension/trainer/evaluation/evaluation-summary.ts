@@ -49,7 +49,7 @@ export interface EvaluationSummary {
   files: { trajectories: string; summary: string };
 }
 
-/** Keys of `Episode.metrics` that an evaluation adds to the environment's own. */
+/** Keys of `Episode.metrics` that an evaluation adds to the keys of the environment. */
 export const addedMetrics = {
   entropy: 'entropy',
   tokens: 'n_generated_tokens',

@@ -1,5 +1,5 @@
-// Plays an evaluation with a local model in waves. A wave consists of complete groups; its number of episodes is
-// limited to the number of rows that the engine decodes concurrently. The episodes of a wave are written together when
+// Plays an evaluation with a local model in waves. A wave consists of complete groups; groups are added until the wave
+// has at least as many episodes as the engine decodes concurrently. The episodes of a wave are written together when
 // the wave ends. A response's entropy is the entropy of the model's distribution over the whole vocabulary (temperature
 // 1, no truncation), averaged over the sampled tokens.
 import type { Episode } from '../../run-data/episode';
@@ -63,8 +63,8 @@ export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => (
 });
 
 /**
- * Divides the episodes into waves. A wave has complete groups of one round; a group is added until the wave has
- * `decodedRows` episodes.
+ * Divides the episodes into waves. A wave has complete groups of one round; groups are added until the wave has at
+ * least `decodedRows` episodes.
  */
 function waves(slots: readonly ValidationSlot[]): ValidationSlot[][] {
   const all: ValidationSlot[][] = [];

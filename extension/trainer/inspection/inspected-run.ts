@@ -71,7 +71,7 @@ export class InspectedRun {
     return (this.reader ??= readTokenizer(await this.modelFolder(), { variables }));
   }
 
-  /** All checkpoints, newest first; the last entry stands for the initial weights. */
+  /** All checkpoints, newest first; the last entry represents the initial weights. */
   checkpoints(): CheckpointChoice[] {
     const names = namesInRunSync(this.folder.path, runFiles.checkpoints);
     const found = names.flatMap(name => {

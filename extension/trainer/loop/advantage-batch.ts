@@ -7,12 +7,11 @@ import type { BatchSample, EstimatedSequence } from './training-batch';
 
 /** The input of advantage estimators; arrays have one entry per sample. */
 export interface AdvantageBatch {
-  /**
-   * Sum of the rewards of each sample, its prompt group, and the number of its episode. Group statistics count each
-   * episode once.
-   */
+  /** Sum of the rewards of each sample. */
   scores: readonly number[];
+  /** Prompt group of each sample. */
   groups: readonly number[];
+  /** Episode number of each sample; group statistics count each episode once. */
   episodes: readonly number[];
   masks: readonly Uint8Array[];
   /** Score of the greedy episode of each sample's group (ReMax); 0 for other estimators. */

@@ -1,6 +1,6 @@
 // Gradient analysis within a training step (RAGEN-2's gradient_reporter): the gradient of each part of the policy loss,
-// for buckets of prompt groups with similar score std. Weights are not changed. Metrics use RAGEN's keys, plus cosines
-// and signal-to-noise ratios; the complete result is written to the run folder.
+// for buckets of prompt groups with similar score std. Weights are not changed. Metrics use RAGEN's keys; cosines and
+// signal-to-noise ratios are additional metrics. The complete result is written to the run folder.
 import { gradientsFile } from '../../run-data/diagnostics';
 import type { GradientAnalysisRecord } from '../../run-data/diagnostics';
 import { maximum, minimum } from '../../common/lists';

@@ -19,8 +19,8 @@ export function scoresByTag(
 }
 
 /**
- * Counts the scores, rounded to six digits. If there are more than 48 distinct scores, counts the midpoints of 48 equal
- * intervals.
+ * Counts the scores, rounded to six digits. If there are more than 48 distinct scores, divides their range into 48
+ * equal intervals and counts the scores per interval; the midpoint represents the interval.
  */
 export function spreadOf(scores: readonly number[]): [score: number, episodes: number][] {
   const exact = counted(scores.map(score => Number(score.toPrecision(6))));

@@ -68,8 +68,8 @@ export function afterSkips(
 
 /**
  * Whether a checkpoint is due after a step: every `save_freq` steps. Of consecutive steps without any change, only the
- * first writes a checkpoint, and only if the policy can be sampled. Otherwise checkpoints of an unchanged policy would
- * replace all earlier ones.
+ * first writes a checkpoint, and only if the policy can be sampled. Further checkpoints of the unchanged policy would
+ * replace all earlier checkpoints.
  */
 export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {
   if (saveFreq <= 0) return false;

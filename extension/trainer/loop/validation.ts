@@ -39,8 +39,8 @@ export const validationDue = (
 ): boolean => test_freq > 0 && (step % test_freq === 0 || step === total_training_steps || stopsEarly);
 
 /**
- * Runs a validation and returns the metrics of the step with those of the validation. The time of the validation is
- * added to the time of the step.
+ * Runs a validation. Returns the metrics of the step and the metrics of the validation in one object. The time of the
+ * validation is added to the time of the step.
  */
 export async function withValidation(
   run: Run,

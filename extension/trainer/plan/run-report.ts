@@ -1,5 +1,5 @@
 // Plans a run before it is started: memory of its phases on this machine, overrides if the memory is insufficient, and
-// time per step. Of a hub model, only the small files are downloaded.
+// time per step. If the model is on the hub, only its small files are downloaded.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
@@ -178,8 +178,8 @@ function remedySentence(
 
 /**
  * Calls `work` with a folder that contains at least the small files of a model. `asked` names the command option that
- * set the model. If `asked` is undefined, the model comes from the key model_path, and a model that cannot be found is
- * a ConfigError on this key, so that a form can mark the field.
+ * set the model. If `asked` is undefined, the model comes from the key model_path. If the model cannot be found, a
+ * ConfigError on this key is then thrown, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

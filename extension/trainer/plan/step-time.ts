@@ -44,7 +44,7 @@ export interface Workload {
   tokens: number;
   /** Share of the tokens that belong to kept episodes, 0…1. */
   kept: number;
-  /** Passes over the kept tokens per step; a pass without gradients counts as a third. */
+  /** Number of passes over the kept tokens per step; a pass without gradients counts as a third of a pass. */
   passes: number;
 }
 

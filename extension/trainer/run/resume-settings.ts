@@ -1,7 +1,7 @@
 // Settings that a resume may change (`ragen resume RUN trainer.total_training_steps=200`): the keys that may also
 // change during training. New values apply from the step after the checkpoint and are recorded as events, as with
-// `ragen set`; the signed manifest is not changed. A change of any other key is rejected with a reason, because
-// finished steps depend on its old value.
+// `ragen set`; the signed manifest is not changed. A change of any other key is rejected, because finished steps depend
+// on its old value.
 import { settingKeys } from '../../run-data/run-settings';
 import { UserError } from '../../common/user-error';
 import { shown } from '../config/config-error';

@@ -150,8 +150,8 @@ export class Run {
   }
 
   /**
-   * Shows a finished step in the status. The success rate is that of the newest validation or, before the first
-   * validation, that of training.
+   * Shows a finished step in the status. The success rate comes from the newest validation. Before the first
+   * validation, it comes from training.
    */
   progress(step: number, metrics: Readonly<Record<string, number>>): void {
     const total = this.config.trainer.total_training_steps;

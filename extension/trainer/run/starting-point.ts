@@ -38,7 +38,8 @@ export async function startingPoint(
 }
 
 /**
- * Checks the logs and rolls the folder back to `checkpoint` (null: to its beginning). Returns warnings about the logs.
+ * Checks the logs and rolls the folder back to `checkpoint`. If `checkpoint` is null, rolls the folder back to the
+ * state before the first step. Returns warnings about the logs.
  */
 export async function rollBackTo(
   folder: RunFolder,

@@ -1,5 +1,5 @@
-// Reads the configuration of a run folder: as stored in the manifest when the run was created, and with the setting
-// changes that the run's events record.
+// Reads the configuration of a run folder in two forms: as stored in the manifest when the run was created, and with
+// the setting changes that the run's events record.
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { runFiles } from '../../run-data/run-files';
@@ -47,7 +47,7 @@ export const settingsOf = (config: unknown): Record<string, number> =>
     }),
   );
 
-/** Like `presentConfig`, but accepts a configuration of any version, because it does not validate. */
+/** Like `presentConfig`, but accepts a configuration of any version, because nothing is validated. */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
   return configInEffect(folder.manifest.config, eventsOf(folder));
 }

@@ -30,7 +30,7 @@ export function requireTrusted(
 }
 
 /**
- * Must be called before code stored in a run is executed, with the exact bytes to be executed.
+ * Must be called with the exact bytes to be executed, before any code that is stored in a run is executed.
  * @param accepted sha256 hashes that the user accepts once
  * @throws UserError that names the first file that is neither signed nor accepted
  */

@@ -1,5 +1,5 @@
-// Creates demonstrations: episodes that an environment's solver played successfully, on separate seeds. A level is
-// skipped if it has no solution, or if its solution needs more turns than an episode permits. On slippery ice, the
+// Creates demonstrations: episodes that an environment's solver played successfully, with seeds from `seed` on. A level
+// is skipped if it has no solution, or if its solution needs more turns than an episode permits. On slippery ice, the
 // solver plans again in each turn, and only successful episodes are used.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';

@@ -47,7 +47,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
   }
 }
 
-/** Creates the demonstrations and trains on them. @throws RunStopped if it is stopped before training begins */
+/** Creates the demonstrations and trains on them. @throws RunStopped if a stop arrives before training begins */
 async function demonstrateAndTrain(request: SftRequest, folder: string): Promise<SftResult> {
   const { config, hash } = request;
   const shown = await demonstrationSet(request);

@@ -23,9 +23,10 @@ import {
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
 /**
- * Writes the checkpoint of `state.step` into the run folder. Then removes all checkpoints except the `keep` newest (at
- * least 1, the new one included), and all checkpoints of later steps, which a resume from an earlier step has
- * discarded. Returns the new folder. Errors are UserErrors and leave the existing checkpoints unchanged.
+ * Writes the checkpoint of `state.step` into the run folder. Then removes old checkpoints; the `keep` newest remain (at
+ * least 1, including the new one). Also removes all checkpoints of later steps; such checkpoints exist if the run was
+ * resumed from an earlier step. Returns the new folder. Errors are UserErrors and leave the existing checkpoints
+ * unchanged.
  */
 export async function writeCheckpoint(
   runFolder: string,

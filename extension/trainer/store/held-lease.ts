@@ -35,7 +35,7 @@ const touchMs = 1000;
  */
 const longAgoMs = 60_000;
 
-/** Maximum number of attempts in which the lease exists when it is to be created, but is missing when it is read. */
+/** Maximum number of attempts that fail because the lease exists on creation but is missing on reading. */
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */

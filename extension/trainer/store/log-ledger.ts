@@ -96,7 +96,7 @@ export class LogLedger {
 
 /**
  * Compares the logs of a run with the ledger, reading each log once. Reads only.
- * @param mark the checkpoint's end of the ledger; null compares all pieces
+ * @param mark end of the ledger at the time of the checkpoint; null compares all pieces
  * @param wanted returns false for files that are not checked
  */
 export async function checkLogs(

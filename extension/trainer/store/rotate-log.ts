@@ -8,7 +8,7 @@ import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:f
 export const logLimits = { mostBytes: 8 * 2 ** 20, kept: 4 };
 
 /**
- * Copies the log to `<file>.1` and empties it if it exceeds the maximum size. Never throws, because a log must not end
+ * If the log exceeds the maximum size, copies it to `<file>.1` and empties it. Never throws, because a log must not end
  * a run.
  */
 export function rotateLog(file: string, { mostBytes, kept } = logLimits): void {

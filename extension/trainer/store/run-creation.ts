@@ -30,8 +30,8 @@ function runId(name: string, created: Date, hash: string, counter: number): stri
 }
 
 /**
- * Creates the folder of a new run with its manifest. Also returns the hash of the manifest's bytes. If it fails, the
- * folder is removed.
+ * Creates the folder of a new run with its manifest. Also returns the hash of the manifest's bytes. If the creation
+ * fails, the folder is removed.
  */
 export async function createRunFolder(
   workspace: string,

@@ -38,7 +38,9 @@ export class RunFolder {
     return this.manifest.id;
   }
 
-  /** Creates the folder of a new run, with a unique id and its manifest. If it fails, the folder is removed. */
+  /**
+   * Creates the folder of a new run, with a unique id and its manifest. If the creation fails, the folder is removed.
+   */
   static async create(
     workspace: string,
     about: Omit<Manifest, 'schema' | 'id' | 'created'>,
