@@ -1,5 +1,5 @@
-// Rules between keys, which a schema cannot express: RAGEN's own assertions, and combinations that would fail later in
-// a run or have no effect. The rules of the algorithm, the policy and secrets are in algorithm-checks.ts,
+// Rules between keys, which a schema cannot express: RAGEN's assertions, and combinations that would fail later in a
+// run or have no effect. The rules of the algorithm, the policy and secrets are in algorithm-checks.ts,
 // policy-checks.ts and secret-checks.ts.
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';

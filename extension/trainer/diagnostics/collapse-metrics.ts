@@ -59,7 +59,7 @@ export interface SampleStatistics {
   matchedSeq: Float64Array;
   marginalSeq: Float64Array;
   marginalPaper: Float64Array;
-  /** 1 if the prompt with the highest log-prob is the sample's own prompt, otherwise 0. */
+  /** 1 if the prompt of the sample has the highest log-prob of all prompts, otherwise 0. */
   retrieved: Float64Array;
 }
 

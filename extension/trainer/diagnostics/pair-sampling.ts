@@ -67,7 +67,7 @@ export function firstTurnPairs(
 /**
  * Samples `collapse_trajectory_sample`. Each draw chooses an episode uniformly, then one of its turns, with
  * replacement. The number of draws is `count`, limited to the number of turns. If `count` is null, it is the number of
- * turns. A drawn episode without turns adds no pair. Each drawn pair has its own column.
+ * turns. A drawn episode without turns adds no pair. Each drawn pair has a separate column.
  */
 export function trajectoryPairs(
   episodes: readonly EpisodePairs[],
@@ -84,7 +84,7 @@ export function trajectoryPairs(
 
 /**
  * Samples `collapse_turn_sample`: at most `count` turns, uniformly from all episodes and without replacement; null
- * samples all turns. Each turn has its own column.
+ * samples all turns. Each turn has a separate column.
  */
 export function turnPairs(episodes: readonly EpisodePairs[], count: number | null, random: IntegerStream): PairFamily {
   const all = episodes.flatMap(({ turns, ...rest }) => turns.map(turn => ({ ...rest, ...turn })));

@@ -1,7 +1,7 @@
-// Adapts a model behind an API to the engine's interface, so that the agent proxy plays its episodes like those of a
-// local model, including contexts and memories. An API returns no token ids, so messages are numbered instead: an "id"
-// is an index into a table of messages. A prompt has one id per message; a response has a single id. Each generator
-// serves one episode and counts its tokens and requests.
+// Adapts a model behind an API to the engine's interface, so that the agent proxy plays episodes of an API model in the
+// same way as episodes of a local model, including contexts and memories. An API returns no token ids, so messages are
+// numbered instead: an "id" is an index into a table of messages. A prompt has one id per message; a response has a
+// single id. Each generator serves one episode and counts its tokens and requests.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
@@ -66,12 +66,12 @@ export class MessageNumbers implements PromptTokenizer {
   }
 }
 
-/** Requests and tokens of an episode, and the reason if its last response is unusable. */
+/** Number of requests and tokens of an episode, and its failure. */
 export interface ApiBill extends ApiUsage {
   requests: number;
   /**
-   * `length` if the last response was cut at the token limit, `content_filter` if it was filtered, `refused: …` with
-   * the service's message if the request was refused; null if no response failed.
+   * Reason why the last response is unusable: `length` if it was cut at the token limit; `content_filter` if it was
+   * filtered; `refused: …` with the service's message if the request was refused. Null if no response failed.
    */
   failure: string | null;
 }

@@ -78,7 +78,7 @@ export class ApiPlayer implements Player {
     const proxy = new AgentProxy(generator, environments, numbers, {
       seed,
       agent_proxy,
-      rollout: { ...actor_rollout_ref.rollout, max_model_len: Infinity }, // the service enforces its own limit
+      rollout: { ...actor_rollout_ref.rollout, max_model_len: Infinity }, // the service limits the context
       es_manager,
       custom_envs,
       enable_response_mask,

@@ -99,7 +99,7 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
 }
 
 /**
- * Returns all validation episodes: `trainer.validation_steps` batches. Each batch has its own seeds; with
+ * Returns all validation episodes: `trainer.validation_steps` batches. Each batch has different seeds; with
  * `workbench.compat: ragen`, all batches have the same seeds.
  */
 function validationSlots({ es_manager, seed, trainer, workbench }: RunConfig): ValidationSlot[] {

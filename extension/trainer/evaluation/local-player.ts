@@ -54,7 +54,7 @@ export class LocalPlayer implements Player {
   }
 }
 
-/** Metrics of an episode that both players record. */
+/** Metrics that both players record for an episode. */
 export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => ({
   [addedMetrics.tokens]: sampledTokens(episode),
   [addedMetrics.turns]: episode.turns.length,

@@ -1,4 +1,4 @@
-// The environments of a run, whose code may be edited during training. A saved edit is built, checked and loaded beside
+// The environments of a run. Their code may be edited during training. A saved edit is built, checked and loaded beside
 // the running version: new episodes use the new version, and episodes in progress finish on the old one. Code that
 // fails to build, type-check or load is rejected, and the old version stays in use. Events report all of these cases.
 // Without edits, the file watcher does not affect the run.
@@ -22,7 +22,7 @@ import { StoreRefusal } from '../../node/files';
 import type { RunFolder } from '../store/run-folder';
 import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
-/** Milliseconds between the start and a reload of the current code, which also warms up the type checker. */
+/** Milliseconds between the start and a reload of the current code. The reload also warms up the type checker. */
 const warmUpMs = 2000;
 /** Milliseconds until the retry of an edit whose code could not be written to disk. */
 const retryMs = 5000;

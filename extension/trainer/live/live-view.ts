@@ -235,7 +235,7 @@ export class LiveView implements RolloutObserver {
   }
 
   /**
-   * Returns the tokens of a finished turn, read from the episode's samples, which also contain turns that nobody
+   * Returns the tokens of a finished turn. Reads the episode's samples, because they also contain turns that nobody
    * watched.
    */
   private tokensOf(watched: Watched, turn: number): WatchedTurn['tokens'] {

@@ -10,8 +10,8 @@ const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
   samples.map(({ ids }) => new Float32Array(ids.length));
 
 /**
- * Computes log-probs and entropies of the trained tokens under a policy. The number of tokens in a pass is limited to
- * that of `episodes` full-length episodes (passBudget).
+ * Computes log-probs and entropies of the trained tokens under a policy. A pass has at most as many tokens as
+ * `episodes` episodes of full length (passBudget).
  */
 function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
   const { config, engine } = run;
@@ -26,7 +26,7 @@ function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' 
 
 /**
  * Returns the log-probs and entropies of the trained tokens under the policy before its update. With `bypass_mode`, the
- * log-probs are those of the sampler. If the rollout filter has already computed log-probs and entropies (`scored`),
+ * sampler's log-probs are returned. If the rollout filter has already computed log-probs and entropies (`scored`),
  * these are used; otherwise they are computed here. With `bypass_mode` and no filter scores, entropies are absent.
  */
 export async function oldLogprobs(

@@ -61,7 +61,7 @@ const markers = (tag: AnswerTag): string[] => [
   '<|im_end|>',
 ];
 
-/** Returns the prefix of every response, which is part of the prompt. */
+/** Returns the prefix of every response; the prefix is part of the prompt. */
 export function generationPrefix({
   enable_think,
   answer_tag = 'answer',

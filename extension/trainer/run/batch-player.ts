@@ -140,7 +140,10 @@ export class BatchPlayer {
     }
   }
 
-  /** Plays some validation episodes of an evaluation. Reports no progress, because the evaluation reports its own. */
+  /**
+   * Plays some validation episodes of an evaluation. Reports no progress, because the evaluation reports progress over
+   * all batches.
+   */
   async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
     return this.proxy.rollout({
       ...part,

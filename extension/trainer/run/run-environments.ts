@@ -1,5 +1,5 @@
 // Opens the environments of a run: downloads their data sets, starts their processes, and builds and loads the code of
-// each tag. If any of this fails, the processes are stopped and the first error is thrown.
+// each tag. If one of these operations fails, the processes are stopped and the first error is thrown.
 import { availableParallelism } from 'node:os';
 import type { EnvironmentNotice, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { UserError } from '../../common/user-error';

@@ -61,8 +61,8 @@ export class Run {
   }
 
   /**
-   * Computes a gradient of the maximum size and discards it (workbench.try_longest_batch). Insufficient memory is then
-   * found before the first step, instead of when long episodes first occur.
+   * Computes a gradient of the maximum size and discards it (workbench.try_longest_batch). If memory is insufficient,
+   * the run therefore fails before the first step, and not later at the first long episodes.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;

@@ -101,8 +101,8 @@ export class StatusWriter {
 }
 
 /**
- * Overwrites a file in place, which needs no disk space unless the text is longer than the file. The text must be JSON;
- * the remaining bytes of the file become blanks.
+ * Overwrites a file in place. This needs additional disk space only if the text is longer than the file. The text must
+ * be JSON; the remaining bytes of the file become blanks.
  */
 function overwrite(file: string, text: string): void {
   const fd = openSync(file, 'r+');

@@ -11,13 +11,13 @@ import type { RunConfig } from '../config/schema';
 import { readDamagedLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 
-/** Remedy for a run of another version, which this version cannot continue. */
+/** Remedy for a run of another version; this version cannot continue such a run. */
 const startFrom = (path: string): string =>
   `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;
 
 /**
  * Returns the configuration in the manifest.
- * @throws UserError, ending with `remedy`, if the version that created the run has other configuration keys
+ * @throws UserError if the version that created the run has other configuration keys; the message ends with `remedy`
  */
 export function storedConfig(
   { id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>,

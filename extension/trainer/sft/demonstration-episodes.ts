@@ -12,7 +12,7 @@ import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { SolverDemonstrator } from './solver-demonstrator';
 
-/** Number of episodes per batch, which are played concurrently. */
+/** Number of episodes that are played concurrently, as one batch. */
 const batch = 64;
 /** Maximum number of levels tried per requested demonstration. */
 const triesEach = 20;

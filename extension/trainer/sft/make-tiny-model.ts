@@ -37,7 +37,7 @@ const steps = { learn: 1000, forget: 120 };
 const rates = { learn: 2e-3, forget: 5e-4 };
 /**
  * Probability of style `looking` in each phase. In phase `learn` the model learns to look; in phase `forget` the
- * demonstrator mostly guesses, which lowers the model's own probability of looking.
+ * demonstrator mostly guesses, so the model's probability of looking falls.
  */
 const looking = { learn: 0.9, forget: 0.15 };
 const folder = process.env.TINY_MODEL_FOLDER ?? join(installation.models, 'ragen-tiny');

@@ -1,6 +1,7 @@
-// Supervised fine-tuning from a configuration to a model folder: demonstrations by solvers (demonstration-set.ts),
-// training with checkpoints (sft-training.ts), and a model with merged adapters, which can be the model_path of a run.
-// All files are in one folder. If an interrupted training is requested again, it continues from its newest checkpoint.
+// Supervised fine-tuning from a configuration to a model folder: creates demonstrations by solvers
+// (demonstration-set.ts), trains with checkpoints, and exports the model with merged adapters (sft-training.ts). A run
+// can use the exported folder as its model_path. All files are in one folder. If an interrupted training is requested
+// again, it continues from its newest checkpoint.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';

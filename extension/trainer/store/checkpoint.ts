@@ -38,7 +38,7 @@ export const checkpointSchema = z.strictObject({
 });
 /** The content of `checkpoint.json`. */
 export type CheckpointManifest = z.infer<typeof checkpointSchema>;
-/** The content of `checkpoint.json` without schema, files and checksum, which the writer adds. */
+/** The content of `checkpoint.json` without schema, files and checksum; the writer adds these keys. */
 export type CheckpointState = Omit<CheckpointManifest, 'schema' | 'files' | 'sha256'>;
 
 /** A checkpoint with a valid manifest. */

@@ -1,7 +1,7 @@
 // The lease names the process that trains a run. The file is created exclusively and touched every second.
-// node/lease-liveness.ts decides whether the trainer is alive: a trainer on this machine if its process exists, any
-// other trainer (on another machine or in another container) if it keeps touching the lease. A second exclusive file
-// guards the takeover of an abandoned lease, so that only one of several candidates succeeds.
+// node/lease-liveness.ts decides whether the trainer is alive. On this machine, its process must exist. On another
+// machine or in another container, it must keep touching the lease. A second exclusive file guards the takeover of an
+// abandoned lease, so that only one of several candidates succeeds.
 // proper-lockfile is not used, because it checks only the touches of a lock, and not boot, pid and start time of its
 // holder.
 import { randomBytes } from 'node:crypto';
