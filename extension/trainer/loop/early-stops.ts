@@ -22,13 +22,13 @@ export interface EarlyStop {
 }
 
 /**
- * Number of steps in the baseline and in the window that is compared with it; a std below this share of the baseline
- * counts as collapsed.
+ * `steps`: number of steps in the baseline, and in the window that is compared with the baseline. `share`: a std below
+ * this share of the baseline counts as collapsed.
  */
 const collapse = { steps: 10, share: 0.1 };
 /**
- * Number of consecutive failed validations that end a run, and the success rate below which a validation counts as
- * failed.
+ * `validations`: number of consecutive failed validations that end a run. `success`: success rate below which a
+ * validation counts as failed.
  */
 const failure = { validations: 5, success: 0.01 };
 

@@ -23,8 +23,8 @@ export const gradientsDue = ({ trainer }: RunConfig, step: number): boolean =>
   trainer.gradient_analysis_mode && step > 0 && (step - 1) % trainer.gradient_analysis_every === 0;
 
 /**
- * Returns the layout of a separate rollout for the analysis (`trainer.gradient_analysis_env_groups`, `_group_size`),
- * with the tag proportions of training; null if the analysis uses the step's own rollout.
+ * Returns the layout of a separate rollout for the analysis (`trainer.gradient_analysis_env_groups`, `_group_size`).
+ * Its tags have the same proportions as in training. Returns null if the analysis uses the rollout of the step.
  */
 export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): EnvGroups | null {
   const { gradient_analysis_env_groups: groups, gradient_analysis_group_size: size } = trainer;

@@ -1,5 +1,5 @@
 // Metrics of a step under RAGEN's keys (docs/METRICS.md), computed from rollouts and from arrays per token. train.ts
-// merges them into the step's metrics and writes the line.
+// merges these metrics with the other metrics of the step and writes the line.
 import type { RolloutBatch } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 

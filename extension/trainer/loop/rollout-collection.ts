@@ -28,8 +28,8 @@ export interface RolloutCollection {
   /** All episodes of all batches of the step. */
   episodes: RolloutEpisode[];
   /**
-   * `trainable`: episodes whose environment did not fail; with ReMax, the group's greedy episode must not have failed
-   * either. `kept`: the trainable episodes to train on.
+   * `trainable`: episodes whose environment did not fail. With ReMax, this excludes groups whose greedy episode failed.
+   * `kept`: the trainable episodes to train on.
    */
   trainable: RolloutEpisode[];
   kept: RolloutEpisode[];
@@ -39,7 +39,7 @@ export interface RolloutCollection {
   scored: ReadonlyMap<RolloutSample, ScoredSample>;
   /** Score of each group's greedy episode by group id; empty unless the estimator is ReMax. */
   baselines: ReadonlyMap<number, number>;
-  /** Rows of the group table, which `trainer.log_group_rv_table` writes. */
+  /** Rows of the group table (`trainer.log_group_rv_table`). */
   groups: GroupRow[];
   metrics: Record<string, number>;
 }

@@ -43,8 +43,8 @@ export async function stepOrSkip(
 }
 
 /**
- * Returns the counters after a step. Of consecutive skips, only the first is reported as an event. Adds the skip metric
- * to the metrics of a step without any change of the weights.
+ * Returns the counters after a step. Reports only the first of consecutive skips as an event. Adds the skip metric to
+ * the metrics of a step without any change of the weights.
  */
 export function afterSkips(
   before: SkippedSteps,

@@ -1,5 +1,5 @@
-// Times of a step under RAGEN's and verl's keys: seconds of the step without validation and diagnosis, totals over the
-// run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log and is therefore
+// Times of a step under RAGEN's and verl's keys: seconds of the step (excluding validation and diagnosis), totals over
+// the run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log and is therefore
 // written after the step's line. The time of the checkpoint appears in the line of the next step.
 import type { Stopwatch } from './stopwatch';
 

@@ -204,7 +204,8 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 
 /**
  * Measures the gradients of the loss parts for buckets of similar reward std, on the kept episodes and, if configured,
- * on all trainable episodes. The episodes come from the step's own rollout or from a separate one. No weights change.
+ * on all trainable episodes. The episodes come from the rollout of the step or from a separate rollout. No weights
+ * change.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
@@ -257,7 +258,7 @@ async function update(
 
 /**
  * Prepares the update of the kept episodes: samples, log-probs, values and advantages. `own` contains each sample once;
- * `samples` may repeat some of them if RAGEN's batch adjustment is used. Adds metrics to the rollout's metrics and
+ * if RAGEN's batch adjustment is used, `samples` may repeat some samples. Adds metrics to the rollout's metrics and
  * updates the KL coefficient.
  */
 async function prepare(

@@ -53,8 +53,9 @@ export function batchSamples(episodes: readonly RolloutEpisode[], config: Sample
 }
 
 /**
- * Returns the mask of tokens at which advantages are estimated: all tokens from the first to the last sampled one; with
- * `use_gae_mask`, the sampled tokens only; with `workbench.compat: ragen`, the trained tokens.
+ * Returns the mask of tokens at which advantages are estimated. By default, these are all tokens from the first to the
+ * last sampled token. With `use_gae_mask`, these are only the sampled tokens. With `workbench.compat: ragen`, these are
+ * the trained tokens.
  */
 function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: SampleConfig): Uint8Array {
   if (config.workbench.compat === 'ragen') return mask;
@@ -64,8 +65,9 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 
 /**
  * Returns the samples of all kept groups (`own`), and the indices of the samples to train on, in the seeded order of
- * the optimizer steps (`order`). The trajectory filter may drop episodes of a kept group. Their samples are in `own`,
- * because the group's advantages depend on them, and missing from `order`, because they are not trained on.
+ * the optimizer steps (`order`). The trajectory filter may drop episodes of a kept group. The samples of dropped
+ * episodes are in `own`, because the group's advantages depend on them. They are not in `order`, because they are not
+ * trained on.
  */
 export function trainedSamples(
   { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },

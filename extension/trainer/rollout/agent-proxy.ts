@@ -104,7 +104,7 @@ export class AgentProxy {
     };
 
     const playTurns = async (ready: readonly EpisodeEntry[]): Promise<void> => {
-      request.signal?.throwIfAborted(); // the observer was already notified of the end
+      request.signal?.throwIfAborted(); // after an abort, the observer has been notified of the end
       this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
       this.reportFailures(ready, all, request);
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));

@@ -1,6 +1,6 @@
 // The context of an episode (RAGEN's context manager): the conversation as messages for display, and as token ids for
 // the model and for training. Sampled ids are stored exactly and never re-tokenised, so training sees the same tokens
-// in the same context as sampling. The mask is 1 only at sampled ids unless configured otherwise.
+// in the same context as sampling. By default, the mask is 1 only at sampled ids.
 // In mode `full`, an episode is one sample that grows with each turn. If the chat was shortened, the next prompt does
 // not begin with all earlier tokens, and a new sample begins. In the windowed modes, each turn is a separate sample.
 import { appendAll } from '../../common/lists';
@@ -61,8 +61,8 @@ export class EpisodeContext {
   }
 
   /**
-   * Returns the ids of the next turn's prompt. Returns null, and adds no prompt, if even the shortest prompt of the
-   * window leaves no room for a response; the episode then ends.
+   * Returns the ids of the next turn's prompt. If the shortest prompt of the window leaves no room for a response,
+   * returns null and adds no prompt; the episode then ends.
    * @param history the previous turns
    */
   prompt(prompt: TurnPrompt, history: CurrentTurn['history']): PromptIds | null {

@@ -1,8 +1,8 @@
 // The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, maps
 // parsed responses to actions, and stores each episode's state, rewards, penalties, status and history.
-// The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj, both are
-// set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching max_turn sets neither. Success is
-// the value of `success` in the environment's last info.
+// The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj,
+// `terminated` and `truncated` are set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching
+// max_turn sets neither. Success is the value of `success` in the environment's last info.
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
@@ -25,7 +25,7 @@ export interface StateManagerOptions {
   format_penalty: number;
 }
 
-/** A finished turn without its token data, which are in the EpisodeContext. */
+/** A finished turn without token data; the EpisodeContext stores the token data. */
 export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
 
 /** An episode in progress. */
@@ -37,8 +37,8 @@ export interface EpisodeEntry extends EpisodeSlot {
   version: string;
   max_actions_per_traj: number;
   /**
-   * Action names by action id: the environment's names, or the episode's own names if `reset` returned any. Undefined
-   * if any text is an action.
+   * Action names by action id: the names that `reset` returned for this episode, otherwise the names of the
+   * environment. Undefined if any text is an action.
    */
   actions?: Record<number, string>;
   /** The newest observation. */

@@ -1,8 +1,8 @@
 // The result of a rollout: complete episodes with the tokens that the model saw and sampled, and the metrics of the
 // batch. Used by training, validation, the run folder and the diagnostics.
-// Training uses the samples of an episode: in mode `full` one sample for the complete chat, plus one each time the chat
-// was shortened; in the windowed modes one sample per turn. Scores, groups, filter and metrics refer to episodes, and
-// each episode counts once regardless of its number of samples.
+// Training uses the samples of an episode: mode `full` has one sample for the complete chat, and a further sample each
+// time the chat was shortened; the windowed modes have one sample per turn. Scores, groups, filter and metrics refer to
+// episodes, and each episode counts once regardless of its number of samples.
 import type { EpisodeTurn } from '../../run-data/episode';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';
@@ -36,7 +36,7 @@ export interface RolloutEpisode {
   penalty: number;
   /** `reward` + `penalty`, before normalisation. */
   score: number;
-  /** Return in the environment's own scale: sum of `raw_reward` if the environment reports it, otherwise `reward`. */
+  /** Return in the scale of the environment: sum of `raw_reward` if the environment reports it, otherwise `reward`. */
   episodic_return: number;
   turns: PlayedTurn[];
   final_state: string;
@@ -50,7 +50,7 @@ export interface RolloutEpisode {
   error?: EnvironmentFailure;
 }
 
-/** A turn without the position of its tokens, which is stored in its sample. */
+/** A turn without the position of its tokens; the sample of the turn stores this position. */
 export type PlayedTurn = Omit<EpisodeTurn, 'span'>;
 
 export interface RolloutBatch {

@@ -8,7 +8,7 @@ const opener = "You're a helpful assistant. ";
 
 /** The options that the message depends on. */
 export interface SystemMessageOptions {
-  /** The instruction in `custom_envs.<tag>`; replaces the environment's instruction, even if empty. */
+  /** The instruction in `custom_envs.<tag>`. It replaces the environment's instruction; an empty text does, too. */
   env_instruction?: string | null;
   max_actions_per_traj: number;
   max_actions_per_turn: number;

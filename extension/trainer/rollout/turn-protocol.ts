@@ -42,7 +42,7 @@ export interface ParsedResponse {
   thought: string | null;
   /** Text of the answer; null if the response does not follow the format. */
   answer: string | null;
-  /** Actions as the model wrote them, at most `max_actions_per_turn`. */
+  /** Actions in the model's spelling, at most `max_actions_per_turn`. */
   actions: string[];
   /**
    * The response in canonical form for display (RAGEN's `llm_response`); the raw text if the response does not follow
