@@ -37,7 +37,7 @@ export function batchRules(config: RunConfig): BrokenRule[] {
   return broken;
 }
 
-/** Rules that combine the advantage estimator with turn rewards or advantage factors. */
+/** Rules for combinations of the advantage estimator with turn rewards or advantage factors. */
 export function advantageRules({
   algorithm,
   agent_proxy,

@@ -123,7 +123,9 @@ const trainer = z
       'Measure the gradients of the loss and its parts, for buckets of groups with similar reward variance.',
     ),
     gradient_analysis_every: count('Steps between gradient measurements, starting at step 1.'),
-    gradient_analysis_log_prefilter: flag('Also measure the gradients of the whole rollout before the filter.'),
+    gradient_analysis_log_prefilter: flag(
+      'Also measure the gradients of the complete rollout, before groups are filtered.',
+    ),
     gradient_analysis_only: flag('Skip the optimizer step in steps that measure gradients.'),
     exit_after_gradient_analysis: flag('End the run after the first step that measured gradients.'),
     gradient_analysis_env_groups: count(
@@ -173,7 +175,9 @@ const workbench = z
     ),
     threads: z.int().min(0).describe('CPU threads of the model; 0 for one per core.'),
     live_edit: flag('Reload environment source files: episodes that start after a save use the new code.'),
-    check_types: flag('Reject saved environment code that has type errors, as well as code that does not compile.'),
+    check_types: flag(
+      'Reject saved environment code that has type errors. Code that does not compile is always rejected.',
+    ),
     async_rollout: flag(
       'Episodes advance independently instead of waiting for the slowest episode in each turn. Results on the CPU do not change.',
     ),

@@ -1,6 +1,6 @@
 // Alarms for the Echo Trap (RAGEN, §3): before success falls, rewards within a prompt group become equal, thoughts
 // repeat, gradients spike and entropy drifts. The rules are in run-data/alarm-rules.ts; an alarm is active while the
-// newest values of its metric exceed the bound of its rule. Pure functions; the state is plain data for checkpoints.
+// newest values of its metric violate the bound of its rule. Pure functions; the state is plain data for checkpoints.
 import {
   alarmNames,
   alarmRules,
@@ -23,7 +23,7 @@ export const nothingWatched: WatchState = { series: {}, raised: [] };
 export interface Alarm {
   name: AlarmName;
   metric: string;
-  /** Newest value of the metric, and the bound that the newest values exceed. */
+  /** Newest value of the metric, and the bound that the newest values violate. */
   value: number;
   bound: number;
   /** The alarm in one sentence: metric, duration, value and bound. */

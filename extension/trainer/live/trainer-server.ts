@@ -52,8 +52,8 @@ const closeTimeoutMs = 1000;
  */
 const mostUnread = 1000;
 /**
- * Limits before `hello`: milliseconds and bytes per connection, and number of connections. If there are more
- * connections, the oldest is closed.
+ * Limits for connections that have not sent `hello`: milliseconds and bytes per connection, and number of connections.
+ * If this number is exceeded, the oldest connection is closed.
  */
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
 /** Maximum bytes of a message from a watcher. */

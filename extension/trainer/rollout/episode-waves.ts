@@ -5,7 +5,7 @@ import type { EpisodeEntry } from './environment-state-manager';
 
 /** Time to wait for further episodes, as a share of the duration of the last generation. */
 export const gatheringShare = 1 / 20;
-/** Minimum waiting time in milliseconds, and the waiting time before the first generation. */
+/** Minimum waiting time in milliseconds; before the first generation, it is the waiting time. */
 export const leastGatheringMs = 2;
 export const firstGatheringMs = 50;
 
