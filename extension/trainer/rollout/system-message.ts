@@ -8,7 +8,10 @@ const opener = "You're a helpful assistant. ";
 
 /** The options that the message depends on. */
 export interface SystemMessageOptions {
-  /** The instruction in `custom_envs.<tag>`. It replaces the environment's instruction; an empty text does, too. */
+  /**
+   * The instruction in `custom_envs.<tag>`. If it is set, the environment's instruction is not used; an empty text
+   * counts as set.
+   */
   env_instruction?: string | null;
   max_actions_per_traj: number;
   max_actions_per_turn: number;

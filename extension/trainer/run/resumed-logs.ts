@@ -65,7 +65,10 @@ export async function acceptLogs(
   return { notes: [...notes, ...damaged.map(accepted)], offsets: kept };
 }
 
-/** Like `acceptLogs`, for an evaluation, which resumes from its finished episodes instead of a checkpoint. */
+/**
+ * Like `acceptLogs`, but for an evaluation. An evaluation resumes from its finished episodes, because it has no
+ * checkpoint.
+ */
 export async function acceptEvaluation(folder: RunFolder, { accept, command }: Acceptance): Promise<AcceptedLogs> {
   const ledger = folder.file(runFiles.checksums);
   const offsets = { [runFiles.checksums]: existsSync(ledger) ? statSync(ledger).size : 0 };

@@ -59,8 +59,8 @@ export async function rollBackTo(
 }
 
 /**
- * Returns the verified checkpoint of another run from which this run starts (trainer.resume_mode=resume_path),
- * otherwise null.
+ * If this run starts from a checkpoint of another run (trainer.resume_mode=resume_path), verifies and returns this
+ * checkpoint; otherwise returns null.
  */
 export async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {
   const { resume_mode, resume_from_path } = courseOf(folder);

@@ -209,7 +209,7 @@ export const alreadyTrained = (
 ): string =>
   `run ${run} is already being trained by ${nameOf(lease, dependencies)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
 
-/** Returns the error message for a run folder that disappeared during training or while it was being followed. */
+/** Returns the error message for a run folder that disappeared while the run was trained or followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>
   `run ${id}: its folder ${path} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
 
@@ -238,7 +238,9 @@ function ownFolder(folder: string, file: string): NonNullable<Lease['folder']> {
   }
 }
 
-/** Parses a lease. Returns null for invalid text, such as a lease truncated by a crash; no process holds it. */
+/**
+ * Parses a lease. Returns null for invalid text, such as a lease truncated by a crash; no process holds such a lease.
+ */
 function parse(text: string): Lease | null {
   try {
     return leaseSchema.parse(JSON.parse(text));
