@@ -1,5 +1,5 @@
-// Where a trainer starts: finds the checkpoint to resume from, of this run or of another run, and rolls the run folder
-// back to it. All checkpoints and logs are verified before any file is changed.
+// Finds the checkpoint from which a trainer resumes; it belongs to this run or to another run. Rolls the run folder
+// back to this checkpoint. All checkpoints and logs are verified before any file is changed.
 import { basename, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { onlyEvaluates, storedConfig } from './stored-config';
