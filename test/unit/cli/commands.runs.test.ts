@@ -85,7 +85,8 @@ describe('train', () => {
     expect(checkpoints).toEqual(['step-000001', 'step-000002', 'step-000003', 'step-000004']);
     const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with values of this machine
     expect(measured.map(({ kind }) => kind)).toEqual(['memory_plan', 'longest_batch']);
-    const late = 'environments: the types of their code are not checked (it was stopped)'; // where the run ends before the check
+    // Written only if the run ends before the type check.
+    const late = 'environments: the types of their code are not checked (it was stopped)';
     const said = events.filter(({ message }) => message !== late);
     expect(said.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
       'state running',
