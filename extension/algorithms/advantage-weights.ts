@@ -28,7 +28,8 @@ export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight
 }
 
 /**
- * `grpo_advantage_length_weight`: returns mean length / length for each sample; 0 for a sample without sampled tokens.
+ * `grpo_advantage_length_weight`: returns the mean length divided by the sample's length, per sample. The weight of a
+ * sample without sampled tokens is 0.
  */
 export function lengthWeights(lengths: ArrayLike<number>): Float32Array {
   const all = Float64Array.from(lengths);

@@ -1,16 +1,16 @@
-// `agent_proxy.batch_adjust_mode`: how the kept samples of a step become mini-batches of equal size. Modes `copy` and
-// `delete` duplicate or drop samples until the count is a multiple of `batchMultiple`. The default, `weights`, changes
-// no samples: the last mini-batch is smaller, and the loss weights correct for its size (mini-batches.ts,
-// loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so a copied sample counts twice in the
-// mean and std of its group.
+// `agent_proxy.batch_adjust_mode`: how the kept samples of a step become mini-batches of equal size. Mode `copy`
+// duplicates samples and mode `delete` drops samples, until the count is a multiple of `batchMultiple`. The default,
+// `weights`, changes no samples: the last mini-batch is smaller, and the loss weights correct for its size
+// (mini-batches.ts, loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so a copied sample
+// counts twice in the mean and std of its group.
 import { appendAll } from '../common/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 
 export type BatchAdjustMode = 'weights' | 'copy' | 'delete';
 
 /**
- * Returns the least common multiple of `sizes` (prompt groups, mini-batch size, devices); RAGEN adjusts the sample
- * count to a multiple of this number.
+ * Returns the least common multiple of `sizes`: number of prompt groups, mini-batch size and number of devices. RAGEN
+ * adjusts the sample count to a multiple of this number.
  */
 export function batchMultiple(...sizes: readonly number[]): number {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));
@@ -19,8 +19,8 @@ export function batchMultiple(...sizes: readonly number[]): number {
 
 /**
  * Returns the indices of the samples to train on. `weights`: 0…count−1. `copy`: 0…count−1, followed by random
- * duplicates; each sample is duplicated equally often, up to a difference of one. `delete`: ascending indices without
- * randomly chosen samples; empty when count < multiple.
+ * duplicates; the numbers of duplicates of two samples differ by at most one. `delete`: ascending indices after
+ * randomly chosen samples are dropped; empty when count < multiple.
  */
 export function adjustedSamples(
   count: number,

@@ -1,8 +1,8 @@
 // Bi-level advantage estimation (VAGEN, Wang et al., 2025): first GAE over turns with separate γ and λ, then GAE over
 // the tokens of each turn. In the second GAE, the reward of a turn's last token is the turn's estimated return. The
-// caller passes the turn ends, because a turn with reward 0 cannot be found from the rewards. `nonZeroRewards` finds
-// turn ends as RAGEN does, for comparison. Tokens after the last turn end are estimated as if the episode ended with
-// them.
+// caller passes the turn ends, because the rewards do not show the end of a turn with reward 0. For comparison,
+// `nonZeroRewards` finds turn ends as RAGEN does. Tokens after the last turn end are estimated as if the episode ended
+// with them.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
 /**
@@ -19,8 +19,8 @@ export interface BiLevelGaeOptions extends GaeOptions {
   /** Defaults to `lam`. */
   high_level_lam?: number;
   /**
-   * Where the value of a turn is read: at its last token (RAGEN; the default), or at its first, before the turn is
-   * generated (VAGEN).
+   * Token whose value is the turn's value. `end` (RAGEN; the default): the turn's last token. `start` (VAGEN): its
+   * first token, whose value is estimated before the turn is generated.
    */
   turn_value?: 'end' | 'start';
 }

@@ -4,7 +4,7 @@
 import { maximum, minimum } from '../common/lists';
 import { UserError } from '../common/user-error';
 
-/** Values of RAGEN's key `rollout_filter_strategy`, in the order in which messages name them. */
+/** Values of RAGEN's key `rollout_filter_strategy`. Messages list them in this order. */
 export const filterStrategies = ['top_p', 'top_k', 'top_k_abs', 'min_p'] as const;
 export const filterTypes = ['largest', 'smallest'] as const;
 export const topPModes = ['linear', 'softmax'] as const;
@@ -18,10 +18,10 @@ export interface GroupSelection {
   rollout_filter_value: number;
   rollout_filter_strategy: (typeof filterStrategies)[number];
   rollout_filter_type: (typeof filterTypes)[number];
-  /** False removes groups whose score is 0 (within 1e-10) before the selection. */
+  /** If false, groups whose score is 0 (within 1e-10) are removed before the selection. */
   rollout_filter_include_zero: boolean;
   rollout_filter_top_p_prob_mode: (typeof topPModes)[number];
-  /** Slack of linear top_p: nothing is selected when the target score mass is below this value. */
+  /** Used by linear top_p: nothing is selected when the target score mass is below this value. */
   rollout_filter_selection_eps: number;
 }
 
@@ -58,8 +58,8 @@ export function selectGroups(scores: Float32Array, options: GroupSelection): num
 }
 
 /**
- * Throws a UserError for an unknown option value. Values from a configuration are already validated, those of other
- * callers are not.
+ * Throws a UserError for an unknown option value. The configuration's values are validated earlier, but values from
+ * other callers are not.
  */
 function requireKnown({
   rollout_filter_strategy: strategy,
@@ -79,8 +79,8 @@ function requireKnown({
 }
 
 /**
- * Selects groups, best first, until their scores sum to `value` of the total score mass. Stops at the first score ≤ 0,
- * so the result may be empty.
+ * Selects groups, best first, until their scores sum to the share `value` of the total score mass. Stops at the first
+ * score ≤ 0, so the result may be empty.
  */
 function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const total = candidates.reduce((sum, group) => sum + scores[group], 0);

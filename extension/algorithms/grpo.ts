@@ -5,7 +5,10 @@
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
 export interface GrpoOptions {
-  /** Divide by the group's deviation (GRPO); false only subtracts the mean (Dr.GRPO). */
+  /**
+   * True (GRPO) subtracts the group's mean and divides by the group's deviation. False (Dr.GRPO) only subtracts the
+   * mean.
+   */
   norm_adv_by_std_in_grpo: boolean;
 }
 

@@ -1,5 +1,6 @@
 // Per-token estimators of the KL divergence between the policy and the reference policy, from the log-probs of the
-// sampled tokens (Schulman, "Approximating KL divergence", 2020). Names follow verl, with both spellings of each.
+// sampled tokens (Schulman, "Approximating KL divergence", 2020). Names follow verl; each estimator except `abs` has
+// two names.
 import { klKinds, largestK3, largestLogRatio, type KlKind } from './policy-loss-options';
 
 /**
@@ -12,8 +13,8 @@ export function klKindNamed(name: string): KlKind | undefined {
 }
 
 /**
- * Returns the estimate for one token; `difference` is log π − log π_ref in nats. k3 is clamped (difference to ±20,
- * result to ±10).
+ * Returns the estimate for one token; `difference` is log π − log π_ref in nats. For k3, the difference is clamped to
+ * ±20 and the result to ±10.
  */
 export function tokenKl(kind: KlKind, difference: number): number {
   switch (kind) {

@@ -1,5 +1,5 @@
-// GAE with TRICO's two masks (VAGEN). Advantages are estimated only over the tokens of the advantage mask, such as the
-// reasoning and the action without their markers; the loss covers the tokens of the loss mask. Value and advantage are
+// GAE with TRICO's two masks (VAGEN). Advantages are estimated only over the tokens of the advantage mask, for example
+// the reasoning and the action without their tags. The loss covers the tokens of the loss mask. Value and advantage are
 // carried unchanged across tokens outside the advantage mask. A token that only the loss mask contains has the
 // advantage of the next estimated token, or 0 after the last estimated token.
 import { generalizedAdvantages, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';

@@ -15,7 +15,10 @@ export const lossAggModes = [
 ] as const;
 export type LossAggMode = (typeof lossAggModes)[number];
 
-/** Estimators of the KL divergence per token, with both spellings of each. */
+/**
+ * Names of the estimators of the KL divergence per token; `kl` and `k1`, `mse` and `k2`, `low_var_kl` and `k3` are the
+ * same.
+ */
 export const klKinds = ['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'] as const;
 export type KlKind = (typeof klKinds)[number];
 

@@ -46,7 +46,7 @@ export interface PolicyLoss {
 }
 
 /**
- * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 also has a loss, but does not
+ * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 has a loss too, but does not
  * count in GSPO's sequence ratio.
  */
 export function tokenLosses(
@@ -117,7 +117,7 @@ export function policyLoss(
 /**
  * Returns dL/dlog π of every token of a mini-batch, where L is the loss without the entropy bonus; 0 where mask = 0.
  * Terms that a loss mode holds constant (GSPO's sequence ratio, CISPO's weight) are constant here. The entropy bonus is
- * left out because it depends on complete distributions: its derivative with respect to a token's entropy is
+ * left out because it depends on complete distributions. Its derivative with respect to a token's entropy is
  * −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
  */
 export function policyLossGradient(

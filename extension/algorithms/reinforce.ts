@@ -1,5 +1,5 @@
 // REINFORCE++ (Hu, 2025) and its variant with a group baseline. Neither uses a critic; whitening over the batch reduces
-// the variance. The return is carried undiscounted across the observation tokens between turns, so earlier turns are
+// the variance. Across the observation tokens between turns, the return stays unchanged, so that earlier turns are
 // credited with later rewards.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 import { spreadOverTokens, whitenTokens } from './token-sequences';
@@ -47,7 +47,7 @@ export function centredScores(batch: GroupedScores): Float64Array {
 
 /**
  * Returns the discounted return from each sampled token on; 0 at other tokens. With `reset`, the return starts at 0 in
- * every block of sampled tokens, as in verl; a reward at the end of the episode then reaches the last turn only.
+ * every block of sampled tokens, as in verl. A reward at the end of the episode then affects only the last turn.
  */
 export function discountedReturns(
   { rewards, mask }: RewardSequence,

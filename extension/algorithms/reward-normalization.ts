@@ -5,8 +5,8 @@ import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 
 export interface RewardNormalization {
   /**
-   * Set of episodes that are normalised together: `state`, the episodes of one prompt; `inductive`, of one environment
-   * tag; `batch`, all episodes.
+   * Set of episodes whose scores are normalised with the same moments. `state`: all episodes of one prompt.
+   * `inductive`: all episodes with one environment tag. `batch`: all episodes.
    */
   grouping: 'state' | 'inductive' | 'batch';
   method: 'identity' | 'mean' | 'mean_std' | 'asym_clip';

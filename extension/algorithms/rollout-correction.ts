@@ -8,7 +8,7 @@ import { clamp } from './kl';
 import { largestLogRatio } from './policy-loss-options';
 
 export interface RolloutCorrection {
-  /** Level of the ratio; null computes statistics only. */
+  /** Whether the ratio is computed per token or per sequence; if null, only statistics are computed. */
   rollout_is: 'token' | 'sequence' | null;
   rollout_is_threshold: number;
 }
@@ -24,8 +24,8 @@ export interface CorrectionBatch {
 }
 
 /**
- * Returns one weight per token (1 for tokens with mask = 0, and for all tokens if the correction is off), and verl's
- * statistics under `rollout_corr/`.
+ * Returns one weight per token, and verl's statistics under `rollout_corr/`. The weight is 1 for tokens with mask = 0,
+ * and for all tokens if the correction is off.
  */
 export function rolloutWeights(
   batch: CorrectionBatch,
@@ -90,9 +90,9 @@ function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, n
 }
 
 /**
- * Returns statistics of the weights before truncation. The mean is over tokens. Minimum, maximum, and the shares above
- * the threshold and below its inverse, are over the ratios (one per token or per episode). Deviation and effective
- * sample size are over the token weights clamped to [1/threshold, threshold].
+ * Returns statistics of the weights before truncation. The mean is over tokens. Four statistics are over the ratios
+ * (one per token or per episode): minimum, maximum, share above the threshold, and share below the inverse of the
+ * threshold. Deviation and effective sample size are over the token weights clamped to [1/threshold, threshold].
  */
 function spread(ratios: readonly number[], ofTokens: readonly number[], threshold: number): Record<string, number> {
   if (ratios.length === 0) return {};

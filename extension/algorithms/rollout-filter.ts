@@ -1,12 +1,12 @@
 // Rollout filter of StarPO-S and RAGEN-2: trains only on prompt groups with a high score, such as the deviation of
 // their rewards. According to the RAGEN-2 paper, a prompt's task gradient is bounded by the deviation of its rewards,
-// while the gradient of the regularisers is nearly constant; prompts without spread therefore only push towards
-// reasoning that ignores the input. Works on groups of episodes; the caller maps episodes to samples.
+// while the gradient of the regularisers is nearly constant. Prompts without spread therefore only train the policy
+// towards reasoning that ignores the input. Works on groups of episodes; the caller maps episodes to samples.
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 
 /**
- * Metric that scores a group, in RAGEN's names. RAGEN's `reward_variance` is the unbiased standard deviation;
+ * Metric that scores a group. The names are RAGEN's. RAGEN's `reward_variance` is the unbiased standard deviation;
  * `reward_std` is an alias for it.
  */
 export type FilterMetric =
@@ -37,7 +37,7 @@ export interface EpisodeValues {
 export interface FilteredRollout {
   /** 1 for each kept episode, in batch order. */
   kept: Uint8Array;
-  /** Ids of all groups in batch order, and the score of each. */
+  /** `groups`: ids of all groups in batch order. `scores`: the score of each group. */
   groups: number[];
   groupScores: Float32Array;
   /** Unbiased standard deviation of the scores of each group; used by the gradient buckets and the group table. */
@@ -50,7 +50,7 @@ export interface FilteredRollout {
   metrics: Record<string, number>;
 }
 
-/** Scores the groups, selects, and computes the metrics. A group of one episode has deviation 0. */
+/** Computes the group scores, the selection and the metrics. A group of one episode has deviation 0. */
 export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): FilteredRollout {
   const members = membersByGroup(values.groups);
   const groups = [...members.keys()] as number[];
@@ -125,8 +125,8 @@ function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: 
 }
 
 /**
- * Returns three statistics of a group's values (standard deviation, maximum, mean; for rewards also the sum), each
- * averaged over groups: once over all groups, once over the kept groups.
+ * Returns statistics of a group's values, averaged over all groups and averaged over the kept groups. The statistics
+ * are standard deviation, maximum and mean; for rewards, the sum too.
  */
 function spreadMetrics(
   values: ArrayLike<number>,

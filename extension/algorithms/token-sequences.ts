@@ -2,8 +2,8 @@
 // position t of every array belongs to token t, and mask 1 marks the tokens that the policy sampled.
 
 /**
- * Returns an array of zeros with `values[i]` added at `positions[i]`. Places the episode score at the last sampled
- * token, or a reward at each turn end.
+ * Returns an array of zeros with `values[i]` added at `positions[i]`. Used to place the episode score at the last
+ * sampled token, or a reward at each turn end.
  */
 export function placeRewards(length: number, positions: readonly number[], values: readonly number[]): Float32Array {
   const rewards = new Float32Array(length);

@@ -1,9 +1,9 @@
-// Trajectory filter: of the episodes in the groups that the rollout filter kept, trains only on the best. RAGEN-2
-// compares this filter with the filter by prompt; it commonly keeps a quarter of the successful episodes. This file
+// Trajectory filter: trains only on the best episodes of the groups that the rollout filter kept. RAGEN-2 compares this
+// filter with the rollout filter. The trajectory filter commonly keeps a quarter of the successful episodes. This file
 // selects episodes and computes metrics. Advantages are computed over complete groups, including the dropped episodes.
 import { minimum } from '../common/lists';
 
-/** Settings under `workbench.trajectory_filter`. */
+/** Options under `workbench.trajectory_filter`. */
 export interface TrajectoryFilter {
   strategy: 'none' | 'top';
   /** Share of all episodes to keep, 0…1. */
@@ -29,9 +29,9 @@ export interface FilteredTrajectories {
 }
 
 /**
- * Keeps the best episodes: `value` of their number, rounded down, at least one. With `only_successful`, keeps only
- * successful episodes: all of them if they are fewer, none if no episode succeeded. Equally good episodes are taken
- * from the groups in turn, in batch order. An episode whose value is NaN is never kept.
+ * Keeps the best episodes: the share `value` of all episodes, rounded down, but at least one. With `only_successful`,
+ * unsuccessful episodes are never kept; fewer episodes may then remain, or none. Equally good episodes are taken from
+ * the groups in turn, in batch order. An episode whose value is NaN is never kept.
  */
 export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryFilter): FilteredTrajectories {
   const count = values.groups.length;

@@ -1,6 +1,6 @@
-// Reduces a curve of up to 100,000 values for drawing: the minimum and maximum of each part, so that every spike stays
-// visible, and the newest values unchanged. Also smooths curves. Pure functions on columns; a row without a value is
-// NaN.
+// Reduces a curve of up to 100,000 values for drawing. The reduced curve contains the minimum and maximum of each part,
+// so that every spike stays visible, and the newest values unchanged. Other functions smooth curves. Pure functions on
+// columns; a row without a value is NaN.
 
 /** Selected rows of a column with their values. */
 export interface CurvePoints {
@@ -9,7 +9,7 @@ export interface CurvePoints {
   values: Float64Array;
 }
 
-/** Number of newest rows that an overview contains unreduced. */
+/** Number of newest rows whose values an overview contains unchanged. */
 const newestRows = 64;
 
 /**
@@ -43,8 +43,9 @@ export function overviewOf(column: Float64Array, parts: number): CurvePoints {
 
 /**
  * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). The
- * weight of a value decays per row, also across rows without a value. A metric logged every tenth step is therefore
- * smoothed over the same number of rows as a metric logged every step. Incremental: values are added one at a time.
+ * weight of a value decays with every row, whether or not the row has a value. A metric logged every tenth step is
+ * therefore smoothed over the same number of rows as a metric logged every step. Incremental: values are added one at a
+ * time.
  */
 export class MovingAverage {
   private mean = 0;

@@ -1,7 +1,10 @@
 // Mean over seeds with a 95 % confidence interval from Student's t. Used by sweeps in the terminal and by the run
 // comparison in the editor.
 
-/** Mean over `n` values, and half the width of its 95 % confidence interval (Student's t); null for a single value. */
+/**
+ * Mean over `n` values, and half the width of its 95 % confidence interval (Student's t). For a single value, the half
+ * width is null.
+ */
 export interface Estimate {
   mean: number;
   interval: number | null;

@@ -1,6 +1,7 @@
-// Explains the exit of a process: a signal, or an exit code that encodes a signal (128 + its number; on Windows an
-// exception status). Native code such as onnxruntime can end a process without a message; the explanation adds the
-// likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes in Node's documentation.
+// Explains the exit of a process by its signal, or by its exit code. An exit code may encode a signal (128 + the
+// signal's number), or on Windows an exception status. Native code such as onnxruntime can end a process without a
+// message; the explanation adds the likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes in
+// Node's documentation.
 
 const lessMemory =
   'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or use a smaller or quantised model';
@@ -11,7 +12,7 @@ const brokenNatively =
 const unknownInstruction =
   'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): reinstall the packages on this machine or use one with AVX2';
 
-/** Per signal: how the process ended, the likely cause, and the remedy. */
+/** For each signal: how the process ended, the likely cause, and the remedy. */
 const signals: Readonly<Record<string, string>> = {
   SIGKILL: `was killed (SIGKILL), most likely by the system because memory ran out: ${lessMemory}`,
   SIGTRAP:
@@ -52,7 +53,7 @@ const numbers: Readonly<Record<number, string>> = {
 
 const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 
-/** Per Windows exception status: how the process ended, the likely cause, and the remedy. */
+/** For each Windows exception status: how the process ended, the likely cause, and the remedy. */
 const statuses: Readonly<Record<number, string>> = {
   0x80000003: `stopped at a breakpoint, most likely because V8's heap is full or Electron refused a large allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,

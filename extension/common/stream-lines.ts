@@ -1,5 +1,5 @@
-// Splits a stream of JSON lines at \n only. Node's readline also splits at U+2028 and U+2029, which JSON strings may
-// contain unescaped; a message with one of these characters would be cut.
+// Splits a stream of JSON lines at \n only. Node's readline splits at U+2028 and U+2029 too. JSON strings may contain
+// these characters unescaped, so readline would split a message that contains one.
 
 /** Yields the lines of a stream of decoded text, without line ends, including an unterminated last line. */
 export async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {

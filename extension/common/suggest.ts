@@ -37,7 +37,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Returns the end of a message about an unknown word: a suggestion if a candidate is near, else `otherwise`. */
+/** Returns the end of a message about an unknown word: a suggestion if there is a near candidate, else `otherwise`. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise: string): string {
   const near = nearest(word, candidates);
   return near === undefined ? otherwise : `did you mean ${near}?`;

@@ -1,5 +1,5 @@
 // Extracts text between the tags of an answer in one left-to-right pass. A regular expression with lazy quantifiers
-// takes quadratic time on answers with repeated tags, which models do produce.
+// takes quadratic time on an answer with many repeated tags. Models do produce such answers.
 
 /** Name of the tag around an answer: `<answer>`, or `<ans>` as in RAGEN's first version. */
 export type AnswerTag = 'answer' | 'ans';

@@ -1,7 +1,8 @@
-// Bounded YAML parsing with the `yaml` library. The library's parser is recursive and partly quadratic in the nesting
-// depth, so a text of a few KB could overflow its stack. Rejects texts that are nested too deep, are larger than a
-// megabyte, or have too many aliases or errors. An upper bound of the nesting is computed without parsing, from
-// indentation and open brackets. Duplicate keys are detected in linear time, because the library's check is quadratic.
+// Bounded YAML parsing with the `yaml` library. The library's parser is recursive, and part of it takes quadratic time
+// in the nesting depth. A text of a few KB could therefore overflow its stack. This file rejects texts that are nested
+// too deeply, are larger than a megabyte, or have too many aliases or errors. An upper bound of the nesting is computed
+// without parsing, from indentation and open brackets. Duplicate keys are detected in linear time, because the
+// library's check is quadratic.
 import { Composer, isAlias, isCollection, isScalar, Parser, visit, YAMLParseError } from 'yaml';
 import type { Alias, CST, Document, DocumentOptions, Node, ParseOptions, SchemaOptions, YAMLMap } from 'yaml';
 import { appendAll } from './lists';
@@ -17,7 +18,7 @@ const mostMistakes = 100;
 
 type Options = ParseOptions & DocumentOptions & SchemaOptions;
 
-/** Parses a text. A text that is too long or nested too deep yields an empty document with an error. */
+/** Parses a text. For a text that is too long or nested too deeply, returns an empty document with an error. */
 export function yamlDocument(text: string, options: Options): Document.Parsed {
   const refused = refusalOf(text);
   const document = firstDocument(refused ? '' : text, options);
@@ -113,7 +114,7 @@ function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   }
 }
 
-/** The number of aliases is bounded because the library searches all anchors to resolve an alias. */
+/** Error for too many aliases. Their number is bounded because the library searches all anchors to resolve an alias. */
 const tooManyAliases = (at: number): YAMLParseError =>
   new YAMLParseError(
     [at, at + 1],
@@ -121,7 +122,10 @@ const tooManyAliases = (at: number): YAMLParseError =>
     `it has more than ${mostAliases} aliases: replace some with their values`,
   );
 
-/** Rejected because the library converts such keys to strings recursively, which doubles the length per level. */
+/**
+ * Error for a key that is a collection. The library converts such keys to strings recursively, and the length doubles
+ * with each level.
+ */
 const noKey = (at: number): YAMLParseError =>
   new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or list cannot be a key: use a string');
 
@@ -166,7 +170,7 @@ function tooDeepAt(text: string): number | undefined {
     };
     while (line[column] === ' ' || line[column] === '\t') column++;
     if (column < line.length) enter();
-    let begins = true; // only indicators so far on this line
+    let begins = true; // true while the line contains only indicators
     for (; column < line.length; column++) {
       const letter = line[column];
       if (letter === '[' || letter === '{') open++;

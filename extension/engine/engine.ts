@@ -52,10 +52,7 @@ export interface Engine {
     budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
-  /**
-   * Returns the actor's distribution data at the masked tokens, including the `top` most likely tokens at each
-   * position.
-   */
+  /** Returns data about the actor's distribution at each masked token, including the `top` most likely tokens. */
   inspect(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -81,8 +78,8 @@ export interface Engine {
     seed: number,
   ): Promise<UpdateMetrics>;
   /**
-   * Computes the gradients of the parts of the actor's loss over buckets of mini-batches: [bucket][mini-batch][sample].
-   * Changes no weights.
+   * Computes the gradient of each part of the actor's loss, separately for each bucket of mini-batches. The samples are
+   * given as [bucket][mini-batch][sample]. Changes no weights.
    */
   analyseGradients(
     buckets: WeightedSample[][][],
@@ -116,8 +113,8 @@ export interface Engine {
    */
   remember(): Promise<void>;
   /**
-   * Restores weights and moments to the state of the last `remember`. Returns false if optimizer steps were made since
-   * then and no copy exists.
+   * Restores weights and moments to the state of the last `remember`. Returns false if no copy exists and optimizer
+   * steps have been made since then.
    */
   rollBack(): Promise<boolean>;
   state(): Promise<EngineState>;

@@ -16,8 +16,8 @@ export interface GenerationRow {
   /** Key of the row; its key-value cache is kept between turns until `release`. */
   row: string;
   /**
-   * Ids to append before generating: in the first call the prompt, later the tokens that follow the row's last sampled
-   * token.
+   * Ids to append before generating. In the first call: the prompt. In later calls: the tokens that follow the row's
+   * last sampled token.
    */
   append: number[];
   /** Seed of the row's random stream for this call; the sampled tokens do not depend on the other rows. */
@@ -28,7 +28,10 @@ export interface GeneratedRow {
   row: string;
   /** Sampled ids, including the stop token. */
   ids: number[];
-  /** Log-prob of each sampled id in nats, at the sampling temperature but before top-p, top-k and the other cuts. */
+  /**
+   * Log-prob of each sampled id in nats, under the distribution at the sampling temperature. Repetition penalty, top-k,
+   * top-p and min-p do not affect it.
+   */
   logprobs: number[];
   finish: 'stop' | 'length';
   /** The response is invalid (an API model's response was truncated or refused): the episode ends as unsolved. */

@@ -23,7 +23,7 @@ export function toBrain(floats: Float32Array): Uint16Array {
   const halves = new Uint16Array(bits.length);
   for (let i = 0; i < bits.length; i++) {
     const x = bits[i];
-    // A NaN whose payload is in the lower half would become infinity, so one bit of the upper half is set.
+    // A NaN whose payload is only in the lower half would become infinity. One bit of the upper half is therefore set.
     halves[i] = (x & 0x7fffffff) > 0x7f800000 ? (x >>> 16) | 0x40 : (x + 0x7fff + ((x >>> 16) & 1)) >>> 16;
   }
   return halves;

@@ -7,7 +7,7 @@ import type { Provider } from './session/session';
 /** Storage format of a frozen base. */
 export type BaseQuantization = 'none' | 'int8';
 
-/** Low-rank adapters; `targets` as in PEFT's target_modules. */
+/** Low-rank adapters; `targets` has the syntax of PEFT's target_modules. */
 export interface AdapterOptions {
   rank: number;
   alpha: number;
@@ -25,17 +25,17 @@ export interface LoadOptions {
   deviceKey?: string;
   threads: number;
   /**
-   * Train adapters over the frozen base; null trains all weights. If `adapterFolder` is set, the options of its adapter
-   * override these.
+   * Options of the adapters to train over the frozen base; null trains all weights. If `adapterFolder` is set, the
+   * options of the adapter in this folder are used instead.
    */
   lora: AdapterOptions | null;
-  /** Rollouts use 8-bit matmuls; requires a frozen base. */
+  /** `int8`: rollouts use 8-bit matmuls, which requires a frozen base. */
   rolloutQuantization: BaseQuantization;
-  /** The frozen base is kept in 8 bits while adapters are trained. */
+  /** `int8`: the frozen base is kept in 8 bits while adapters are trained. */
   baseQuantization: BaseQuantization;
   /** Precision of matmuls with weights; defaults to float32. */
   precision?: FloatType;
-  /** Recompute activations in the backward pass instead of keeping them. */
+  /** Whether activations are recomputed in the backward pass instead of being kept in memory. */
   checkpointed: boolean;
   /**
    * Folder of the reference policy's weights, which must have the same architecture; null for none. With adapters, the
@@ -45,8 +45,8 @@ export interface LoadOptions {
   /** Storage format of the actor's and critic's optimizer moments; defaults to float32. */
   moments?: { actor: MomentFormat; critic: MomentFormat };
   /**
-   * Create a critic. Without adapters, a copy of the decoder with a value head; with adapters, separate adapters over
-   * the shared base and a value head.
+   * Whether to create a critic. Without adapters, the critic is a copy of the decoder with a value head. With adapters,
+   * it has its own adapters over the shared base, and a value head.
    */
   critic: boolean;
   /** Seed for initialising new adapters and the critic's value head. */

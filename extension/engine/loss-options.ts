@@ -1,5 +1,5 @@
-// Arguments of an optimizer step other than its samples, and its results: the loss options of policy and critic,
-// AdamW's options, metrics, and the gradients of the loss's parts.
+// Arguments of an optimizer step except its samples: the loss options of policy and critic, and AdamW's options. Also
+// its results: metrics, and the gradients of the parts of the loss.
 import type { LossAggMode, PolicyLossSettings } from '../algorithms/policy-loss-options';
 
 export interface PolicyLossOptions extends PolicyLossSettings {
@@ -43,7 +43,7 @@ export interface PartGradient {
 }
 
 export interface GradientAnalysis {
-  /** Parts that the loss contains; the order of `gradients` and `cosines`. */
+  /** Parts that the loss contains, in the order of `gradients` and `cosines`. */
   parts: LossPart[];
   /**
    * Per bucket: the gradient of each part, in the order of `parts`, and the loss metrics averaged over the bucket's
@@ -51,8 +51,9 @@ export interface GradientAnalysis {
    */
   buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
   /**
-   * Cosine between the mean gradients of part p in bucket a and part q in bucket b, at [a·parts + p][b·parts + q]; null
-   * if a gradient is zero. Exact up to 2²⁰ trained parameters, above that estimated with an error of about 0.001.
+   * Cosines between mean gradients. The entry [a·parts + p][b·parts + q] compares part p in bucket a with part q in
+   * bucket b; it is null if a gradient is zero. Cosines are exact for up to 2²⁰ trained parameters. For more parameters
+   * they are estimated with an error of about 0.001.
    */
   cosines: (number | null)[][];
 }

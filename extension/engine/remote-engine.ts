@@ -1,6 +1,6 @@
-// Main-thread proxy of the engine: has the engine's interface and passes each call to the worker thread
-// (engine-calls.ts). The main thread can therefore handle pause and stop while a step runs. If the worker exits, all
-// pending calls fail.
+// Main-thread proxy of the engine. It has the engine's interface and passes each call to the worker thread
+// (engine-calls.ts), so that the main thread can handle pause and stop requests while a step runs. If the worker exits,
+// all pending calls fail.
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { Worker } from 'node:worker_threads';
 import { explainExit } from '../common/process-exit';
@@ -13,8 +13,8 @@ export interface RemoteEngine extends Engine {
   /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
   /**
-   * Called before each work unit (such as a packed pass) of a call other than `generate`; `done` of `of` units are
-   * complete.
+   * Called before each work unit of a call other than `generate`; a work unit is, for example, a packed pass. `done` of
+   * `of` units are complete.
    */
   onUnits: (done: number, of: number) => void;
   /** Makes rollout, scoring and training calls throw RunStopped; a running call throws at its next work unit. */
@@ -28,8 +28,8 @@ export interface RemoteEngine extends Engine {
 }
 
 /**
- * Maximum milliseconds that `stop` waits for running calls before it terminates the worker; terminating native code
- * aborts the process.
+ * Maximum milliseconds that `stop` waits for running calls before it terminates the worker. `stop` waits because
+ * terminating native code aborts the process.
  */
 const stopMs = 9000;
 

@@ -7,8 +7,8 @@ export interface TrainingSample {
   /** 1 for tokens that are trained on; position 0 is always 0. */
   mask: Uint8Array;
   /**
-   * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused) and advantages; only entries
-   * with mask = 1 are read.
+   * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused), and advantages. Only
+   * entries with mask = 1 are read.
    */
   old_logprobs: Float32Array;
   ref_logprobs: Float32Array;

@@ -1,5 +1,5 @@
-// Splits long engine calls into units (such as a packed pass, or the texts after one prompt). Stop requests and
-// progress reports are handled between units; a running unit is never interrupted.
+// Splits long engine calls into units, such as a packed pass or the texts after one prompt. Between units, progress is
+// reported and stop requests are handled; a running unit is never interrupted.
 import { RunStopped } from './run-stopped';
 
 export interface WorkUnits {
@@ -7,7 +7,7 @@ export interface WorkUnits {
   next(done: number, of: number): void;
 }
 
-/** Units of calls that neither report progress nor can be stopped. */
+/** Units of a call that does not report progress and cannot be stopped. */
 export const unwatched: WorkUnits = { next: () => undefined };
 
 /** Work units that can be stopped. A stop is permanent. */

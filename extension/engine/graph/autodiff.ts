@@ -23,7 +23,7 @@ export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[]
 /**
  * Returns `make(inputs)` (same shape as `inputs`) without keeping its intermediate values; the backward pass recomputes
  * them. Adding 0 · gradient to the inputs makes each recomputation wait for its gradient. Without this dependency, an
- * executor may run all recomputations at once and need the memory of all.
+ * executor may run all recomputations first and keep all their results in memory.
  */
 export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Value): Value {
   const inner = (x: Value): { y: Value; tape: TapeRecord[] } => {
@@ -79,8 +79,8 @@ export function gradientFollowing(g: Graph, x: Value, first: () => Value | undef
 }
 
 /**
- * Returns the gradients of `wrt`, given the gradients of some values (`given`); null for a value that no gradient
- * reaches.
+ * Returns the gradients of `wrt`. `given` contains known gradients, which are propagated backwards. Null for a value
+ * that does not affect any value with a known gradient.
  */
 function backpropagate(
   g: Graph,

@@ -1,6 +1,6 @@
-// Linear layers with frozen weights. A weight is passed as a function that is called once per use. The float32 copy of
-// a half-precision or 8-bit weight then exists only during one matmul. The 8-bit matmul quantises each row of
-// activations separately, so a row's result does not depend on other rows.
+// Linear layers with frozen weights. A weight is passed as a function that is called once per use. If the weight is
+// stored in half precision or 8 bits, its float32 copy therefore exists only during one matmul. The 8-bit matmul
+// quantises each row of activations separately, so a row's result does not depend on other rows.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';
@@ -68,8 +68,8 @@ export function int8Linear(g: Graph, x: QuantizedRows, { weight, scale }: Int8We
 }
 
 /**
- * Returns the product multiplied by the scales of the weight's columns, not yet by the scales of the rows. On the CPU
- * the matmul kernel applies the column scales itself, which saves passes over memory.
+ * Returns the product multiplied by the scales of the weight's columns; the caller multiplies by the scales of the
+ * rows. On the CPU, the matmul kernel applies the column scales, which saves passes over memory.
  */
 function inUnitsOfRows(g: Graph, bytes: Value, weight: Value, scale: Value, dims: readonly Dim[]): Value {
   if (bytes.type === 'uint8') {

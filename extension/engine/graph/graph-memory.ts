@@ -1,8 +1,8 @@
-// Estimates the memory of a graph without running it. Visits the nodes in the order of onnxruntime's sequential
-// executor, computes the bytes of each value from its shape, and finds the peak of live bytes. A value is live from the
-// node that produces it to the last node that reads it; an output is live to the end. Inputs and constants are not
-// counted, because they exist before the run. The order is that of onnxruntime's GraphViewer: depth first from the
-// leaves, last leaf first, latest input first.
+// Estimates the memory of a graph without running it. Visits the nodes in the order in which onnxruntime's sequential
+// executor runs them, computes the bytes of each value from its shape, and finds the peak of live bytes. A value is
+// live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
+// constants are not counted, because they exist before the run. The order is the one that onnxruntime's GraphViewer
+// determines: depth first from the leaves, last leaf first, latest input first.
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 
@@ -40,8 +40,8 @@ const inPlace = new Set([
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 
 /**
- * Returns the size of a symbolic dimension; undefined if unknown. For an unknown sum of products, such as `b*t+n`, the
- * sizes of its symbols are used instead.
+ * Returns the size of a symbolic dimension; undefined if unknown. If the size of a sum of products such as `b*t+n` is
+ * unknown, it is computed from the sizes of the symbols.
  */
 export type Sizes = (symbol: string) => number | undefined;
 
@@ -113,10 +113,10 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
 }
 
 /**
- * Returns the buffer of each value, named after the first value stored in it. onnxruntime decides before the run which
- * values share a buffer: a result is stored in the buffer of an input it may overwrite, else in the buffer of a value
- * that has no remaining readers. Both values must have the same shape, and onnxruntime must be able to infer this
- * shape. A shared buffer stays allocated from its first value to the last reader of its last value.
+ * Returns the buffer of each value. A buffer has the name of the first value that is stored in it. onnxruntime decides
+ * before the run which values share a buffer. A result is stored in the buffer of an input that it may overwrite, else
+ * in the buffer of a value without remaining readers. Both values must have the same shape, and onnxruntime must be
+ * able to infer this shape. A shared buffer stays allocated from its first value to the last reader of its last value.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);

@@ -9,9 +9,9 @@ export type FloatType = 'float32' | 'float16';
 export type Dim = number | string;
 
 /**
- * Set of kernels that a graph may use. `cpu`: kernels of onnxruntime's CPU provider. `cuda`: the same except for 8-bit
- * matmuls, according to docs/OperatorKernels.md in onnxruntime. `webgpu`: the smaller set of its WebGPU provider.
- * `onnx`: standard ONNX operators only, for other runtimes.
+ * Set of kernels that a graph may use. `cpu`: kernels of onnxruntime's CPU provider. `cuda`: like `cpu`, but with other
+ * 8-bit matmuls (see docs/OperatorKernels.md in onnxruntime). `webgpu`: the smaller set of its WebGPU provider. `onnx`:
+ * standard ONNX operators only, for other runtimes.
  */
 export type Lowering = 'cpu' | 'cuda' | 'webgpu' | 'onnx';
 
@@ -97,8 +97,8 @@ export class Graph {
   }
 
   /**
-   * Exposes `value` as an output under a public name. Emits no node, so onnxruntime writes directly into the output.
-   * Exception: an input, a constant, or a value that is already an output is copied.
+   * Exposes `value` as an output under a public name. Usually emits no node, so onnxruntime writes directly into the
+   * output. An input, a constant, or a value that is an output under another name is copied.
    */
   output(name: string, value: Value): void {
     const made = this.values.has(value.name);
@@ -186,8 +186,8 @@ export class Graph {
   }
 
   /**
-   * Returns the shape vector for reshaping `fromDims` to `dims`. The vector is a constant if at most one dimension must
-   * be inferred; else the graph assembles it at run time from inputs whose dimensions contain the symbols.
+   * Returns the shape vector for reshaping `fromDims` to `dims`. If at most one dimension must be inferred, the vector
+   * is a constant. Otherwise the graph computes it at run time from inputs whose dimensions contain the symbols.
    */
   shapeVector(dims: readonly Dim[], fromDims: readonly Dim[]): Value {
     const literal = dims.map((dim, i) => (typeof dim === 'number' ? dim : dim === fromDims[i] ? 0 : -1));

@@ -66,8 +66,8 @@ export function softmax(g: Graph, x: Value): Value {
 
 /**
  * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]. Softmax and product are one
- * operation because the softmax pullback only needs Σ_s dp·p. This sum equals Σ_d dy·y, which runs over d numbers
- * instead of s (FlashAttention-2, arXiv 2307.08691, §3.1).
+ * operation because the softmax pullback only needs Σ_s dp·p. This sum equals Σ_d dy·y, which has d terms instead of s
+ * (FlashAttention-2, arXiv 2307.08691, §3.1).
  */
 export function softmaxProduct(g: Graph, scores: Value, values: Value): Value {
   const type = expectFloat('softmaxProduct', scores);
@@ -110,8 +110,7 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 
 /**
  * Returns the norm's value `y` and a function for `inverse` = 1 / sqrt(mean(x²) + eps). The inverse is the kernel's
- * second output. WebGPU's kernel returns a wrong second output (onnxruntime 1.30), so on WebGPU the function recomputes
- * the inverse.
+ * second output. On WebGPU this output is wrong (onnxruntime 1.30), so the function recomputes the inverse there.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
@@ -259,7 +258,10 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
   return g.emit('FusedMatMul', [a, b], a.type, dims, attributes, contrib);
 }
 
-/** alpha · a · b for matmul kernels without a factor: multiplies the smallest of a, b and the product by alpha. */
+/**
+ * alpha · a · b for matmul kernels without a factor. Of a, b and the product, the one with the fewest elements is
+ * multiplied by alpha.
+ */
 function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha: number): Value {
   const times = (x: Value): Value => (alpha === 1 ? x : binary(g, 'Mul', x, g.scalar(alpha, expectFloat('matmul', x))));
   const [inA, inB, inProduct] = [a.dims, b.dims, dims].map(guessedSize);
@@ -267,7 +269,7 @@ function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha
   return inA <= inB ? g.emit('MatMul', [times(a), b], a.type, dims) : g.emit('MatMul', [a, times(b)], a.type, dims);
 }
 
-/** Estimated number of elements; every symbol counts as 256. */
+/** Estimated number of elements, with every symbol assumed to be 256. */
 const guessedSize = (dims: readonly Dim[]): number =>
   dims.reduce<number>((size, dim) => size * (typeof dim === 'number' ? dim : 256), 1);
 

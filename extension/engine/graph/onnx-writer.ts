@@ -1,5 +1,5 @@
 // Serialises a Graph as an ONNX ModelProto (onnx.proto is ONNX's official schema, loaded by protobufjs). Trained
-// weights are never written to the file: they are inputs that every run is fed, and the optimizer updates them in
+// weights are never written to the file. They are inputs that are fed to every run, and the optimizer updates them in
 // place. Frozen weights may be constants that stay in their safetensors files. The order of the nodes determines
 // onnxruntime's execution order, see `executionOrder`.
 import { parse } from 'protobufjs';
@@ -96,9 +96,9 @@ function encode(
 
 /**
  * Returns the nodes in an order that lets onnxruntime free memory early. onnxruntime's executor walks backwards from
- * the leaves, last leaf first, and from each node to its latest input first. Nodes that only read constants come first
- * in the list, because the executor then runs each of them directly before its first reader instead of at the start.
- * Leaves come last and in reverse, so outputs are computed in the order of their declaration.
+ * the leaves, last leaf first, and from each node to its latest input first. Nodes that only read constants are first
+ * in the list; the executor then runs each of them directly before its first reader instead of at the start. Leaves are
+ * last in the list and in reverse order, so that outputs are computed in the order of their declaration.
  */
 export function executionOrder(graph: Graph): Node[] {
   const nodes = neededNodes(graph);

@@ -1,8 +1,8 @@
 // Elementwise, reduction and shape operations with their pullbacks. Every function takes the graph first, checks
-// shapes, emits ONNX nodes and records the gradient (vector-Jacobian products, reverse mode). Numbers are float32 or
-// float16, and results have the operands' type; long sums are computed in float32. If onnxruntime's WebGPU provider
-// lacks a kernel, an equivalent form is emitted for the lowering `webgpu`. Matmuls, attention and the decoder's layers
-// are in layer-ops.ts.
+// shapes, emits ONNX nodes and records the gradient (vector-Jacobian products, reverse mode). Operands are float32 or
+// float16, and results have the type of the operands. Long sums are computed in float32. If onnxruntime's WebGPU
+// provider lacks a kernel, an equivalent form is emitted for the lowering `webgpu`. Matmuls, attention and the
+// decoder's layers are in layer-ops.ts.
 import type { Dim, FloatType, Graph, Value } from './graph';
 import {
   broadcast,
@@ -71,7 +71,7 @@ export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
     expectType('Clip', bound, x.type);
     expectDims('Clip', bound, []);
   }
-  // WebGPU's Clip reads its bounds on the host, so computed bounds would be copied back from the device.
+  // WebGPU's Clip reads its bounds on the host, so bounds computed on the device would have to be copied to the host.
   const y =
     g.lowering === 'webgpu'
       ? binary(g, 'Min', binary(g, 'Max', x, lo), hi)
@@ -156,9 +156,9 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
 
 /**
  * Returns the rows of `table` [n, width] at int64 `indices` […]. The pullback adds each row's gradient, in float32, to
- * the table row that was read. On the CPU it adds element by element in order. ScatterND is not used there, because its
- * CPU kernel adds from several threads without a lock and loses updates to the same row. WebGPU's ScatterND adds
- * atomically, in no fixed order.
+ * the table row that was read. On the CPU, the pullback adds element by element in order. It does not use ScatterND
+ * there: the CPU kernel of ScatterND adds from several threads without a lock, so updates of the same row can be lost.
+ * On WebGPU, ScatterND adds atomically, but in no fixed order.
  */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   expectType('gatherRows', indices, 'int64');
@@ -205,8 +205,8 @@ export function sumTo(g: Graph, x: Value, dims: readonly Dim[]): Value {
 }
 
 /**
- * Reduces over axes, which stay as length 1. Computes in float32 and returns the type of x. Records no gradient: for
- * use inside pullbacks.
+ * Reduces over axes and keeps them with length 1. Computes in float32 and returns the type of x. Records no gradient;
+ * used inside pullbacks.
  */
 export function reduced(
   g: Graph,
@@ -225,7 +225,7 @@ export function converted(g: Graph, x: Value, type: FloatType): Value {
   return g.emit('Cast', [x], type, x.dims, { to: type === 'float32' ? 1 : 10 });
 }
 
-/** Emits a broadcasting binary node without recording it: for use inside pullbacks. */
+/** Emits a broadcasting binary node without recording it; used inside pullbacks. */
 export function binary(g: Graph, op: string, a: Value, b: Value): Value {
   expectType(op, a, b.type);
   return g.emit(op, [a, b], a.type, broadcast(a.dims, b.dims));

@@ -1,15 +1,15 @@
 // Operations on packed tokens: the tokens of rows of different lengths are concatenated without padding, so matmuls
 // compute no padding. Only attention copies them into padded blocks and back. A gather of rows is inverted by a gather
-// with the inverse index. The gradient of a gather is therefore also a gather, which, unlike a scatter that adds, is
-// deterministic.
+// with the inverse index, so the gradient of a gather is a gather. A gather is deterministic; a scatter that adds is
+// not.
 import type { Dim, Graph, Value } from './graph';
 import { reduced, reshape } from './ops';
 import { expectType } from './shapes';
 
 /**
- * Copies rows of x [n, width] into blocks, one per index array in `forward` (int32, any shape): block i has the shape
- * of its index plus a last axis `width`. `backward` [n] is the slot of each row; slots are numbered consecutively over
- * all blocks. A slot without an entry in `backward` must not receive a gradient.
+ * Copies rows of x [n, width] into blocks, one block for each index array in `forward` (int32, any shape). Block i has
+ * the shape of its index array, followed by an axis `width`. `backward` [n] is the slot of each row; slots are numbered
+ * consecutively over all blocks. A slot without an entry in `backward` must not receive a gradient.
  */
 export function arrange(g: Graph, x: Value, forward: readonly Value[], backward: Value): Value[] {
   const blocks = forward.map(index => gather(g, x, index));
@@ -87,7 +87,7 @@ function cutTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
   return g.emitMany('Split', [x, g.emit('Concat', sizes, 'int64', [sizes.length], { axis: 0 })], parts, { axis });
 }
 
-/** Repeats x [p, k, …] along a new axis `members` m: [p, k, m, …]. */
+/** Repeats x [p, k, …] m times along a new axis: [p, k, m, …]. `members` is the symbol for m. */
 export function repeatMembers(g: Graph, x: Value, members: string): Value {
   const [p, k, ...rest] = x.dims;
   const once = reshape(g, x, [p, k, 1, ...rest]);

@@ -45,8 +45,8 @@ export function expectDims(op: string, value: Value, dims: readonly Dim[]): void
 }
 
 /**
- * Throws if two shapes certainly differ in their number of elements: their symbols are equal, but the products of their
- * numbers differ.
+ * Throws if two shapes certainly have different numbers of elements. This is certain if they contain the same symbols,
+ * but the products of their numbers differ.
  */
 export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]): void {
   const symbols = (dims: readonly Dim[]): string =>

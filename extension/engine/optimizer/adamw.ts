@@ -1,8 +1,8 @@
-// AdamW with global-norm gradient clipping as graphs (Loshchilov & Hutter 2019; update order as in PyTorch: decoupled
-// decay, then the step with bias-corrected moments). One graph computes the norm, others apply the step. On the host,
-// the flat parameter vector is updated in chunks, so that extra memory is needed for one chunk only; moments may be
-// 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. If the norm is not finite, no parameter changes
-// and the result says so.
+// AdamW with global-norm gradient clipping, computed by graphs (Loshchilov & Hutter 2019). The order of the update is
+// that of PyTorch: decoupled decay, then the step with bias-corrected moments. One graph computes the norm, others
+// apply the step. On the host, the flat parameter vector is updated in chunks, so that only one chunk needs extra
+// memory; moments may be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. If the norm is not
+// finite, no parameter changes, and the result shows this.
 import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
 import type { MomentFormat } from '../load-options';
 import type { MomentState } from '../engine';
@@ -14,8 +14,7 @@ import { Session, float32 } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 
 /**
- * Parameters per chunk, a multiple of the block size. Small enough that the working set of a step fits into the CPU
- * cache.
+ * Parameters per chunk, a multiple of the block size. So small that the data of a chunk's step fit into the CPU cache.
  */
 export const chunkSize = 2 ** 17;
 

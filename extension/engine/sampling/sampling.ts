@@ -1,8 +1,8 @@
-// Samples one token from a row of logits on the host, for distributions with cuts. Order: repetition penalty,
-// temperature, top-k, top-p (nucleus: the smallest set whose mass reaches top_p), min-p, then inverse CDF with one
-// uniform. Order and semantics match transformers and vLLM. The returned log-prob is that of the temperature-scaled
-// distribution before penalty and cuts, because the training graph computes the same log-prob. Distributions without
-// cuts are sampled in the graph (sampler.ts).
+// Samples one token from a row of logits on the host, with all "cuts": top-k, top-p (nucleus: the smallest set whose
+// mass reaches top_p), min-p and repetition penalty. Order: repetition penalty, temperature, top-k, top-p, min-p, then
+// inverse CDF with one uniform number. Order and semantics match transformers and vLLM. The returned log-prob is that
+// of the temperature-scaled distribution without penalty and cuts, because the training graph computes the same
+// log-prob. Distributions without cuts are sampled in the graph (sampler.ts).
 
 export interface SamplingCuts {
   temperature: number;
@@ -12,7 +12,10 @@ export interface SamplingCuts {
   top_k: number;
   /** Minimum probability of a kept token, as a share of the most likely token's probability; 0 = off. */
   min_p: number;
-  /** Divides positive logits and multiplies negative logits of tokens that occurred before; 1 = off. */
+  /**
+   * Positive logits of tokens that occurred before are divided by this number, and negative logits are multiplied by
+   * it; 1 = off.
+   */
   repetition_penalty: number;
   do_sample: boolean;
 }
@@ -22,7 +25,7 @@ export interface Draw {
   logprob: number;
 }
 
-/** Whether sampling is greedy or without cuts; the graph sampler supports only these. */
+/** Whether sampling is greedy or has no cuts; the graph sampler supports only these two cases. */
 export const isUncut = ({ top_p, top_k, min_p, repetition_penalty, do_sample }: SamplingCuts): boolean =>
   repetition_penalty === 1 && (!do_sample || (top_p >= 1 && top_k <= 0 && min_p <= 0));
 
@@ -46,7 +49,7 @@ export function drawToken(
   let top = -Infinity;
   for (let i = 0; i < vocab; i++) if (logits[offset + i] > top) top = logits[offset + i];
   if (!Number.isFinite(top)) return { token: 0, logprob: NaN }; // callers must check the log-prob for NaN
-  const scored = (logit: number): number => (logit - top) * inverse; // at most 0: exp cannot overflow
+  const scored = (logit: number): number => (logit - top) * inverse; // at most 0, so exp cannot overflow
   let total = 0;
   for (let i = 0; i < vocab; i++) total += Math.exp((scores[i] = scored(logits[offset + i])));
   const logTotal = Math.log(total);

@@ -1,7 +1,6 @@
-// Devices that a model can run on, and their availability in this machine's onnxruntime. `auto` is resolved once per
-// start by testing the available providers. onnxruntime-node reports nothing about a GPU, not even whether it is
-// emulated in software. A provider is therefore preferred to the CPU only if a test shows the same results in less
-// time.
+// Devices that a model can run on, and their availability in this machine's onnxruntime. For `auto`, the available
+// providers are tested once per start. onnxruntime-node reports nothing about a GPU, not even whether it is emulated in
+// software. A provider is therefore preferred to the CPU only if it computes the same results in less time in the test.
 import { existsSync, readdirSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +29,7 @@ export interface DeviceCheck {
   passed: boolean;
   /** Whether the provider multiplies matrices faster than the CPU; false if `passed` is false. */
   faster: boolean;
-  /** Findings with their numbers, worded to follow "webgpu: " or "…, but " in a message. */
+  /** Findings with their numbers, worded so that a message can append them to "webgpu: " or "…, but ". */
   about: string;
 }
 

@@ -1,8 +1,8 @@
 // One onnxruntime session for one graph: feeds and returns typed arrays by name. The only file that uses onnxruntime's
-// API. Telemetry is disabled before the module loads. Idle threads spin for about the gap between two operators and
-// then sleep. Without spinning, small models lose a third of their speed because threads must be woken. With
-// onnxruntime's default duration, throughput on a shared machine falls from 21k to 3k tokens/s, and two sessions
-// compete for the cores.
+// API. Telemetry is disabled before the module loads. An idle thread spins for about the time between two operators and
+// then sleeps. Without spinning, small models lose a third of their speed because threads must be woken. With
+// onnxruntime's default spin time, two sessions compete for the cores, and throughput on a shared machine falls from
+// 21k to 3k tokens/s.
 import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
 import { DeviceTensor } from './device-tensor';
@@ -30,13 +30,13 @@ export interface SessionOptions {
   /** Folder of the files that contain the graph's mapped constants. */
   folder?: string;
   /**
-   * Folds constants and prepacks them for matmuls when the session is created. Takes time and the memory of a second
-   * copy, but speeds up matmuls with few rows. Used for generation.
+   * Whether constants are folded, and prepacked for matmuls, when the session is created. Takes time and the memory of
+   * a second copy, but speeds up matmuls with few rows. Used for generation.
    */
   prepack?: boolean;
   /**
-   * Whether an output, given by name, stays on the device; a run returns it as a `DeviceTensor`. Not supported on the
-   * CPU and on CUDA.
+   * Whether the output with the given name stays on the device; a run returns it as a `DeviceTensor`. Not supported on
+   * the CPU and on CUDA.
    */
   resident?: (output: string) => boolean;
 }
@@ -105,8 +105,9 @@ export class Session {
 export function sessionSettings(graph: Graph, options: SessionOptions): InferenceSession.SessionOptions {
   const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
   const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
-  // Constant folding would keep two copies of mapped weights in memory; the other optimizations do not speed up these
-  // graphs. WebGPU has no bfloat16 kernels, so there the weights are converted to float32 once and stay on the device.
+  // Constant folding would keep two copies of mapped weights in memory, and the other optimizations do not speed up
+  // these graphs. Exception: WebGPU has no bfloat16 kernels, so folding converts the weights to float32 once, and they
+  // stay on the device.
   const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
   return {
     executionProviders: [provider],
