@@ -1,5 +1,5 @@
-// Compares downloaded contents with their etags: a sha256, or git's sha1 of a blob. A file is read on its first check
-// and again after it has changed (node/checksum-cache.ts).
+// Compares downloaded contents with their etags. An etag is a sha256, or git's sha1 of a blob. A file is read on its
+// first check and again after it has changed (node/checksum-cache.ts).
 import { createHash } from 'node:crypto';
 import type { Hash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
@@ -32,13 +32,13 @@ async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Pr
   for await (const chunk of handle.createReadStream()) {
     hash.update(chunk as Buffer);
     signal?.throwIfAborted();
-  } // closes the handle on every exit
+  } // the stream closes the handle
   return hash.digest('hex');
 }
 
 /**
- * Whether an etag is a checksum. In a cache without links, other tools store files under their own names; such a name,
- * used as etag, is no checksum.
+ * Whether an etag is a checksum. In a cache without links, other tools store a file under its normal name. This name is
+ * then used as the etag, although it is no checksum.
  */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 

@@ -1,7 +1,7 @@
 // Hub data sets in environment configurations. The trainer downloads each value `hf://datasets/organisation/name` of an
 // env_config before it loads the environment, and replaces the value with the folder's path, so environments only read
-// files. RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme; such a name is accepted
-// if no file or folder has the same name.
+// files. The values of RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme. Such a name
+// is accepted if no file or folder has the same name.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EnvironmentSpec } from '../protocol/environment-link';
@@ -12,7 +12,7 @@ import type { FetchOptions } from './hub-model';
 const namesOfDataSets = new Set(['dataset_path', 'dataset_name_or_path']);
 const plainName = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/;
 
-/** Returns the data set that an env_config value names, or undefined. */
+/** Returns the data set that the value of an env_config key names; undefined if it names none. */
 export function dataSetOf(key: string, value: unknown, workspace: string): HubDataSet | undefined {
   if (typeof value !== 'string') return undefined;
   const plain = namesOfDataSets.has(key) && plainName.test(value) && !existsSync(resolve(workspace, value));

@@ -1,8 +1,8 @@
-// The hub cache on disk, shared with Hugging Face's own tools: <cache>/models--organisation--name/blobs/<etag> contains
-// a file's content, named by its etag. The subfolder `ragen/` is used by this trainer only. `<commit>/` is a model
-// folder, made of links to blobs and download.json with every file size; it appears only when complete.
-// `refs/<revision>` stores the commit that the revision had when it was downloaded, and `partial/` contains unfinished
-// downloads. Location: HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME.
+// The hub cache on disk, shared with Hugging Face's own tools. <cache>/models--organisation--name/blobs/<etag> contains
+// the content of the file with this etag. Only this trainer uses the subfolder `ragen/`. Its `<commit>/` is a model
+// folder with links to blobs, and download.json with all file sizes; it appears only when complete. `refs/<revision>`
+// stores the commit that the revision had when it was downloaded, and `partial/` contains unfinished downloads. The
+// cache's location depends on HF_HUB_CACHE, HF_HOME and XDG_CACHE_HOME.
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -122,8 +122,8 @@ export class HubCache {
   }
 
   /**
-   * Removes a model folder with the damaged file `file`, so that it is downloaded again. Also removes the file's blob
-   * if the blob is damaged.
+   * Removes a model folder whose file `file` is damaged, so that the folder is downloaded again. Removes the file's
+   * blob too if the blob is damaged.
    */
   async discard({ folder }: CachedModel, file: HubFile): Promise<void> {
     const blob = this.blob(file.etag);
@@ -189,7 +189,7 @@ export class HubCache {
   }
 
   /**
-   * Returns what other tools downloaded of a revision: its commit, the folder, its files and the paths of their
+   * Returns what other tools downloaded of a revision: the commit, the folder, the files, and the paths of the files'
    * contents. Null if they downloaded nothing.
    */
   async otherSnapshot(
@@ -210,7 +210,7 @@ export class HubCache {
     return files.length === 0 ? null : { commit, folder, files, sources };
   }
 
-  /** Moves a completely written and fsynced file to its name in blobs/. */
+  /** Moves a complete, fsynced file to its final name in blobs/. */
   async keepBlob(file: string, etag: string): Promise<void> {
     try {
       await rename(file, this.blob(etag));

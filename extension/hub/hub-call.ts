@@ -1,5 +1,5 @@
-// One exchange with the hub: a `fetch` that adds the token (for the hub's own origin only), a timeout for connections
-// without data, and the error message for every failure. A failure that a retry may resolve throws HubInterrupted,
+// One exchange with the hub. Contains a `fetch` that adds the token (only for the hub's origin), a timeout for
+// connections without data, and the error message for every failure. If a retry may succeed, HubInterrupted is thrown,
 // which callers handle. Error codes are read from X-Error-Code, as in huggingface_hub.
 import { UserError } from '../common/user-error';
 
@@ -62,8 +62,8 @@ export class HubUnreachable extends UserError {
 }
 
 /**
- * Thrown if the connection was lost or sent no data, or if the server is overloaded. The message is shown to the user
- * if all retries fail.
+ * Thrown if the connection was lost, if no data arrived, or if the server is overloaded. The message is shown to the
+ * user if all retries fail.
  */
 export class HubInterrupted extends Error {
   constructor(
@@ -101,7 +101,7 @@ const noWay = [
 const badCertificate =
   /CERT|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)|ERR_TLS|ERR_SSL_(?!WRONG_VERSION_NUMBER)|DEPTH_ZERO/;
 
-/** Thrown if the response comes from a network's login page or a server other than a hub. */
+/** Thrown if the response does not come from a hub, but from a network's login page or another server. */
 export class NotAHub extends Error {}
 
 /**
@@ -173,7 +173,7 @@ export class Call {
     this.controller.abort();
   }
 
-  /** Returns the error to throw for the error of a failed exchange. */
+  /** Returns the error to throw when the exchange failed with `error`. */
   explain(error: unknown): unknown {
     if (this.signal?.aborted) return this.signal.reason;
     if (this.controller.signal.aborted) return this.controller.signal.reason;
@@ -199,7 +199,7 @@ export class Call {
   private readonly giveUp = (): void => this.controller.abort(this.signal?.reason);
 }
 
-/** Returns the system's code of a failed connection, which `fetch` stores in the error's cause. */
+/** Returns the system's error code of a failed connection. `fetch` stores it in the cause of its error. */
 function codeOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code, errors } = at as NodeJS.ErrnoException & { errors?: unknown[] };
@@ -210,7 +210,7 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns the error for a refused request; a HubInterrupted if a retry may succeed. Error codes are read from
+ * Returns the error for a refused request. It is a HubInterrupted if a retry may succeed. Error codes are read from
  * X-Error-Code.
  */
 function refusal(response: Response, model: HubModel, { endpoint, token }: HubOptions): Error {

@@ -1,7 +1,7 @@
 // The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
 // @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
-// p-retry is not used because it adds its own delay to the delay that the hub requests; only the longer of the two is
-// needed.
+// p-retry is not used, because it would wait for its own delay and then for the delay that the hub requests. Only the
+// longer of the two is needed.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../common/user-error';
@@ -10,13 +10,13 @@ import type { Fetch, HubModel, HubOptions } from './hub-call';
 
 export interface HubFile {
   /**
-   * For a model, the name of a file next to config.json (subfolders are ignored); for a data set, a path with slashes.
+   * For a model: the name of a file next to config.json; subfolders are ignored. For a data set: a path with slashes.
    */
   name: string;
   bytes: number;
   /**
-   * The hub's id of the content: the sha256 (64 hex digits) of large files, git's sha1 of the blob (40 hex digits) of
-   * other files.
+   * The hub's id of the content. For a large file: its sha256 (64 hex digits). For other files: git's sha1 of the blob
+   * (40 hex digits).
    */
   etag: string;
 }
@@ -27,7 +27,7 @@ export interface HubListing {
   files: HubFile[];
 }
 
-/** Maximum attempts without new data before the error is thrown. */
+/** Maximum number of attempts without new data; after the last of them, the error is thrown. */
 export const mostTries = 5;
 
 export class HubClient {

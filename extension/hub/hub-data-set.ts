@@ -1,6 +1,6 @@
-// A hub data set as a folder in the hub cache: its Parquet files; without these, its JSON Lines files; without these,
-// its JSON files. Folders are as on the hub. A cached copy is used without network access, so that a run reads the same
-// rows throughout.
+// A hub data set as a folder in the hub cache, with the same subfolders as on the hub. Contains the files of the first
+// of these formats that the data set has: Parquet, JSON Lines, JSON. A cached copy is used without network access, so
+// that a run always reads the same rows.
 import { UserError } from '../common/user-error';
 import { HubUnreachable, type HubModel } from './hub-call';
 import { HubCache } from './hub-cache';
@@ -66,7 +66,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   }
 }
 
-/** Returns the files that contain rows, in the preferred format that the data set has. */
+/** Returns the files that contain rows, in the first format of `forms` that the data set has. */
 function rowFiles(files: readonly HubFile[], folder: string): HubFile[] {
   const own = files.filter(({ name }) => (folder === '' || name.startsWith(`${folder}/`)) && !description.test(name));
   const form = forms.find(end => own.some(({ name }) => name.endsWith(end)));

@@ -1,7 +1,7 @@
 // Downloads one hub file into the cache: resumes an earlier attempt, verifies the content against its etag, and fsyncs
-// it before it appears under its name. An interrupted download is retried from its current offset; partial content
-// remains on disk when the process ends. p-retry is not used because attempts are counted only while no further byte
-// arrives.
+// it before it appears under its name. An interrupted download is retried from its current offset. Partial content
+// remains on disk when the process ends. p-retry is not used, because the count of attempts must restart when new bytes
+// arrive.
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../common/user-error';
@@ -25,7 +25,7 @@ export interface FileDownload {
   fs?: FileSystem;
 }
 
-/** Milliseconds between checks whether another process has finished the same download. */
+/** While another process downloads the same file: milliseconds between checks whether it has finished. */
 const lookMs = 500;
 /** Size of a write in bytes; network chunks are combined up to this size. */
 const writeBytes = 1 << 20;

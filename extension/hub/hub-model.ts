@@ -54,8 +54,9 @@ export interface FetchOptions {
 }
 
 /**
- * Finds a model in the cache, or on the hub if it was not downloaded before. Afterwards, all its files except the
- * weights are in the cache. Throws a UserError if the hub refuses, cannot be reached, or has no such model.
+ * Finds a model in the cache, or on the hub if it was not downloaded before. When the call returns, all files of the
+ * model except the weights are in the cache. Throws a UserError if the hub refuses, cannot be reached, or has no such
+ * model.
  */
 export async function findHubModel(model: HubModel, options: FetchOptions = {}): Promise<HubModelFacts> {
   const { client = new HubClient() } = options;
@@ -106,7 +107,10 @@ export async function completeOrDiscarded(
   }
 }
 
-/** Returns the error for a damaged cached file when the hub cannot be reached. */
+/**
+ * Returns the error for a cached file that is damaged and cannot be downloaded again, because the hub cannot be
+ * reached.
+ */
 export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
   new UserError(
     `hub: ${join(folder, name)} is damaged (its hash is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
@@ -114,8 +118,8 @@ export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile,
   );
 
 /**
- * Returns the model's folder, downloading the model if necessary. Throws like `findHubModel`, and for a full disk. May
- * be called again after a failure.
+ * Returns the model's folder, downloading the model if necessary. Throws like `findHubModel`, and if the disk is full.
+ * May be called again after a failure.
  */
 export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
   const { client = new HubClient(), signal } = options;
@@ -199,8 +203,8 @@ function shardsIn(text: string): string[] | null {
 }
 
 /**
- * Returns the model folder of a complete model that Hugging Face's own tools left in the cache, without network access;
- * else null.
+ * Returns the model folder of a model that Hugging Face's own tools have downloaded completely into the cache; null if
+ * there is none. Needs no network access.
  */
 async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<CachedModel | null> {
   const snapshot = await cache.otherSnapshot(model.revision);
@@ -211,7 +215,7 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
     const names = await modelFiles(model, files, index => readText(sourceOf(index)));
     if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
     const chosen = files.filter(({ name }) => names.has(name));
-    // If the cache is read-only, the other tool's folder is used directly.
+    // If the cache is read-only, the folder of the other tool is used directly.
     return await cache.assemble(commit, chosen, chosen.map(sourceOf)).catch(() => ({ folder, commit, files: chosen }));
   } catch {
     return null; // the other tool downloaded only some of the files

@@ -1,5 +1,5 @@
-// Unfinished downloads of a repository's contents. A single process writes a partial file; the file name contains the
-// host and pid of this process. After the process has ended, another process continues the file.
+// Unfinished downloads of a repository's contents. Only one process at a time writes a partial file. The file name
+// contains the host and pid of this process. After this process has ended, another process may continue the file.
 import { randomBytes } from 'node:crypto';
 import { readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -30,7 +30,7 @@ export class PartialDownloads {
     }
     for (const { name } of sized.sort((a, b) => b.size - a.size)) {
       try {
-        await rename(join(folder, name), mine); // succeeds in only one process
+        await rename(join(folder, name), mine); // if several processes try, only one succeeds
         return { file: mine };
       } catch {
         continue;

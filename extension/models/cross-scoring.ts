@@ -1,8 +1,8 @@
 // Cross-scoring for the diagnosis of template collapse: the log-prob of every text after every prompt. A naive
 // implementation processes each prompt once per text. Here each distinct prompt, and each common prefix of prompts, is
-// processed once, and its keys and values are reused for all texts. Equal texts are computed once per prompt, and
-// logits only for the texts' tokens. Invariant: apart from rounding, the value of a pair of text and prompt depends
-// neither on the other pairs nor on the budget.
+// processed once, and its keys and values are reused for all texts. Equal texts are computed once per prompt. Logits
+// are computed only for the tokens of texts. Invariant: apart from rounding, the value of a pair of text and prompt
+// depends neither on the other pairs nor on the budget.
 import { maximum } from '../common/lists';
 import type { PassBudget } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
@@ -21,15 +21,18 @@ import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
 
 /**
- * Maximum packed text tokens in a pass after a prompt. Fastest of the tested values 256 to 4096 on the CPU, because the
- * attention scores then fit into its caches.
+ * Maximum packed text tokens in a pass after a prompt. Of the values from 256 to 4096, this one was the fastest on the
+ * CPU, because the attention scores fit into the CPU's caches.
  */
 export const continuedTokens = 1024;
 
 export class CrossScoring {
   private readonly network: Network;
   private readonly sessions: PackedSessions;
-  /** Separate from `sessions`, because the outputs of a prompt's session are in use while texts are scored. */
+  /**
+   * Sessions for texts. They are separate from `sessions`, because the outputs of a prompt's session are in use while
+   * texts are scored.
+   */
   private readonly continuing: PackedSessions;
 
   constructor(
@@ -37,7 +40,7 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // A text after the prompt of another episode may be longer than the maximum episode length.
+    // A text and the prompt of another episode may together be longer than the maximum episode length.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
@@ -181,7 +184,7 @@ function prefixFeeds(
   return { ...feeds, before: float32(last, [1, hiddenSize]) };
 }
 
-/** Texts as packed tokens, independent of the prompt; all `count` tokens are predicted. */
+/** Texts as packed tokens, independent of the prompt. All `count` tokens of the texts are predicted. */
 interface TextFeeds {
   /** Feeds of suffixGraph for the texts, without positions. */
   feeds: Record<string, Tensor>;
@@ -194,8 +197,8 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   const t = maximum(texts.map(({ length }) => length));
   const count = texts.reduce((sum, { length }) => sum + length, 0);
   const places = new Int32Array(texts.length * t).fill(-1);
-  // A dummy token fills empty slots. It is also added to a single token, because matmuls with a single row use other
-  // kernels.
+  // A dummy token fills empty slots. If there is only one token, the dummy token is added too, because matmuls with a
+  // single row use other kernels.
   const n = places.length > count || count === 1 ? count + 1 : count;
   const ids = new Array<number>(n).fill(0);
   const offsets = new Array<number>(n).fill(0);

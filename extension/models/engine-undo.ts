@@ -1,6 +1,6 @@
 // Reverts the optimizer steps of a training step that is stopped midway: restores weights and moments to their state
-// before its first optimizer step. The copy takes as much memory as the weights and moments, so above `undoParameters`
-// no copy is made, and a stop then falls back to the newest checkpoint.
+// before its first optimizer step. The copy takes as much memory as the weights and moments. With more than
+// `undoParameters` trained parameters, no copy is made, and a stop returns to the newest checkpoint.
 import type { MomentState } from '../engine/engine';
 import { elements } from './decoder/decoder-config';
 import type { ParameterBank } from './weights/parameter-bank';
@@ -32,7 +32,7 @@ export class EngineUndo {
     }
   }
 
-  /** Whether optimizer steps were made that cannot be reverted; the current training step must then be completed. */
+  /** Whether an optimizer step was made that cannot be reverted. The current training step must then be completed. */
   get isTooLate(): boolean {
     return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
   }

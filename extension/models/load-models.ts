@@ -1,5 +1,6 @@
-// Loads a model with all weights trained (in memory), or with adapters trained over a base mapped from its files. All
-// files are read and checked before any session is created, so a failed load leaves nothing open.
+// Loads a model whose weights are all trained and in memory, or a model with trained adapters over a base that is
+// mapped from its files. All files are read and checked before any session is created, so a failed load leaves nothing
+// open.
 import type { LoadOptions } from '../engine/load-options';
 import type { LoadedModel } from '../engine/load-options';
 import { RandomStream } from '../engine/sampling/random-stream';
@@ -30,7 +31,10 @@ export interface LoadedPolicies {
 
 type Decode = (ids: readonly number[]) => string;
 
-/** Loads a model with all weights trained. The reference policy is a frozen copy mapped from its files. */
+/**
+ * Loads a model whose weights are all trained. The weights of the reference policy are frozen and mapped from the files
+ * in `referenceFolder`.
+ */
 export async function loadTrained(
   options: LoadOptions,
   session: SessionOptions,
@@ -75,8 +79,8 @@ export async function loadTrained(
 }
 
 /**
- * Loads a model with trained adapters. The base stays in its files, is the reference policy, and is shared by the
- * critic, which has separate adapters and a value head.
+ * Loads a model with trained adapters. The base stays in its files and is the reference policy. The critic shares the
+ * base, and has separate adapters and a value head.
  */
 export async function loadAdapted(
   options: LoadOptions,
@@ -143,8 +147,8 @@ const withinOptions = (network: Network, { maxPositions, precision }: LoadOption
 });
 
 /**
- * Maximum bytes of weights that are prepacked again for the rollouts of each iteration. Prepacking temporarily takes
- * three times their memory.
+ * Maximum bytes of weights that are prepacked anew for the rollouts of each iteration. Prepacking temporarily takes
+ * three times the memory of the weights.
  */
 export const laidOutBytes = 2 ** 28;
 

@@ -1,11 +1,11 @@
-// Sums that the update graph returns, added over the passes of a mini-batch, and the loss metrics under RAGEN's keys
-// that are computed from them. Sums over tokens do not depend on how samples are packed into passes.
+// Sums that the update graph returns, added over the passes of a mini-batch. From these sums, the loss metrics under
+// RAGEN's keys are computed. Sums over tokens do not depend on how samples are packed into passes.
 import type { PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import { updateSums } from './graphs/policy-loss-graph';
 
 /**
- * Sums over trained tokens: the outputs of the update graph (losses with their weights in the mini-batch loss), and the
- * number of tokens.
+ * Sums over trained tokens: the outputs of the update graph, and the number of tokens. In the losses, each token has
+ * its weight in the mini-batch loss.
  */
 export type LossSums = Record<(typeof updateSums)[number] | 'tokens', number>;
 

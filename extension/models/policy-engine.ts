@@ -98,7 +98,7 @@ export class PolicyEngine implements Engine {
     return this.models.generator.generate(rows, sampling, this.onTokens);
   }
 
-  /** Reports the tokens of one row as they are sampled; null stops reporting. */
+  /** Reports the tokens of one row while they are sampled; null stops reporting. */
   watch(watched: RowWatch | null): void {
     this.loaded?.generator.watch(watched);
   }
@@ -152,10 +152,7 @@ export class PolicyEngine implements Engine {
     return this.models.actor.update(samples, budget, loss, optimizer, seed, this.updateUnits);
   }
 
-  /**
-   * Work units of an update. A stop interrupts the update only if no optimizer step was made yet, or if all can be
-   * reverted.
-   */
+  /** Work units of an update. A stop interrupts the update only if all optimizer steps made so far can be reverted. */
   private get updateUnits(): WorkUnits {
     return this.undo.isTooLate ? this.units.unstoppable : this.units;
   }
@@ -279,7 +276,8 @@ function checkedOnce(provider: Provider, threads: number): ReturnType<typeof sel
 }
 
 /**
- * Returns the configuration key that requests 8-bit data, which WebGPU's kernels do not support; null if no key does.
+ * Returns the configuration key that requests 8-bit data; null if no key does. WebGPU's kernels do not support 8-bit
+ * data.
  */
 function bytesAsked({ rolloutQuantization, baseQuantization, moments }: LoadOptions): string | null {
   if (rolloutQuantization === 'int8') return 'workbench.rollout_quantization';

@@ -31,7 +31,10 @@ export interface Scores {
 }
 
 export interface PolicyOptions extends SessionOptions {
-  /** Recompute the layers' intermediate values in the backward pass: needs less memory and about a third more time. */
+  /**
+   * Whether the layers' intermediate values are recomputed in the backward pass. This needs less memory and about a
+   * third more time.
+   */
   checkpointed?: boolean;
 }
 
@@ -79,8 +82,8 @@ export class Policy {
   }
 
   /**
-   * Returns distribution data at the masked tokens under the current weights, including the `top` most likely tokens at
-   * each position.
+   * Returns data about the distribution at each masked token under the current weights, including the `top` most likely
+   * tokens.
    */
   async inspect(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
@@ -142,8 +145,8 @@ export class Policy {
   }
 
   /**
-   * Adds the gradient of the policy loss (or of one part of it) over `samples` to the bank's gradient. Neither clears
-   * the bank's gradient first nor applies it. Returns the sums of the loss over the samples.
+   * Adds the gradient of the policy loss, or of one part of it, over `samples` to the bank's gradient. The bank's
+   * gradient is neither cleared before nor applied afterwards. Returns the sums of the loss over the samples.
    */
   async addGradient(
     samples: readonly WeightedSample[],
@@ -229,10 +232,7 @@ export class Policy {
     }
   }
 
-  /**
-   * Returns the gradients of one pass of the cross-entropy, in which each token has the weight `weight`, and the pass's
-   * loss.
-   */
+  /** Returns the gradients and the loss of one pass of the cross-entropy. Each token has the weight `weight`. */
   private async crossEntropy(
     sessions: PackedSessions,
     { shared, feeds, count, tokens }: PreparedPass<Sample>,

@@ -31,8 +31,8 @@ import type { Network } from './graphs/policy-graphs';
 import { Weights } from './weights/weights';
 
 /**
- * Maximum relative error of the loss terms and of a parameter's gradient. In float32, another order of summation gives
- * about 1e-6; float16 matmuls normally give errors of a few thousandths.
+ * Maximum relative error of the loss terms and of a parameter's gradient. In float32, another order of summation causes
+ * errors of about 1e-6. float16 matmuls normally cause errors of a few thousandths.
  */
 const mostError: Record<FloatType, number> = { float32: 1e-2, float16: 5e-2 };
 
@@ -86,7 +86,7 @@ export interface ComputedResults {
   /** Metrics of the update by name. */
   loss: Record<string, number>;
   gradient: Weights;
-  /** Sampled ids: those of the first turn of all rows, then those of the second. */
+  /** Sampled ids: first those of all rows in the first turn, then those of all rows in the second turn. */
   tokens: number[];
 }
 
@@ -147,7 +147,7 @@ export function compared(
       differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}, seen at ${worst.name})`,
       gradient: worst.error,
     };
-  if (precision === 'float16') return { differs: null, gradient: worst.error }; // draws near a boundary may differ
+  if (precision === 'float16') return { differs: null, gradient: worst.error }; // rounding may change tokens
   const at = expected.tokens.findIndex((token, i) => found.tokens[i] !== token);
   if (at >= 0)
     return {
@@ -187,7 +187,7 @@ export async function computeSmall(options: SessionOptions, products: FloatType 
 }
 
 /**
- * Returns the decoder with adapters and all other parameters trained, so that one graph computes gradients of layers
+ * Returns the decoder with adapters. All its parameters are trained, so that one graph computes gradients of layers
  * with and without adapters.
  */
 function smallNetwork(products: FloatType): Network {
@@ -256,8 +256,8 @@ async function productTime(options: SessionOptions): Promise<number> {
 const timeoutMs = 120_000;
 
 /**
- * Runs the check in a separate process, for a provider that the user did not request explicitly: a driver that crashes
- * or hangs then does not affect the run.
+ * Runs the check in a separate process. Used for a provider that the user did not request explicitly, so that a driver
+ * that crashes or hangs does not affect the run.
  */
 export function selfCheckApart(
   provider: Provider,
@@ -281,7 +281,7 @@ export function selfCheckApart(
   });
 }
 
-/** Returns ‖found − expected‖ / ‖expected‖, with a lower bound of 1e-4 on the denominator for gradients near zero. */
+/** Returns ‖found − expected‖ / ‖expected‖. The denominator is at least 1e-4, because gradients may be near zero. */
 function relativeError(found: Float32Array, expected: Float32Array): number {
   let [difference, norm] = [0, 0];
   for (let i = 0; i < expected.length; i++) {

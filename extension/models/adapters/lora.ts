@@ -9,10 +9,10 @@ import { parameterSpecs } from '../decoder/decoder-config';
 import type { DecoderConfig, ParameterSpec } from '../decoder/decoder-config';
 import type { Weights } from '../weights/weights';
 
-/** Rank, alpha, dropout and target layers. */
+/** Options of adapters: rank, alpha, dropout and target layers. */
 export type LoraOptions = AdapterOptions;
 
-/** Returns whether targets is 'all-linear', which PEFT matches case-insensitively. */
+/** Returns whether `targets` is 'all-linear'. As in PEFT, upper and lower case are equal. */
 export const choosesAll = (targets: LoraOptions['targets']): targets is string =>
   typeof targets === 'string' && targets.toLowerCase() === 'all-linear';
 
@@ -24,10 +24,10 @@ const withoutAdapter = ['model.embed_tokens', 'lm_head'];
 
 /**
  * Returns the full names of the linear layers that `targets` selects, such as model.layers.0.self_attn.q_proj, in
- * parameter order. A list entry selects the layer of this name and every layer whose name ends with a dot and the
- * entry. A string other than 'all-linear' is a regular expression that must match the complete name.
- * @throws UserError with the pattern, if it is not a regular expression, selects nothing, or selects embedding or
- * output head
+ * parameter order. A list entry selects every layer whose name equals the entry, or ends with a dot and the entry. A
+ * string other than 'all-linear' is a regular expression that must match the complete name.
+ * @throws UserError with the pattern, if it is not a valid regular expression, selects nothing, or selects the
+ * embedding or the output head
  */
 export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
   const modules = linearSpecs(config).map(({ name }) => moduleOf(name));
@@ -69,8 +69,8 @@ export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSp
 export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
 
 /**
- * Initialises the factors like PEFT: A uniform in ±1/√in (Kaiming with a = √5), B zeros, so that a new adapter has no
- * effect. Parameters of `weights` that are not factors stay unchanged.
+ * Initialises the factors like PEFT. A is uniform in ±1/√in (Kaiming with a = √5). B is zero, so that a new adapter has
+ * no effect. Parameters of `weights` that are not factors stay unchanged.
  */
 export function initializeLora(weights: Weights, stream: RandomStream): void {
   for (const { name, dims } of weights.specs) {

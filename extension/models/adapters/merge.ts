@@ -29,7 +29,10 @@ export class AdapterMerge {
     return this.factors.has(factorName(moduleOf(parameter), 'A'));
   }
 
-  /** Returns the given rows [n, in] of an adapted parameter, merged; `first` is the index of the first row. */
+  /**
+   * Returns the given rows [n, in] of an adapted parameter with the adapter merged into them. `first` is the index of
+   * the first row.
+   */
   async rows(parameter: string, rows: Float32Array, first: number): Promise<Float32Array> {
     const { rank } = this;
     const module = moduleOf(parameter);

@@ -1,7 +1,8 @@
 // LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
-// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. An option for which PEFT would compute
-// something other than x·(W + scale·B·A)ᵀ is rejected with its name, and every tensor is validated against the base
-// before use. Keys and their defaults: github.com/huggingface/peft, src/peft/tuners/lora/config.py.
+// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. If PEFT would compute something other
+// than x·(W + scale·B·A)ᵀ for an option, the adapter is rejected with an error that names the option. Every tensor is
+// validated against the base before use. Keys and their defaults: github.com/huggingface/peft,
+// src/peft/tuners/lora/config.py.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -25,7 +26,10 @@ export interface Adapter {
   factors: Weights;
 }
 
-/** Modules outside the decoder layers that an adapter file may contain (as factors or in modules_to_save); rejected. */
+/**
+ * Modules outside the decoder layers that an adapter may contain, as factors or in modules_to_save. Such adapters are
+ * rejected.
+ */
 const modulesToSave = ['lm_head', 'embed_tokens'];
 
 const targetSchema = z.union([z.string(), z.array(z.string())]).nullish();
@@ -44,7 +48,10 @@ const configSchema = z.looseObject({
 type PeftConfig = z.infer<typeof configSchema>;
 
 const merged = "merge it into its base with peft's merge_and_unload and use the merged model";
-/** Keys that change an adapter's computation; rejected unless their value is empty or equals the value here. */
+/**
+ * Keys that change an adapter's computation. A key is rejected unless its value is empty or equals the value given
+ * here.
+ */
 const neutral: Readonly<Record<string, unknown>> = {
   bias: 'none',
   lora_bias: false,
@@ -64,14 +71,15 @@ const neutral: Readonly<Record<string, unknown>> = {
   velora_config: null,
 };
 /**
- * Initialisations that leave the base weights unchanged; all others (PiSSA, OLoRA, …) modify the base and are rejected.
+ * Initialisations that do not change the base weights. All others, such as PiSSA and OLoRA, change them and are
+ * rejected.
  */
 const plainInitializations: readonly unknown[] = [undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'];
 
 /**
- * Reads an adapter for the base in `base.folder`. The returned targets are `all-linear`, or the shortest list of names
- * that selects the adapter's modules. With use_rslora, PEFT's scale is alpha/√r; the returned alpha is then multiplied
- * by √r.
+ * Reads an adapter for the base in `base.folder`. The returned `targets` value is `all-linear`, or the shortest list of
+ * names that selects the adapter's modules. With use_rslora, PEFT's scale is alpha/√r, so the returned `alpha` is
+ * multiplied by √r.
  * @throws UserError with file, key or tensor, and remedy
  */
 export async function readAdapter(
@@ -234,8 +242,8 @@ function modulesOf(
 
 /**
  * Returns the modules that must have factors according to the configuration; empty if target_modules is not a list of
- * plain names. Regular expressions and layer restrictions only control where PEFT creates factors; with them, the
- * factors in the file determine the modules.
+ * plain names. Regular expressions and layer restrictions only control where PEFT creates factors. If there are any,
+ * the factors in the file determine the modules.
  */
 function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;

@@ -1,8 +1,8 @@
 // Attention over packed tokens. In training and scoring, tokens attend to each other (differentiable); in generation,
 // new tokens attend to cached keys and values and to each other. Grouped-query attention does not copy keys: queries
-// that share a key head are stacked along time, so one matmul per key head computes all of them. In a group of episodes
-// the common prefix is computed once, and all rows share its keys and values (cf. Hydragen, arXiv 2402.05099, here with
-// gradients).
+// that share a key head are stacked along time, so one matmul per key head computes all of them. In a group of
+// episodes, the common prefix is computed once, and all rows share its keys and values. Hydragen (arXiv 2402.05099)
+// does the same without gradients.
 import type { Dim, Graph, Value } from '../../engine/graph/graph';
 import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
 import { add, reshape } from '../../engine/graph/ops';
@@ -23,8 +23,8 @@ const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `$
 /**
  * Causal attention among packed tokens. Without shared prefixes: blocks of b rows of t tokens. With shared prefixes: p
  * prefixes of u tokens, each followed by m rows of t tokens that attend to their prefix and to themselves. Rows are
- * split into e early and l late tokens, and no scores of early queries with late keys are computed. This saves a
- * quarter of the scores, all of which the causal mask would remove.
+ * split into e early and l late tokens. Scores of early queries with late keys are not computed, because the causal
+ * mask would remove all of them. This saves a quarter of the scores.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
@@ -107,9 +107,10 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 
 /**
  * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize]. Slots may
- * already contain tokens: inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. Slots with
- * `written` [1, 1, t, 1] = 1 receive new tokens: either one token per slot, or one token per row. All t slots are the
- * outputs key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
+ * contain earlier tokens, which are the inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1.
+ * Slots with `written` [1, 1, t, 1] = 1 receive new tokens; there is either one new token per slot or one per row. All
+ * t slots are the outputs key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new
+ * tokens per row.
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);

@@ -1,6 +1,6 @@
 // Parses config.json of a Hugging Face decoder of the Qwen2, Qwen3 and Llama families (RMSNorm, rotary positions,
-// grouped-query attention, SwiGLU). A feature that this trainer would compute incorrectly is rejected with its name.
-// Missing keys have the defaults of the family's configuration class in transformers 5
+// grouped-query attention, SwiGLU). A feature that this trainer does not support is rejected with an error that names
+// it. A missing key has the default of the family's configuration class in transformers 5
 // (test/golden/make/decoder_configs.py).
 import { z } from 'zod';
 import { isRecord } from '../../common/json';
@@ -61,9 +61,11 @@ const configSchema = z.looseObject({
   rms_norm_eps: z.number().positive(),
   original_max_position_embeddings: z.number().positive().nullish(),
   rope_theta: z.number().positive().nullish(),
-  /** Key up to transformers 4; rope_theta is a sibling of rope_scaling. */
+  /**
+   * Key in configurations written by transformers 4 and earlier, where rope_theta is a separate key at the same level.
+   */
   rope_scaling: rotarySchema.nullish(),
-  /** Key from transformers 5 on; contains rope_theta. */
+  /** Key in configurations written by transformers 5 and later; contains rope_theta. */
   rope_parameters: rotarySchema.nullish(),
   partial_rotary_factor: z.number().nullish(),
   tie_word_embeddings: z.boolean().optional(),
@@ -93,19 +95,19 @@ export interface DecoderConfig {
   ropeScaling: RotaryScaling;
   /** Whether embedding and output head are one tensor. */
   tiedHead: boolean;
-  /** Bias on the q, k and v projections (Qwen2 always; Qwen3 and Llama with attention_bias). */
+  /** Bias on the q, k and v projections. Qwen2 always has it; Qwen3 and Llama have it if attention_bias is true. */
   qkvBias: boolean;
-  /** Bias on the attention's output projection (Qwen3 and Llama with attention_bias). */
+  /** Bias on the attention's output projection. Qwen3 and Llama have it if attention_bias is true. */
   outputBias: boolean;
-  /** Bias on gate, up and down projection (Llama with mlp_bias). */
+  /** Bias on the gate, up and down projections. Llama has it if mlp_bias is true. */
   mlpBias: boolean;
   /** RMSNorm of each head of q and k, before rotary positions are applied (Qwen3). */
   qkNorm: boolean;
 }
 
 /**
- * Parses the content of a config.json; `file` is used in errors only. Checks the family first. Throws a UserError for
- * invalid or unsupported values.
+ * Parses the content of a config.json. `file` is used only in errors. The model family is checked first. Throws a
+ * UserError for invalid or unsupported values.
  */
 export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const refuse: Refuse = (key, value, remedy) => {
@@ -215,7 +217,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
     ...said,
     rope_type: type,
     original_max_position_embeddings: length,
-    // YaRN's factor defaults to the ratio of the two lengths.
+    // YaRN's factor defaults to the maximum length divided by the length in pretraining.
     ...(type === 'yarn' && { factor: said.factor ?? c.max_position_embeddings / Number(length) }),
   });
   if (!scaling.success) {

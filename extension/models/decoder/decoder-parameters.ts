@@ -1,5 +1,5 @@
-// Parameter sources of a decoder graph, and the operations of its linear layers. Trained weights are graph inputs;
-// frozen weights are constants that are mapped from files or stored in memory; 8-bit weights are constants derived from
+// Parameter sources of a decoder graph, and the operations of its linear layers. Trained weights are graph inputs.
+// Frozen weights are constants that are mapped from files or stored in memory. 8-bit weights are constants derived from
 // frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). The same decoder code (decoder.ts)
 // therefore serves full training, LoRA, scoring under the base model and quantised rollouts.
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../engine/graph/frozen-ops';
@@ -49,8 +49,8 @@ export interface ParameterPlan {
   source(name: string): TensorSource;
   adapter?: Adapter;
   /**
-   * True multiplies 8-bit weights with 8-bit activations (rollouts); false dequantises the weights to float32
-   * (training).
+   * If true (rollouts), 8-bit weights are multiplied with 8-bit activations. If false (training), the weights are
+   * dequantised to float32.
    */
   int8Products?: boolean;
   /** Type of matmuls with weights, float32 by default. All other operations compute in float32. */
@@ -110,8 +110,8 @@ export class DecoderParameters {
   }
 
   /**
-   * Returns x [n, in] · Wᵀ (+ bias), computed in `products`. Weights are cast separately for each matmul, so that each
-   * converted copy is freed after its matmul.
+   * Returns x [n, in] · Wᵀ (+ bias), computed in `products`. Each matmul casts its weight again, so that the converted
+   * copy is freed after the matmul.
    */
   private product(name: string, x: Value, bias: Value | null): Value {
     const { g } = this;
@@ -139,8 +139,8 @@ export class DecoderParameters {
   }
 
   /**
-   * Applies dropout. The mask is a hash of two random vectors that the host draws for each run of the graph: one number
-   * per token and one per feature. It is therefore identical on every machine, and identical when activations are
+   * Applies dropout. For each run of the graph, the host draws two random vectors: one number per token, and one per
+   * feature. The mask is a hash of both. It is therefore the same on every machine, and the same when activations are
    * recomputed.
    */
   private dropped(x: Value, share: number): Value {
@@ -166,8 +166,8 @@ export class DecoderParameters {
   }
 
   /**
-   * Returns the parameter in a float type. A parameter stored in another type is cast again on every call, for the
-   * reason given in frozen-ops.ts.
+   * Returns the parameter in a float type. If the parameter is stored in another type, every call casts it again
+   * (frozen-ops.ts gives the reason).
    */
   private float(name: string, type: FloatType = 'float32'): Value {
     const value = this.stored(name);

@@ -1,6 +1,7 @@
-// The decoder of the Qwen2, Qwen3 and Llama families. Generation, scoring and training use the same decoder; they
-// differ only in attention (attention.ts), parameter sources (decoder-parameters.ts) and the positions whose logits are
-// computed. Tokens are packed: activations are [n, width], one row per token, so every linear layer is one matmul.
+// The decoder of the Qwen2, Qwen3 and Llama families. Generation, scoring and training use the same decoder. They
+// differ only in three respects: attention (attention.ts), parameter sources (decoder-parameters.ts), and the positions
+// whose logits are computed. Tokens are packed: activations are [n, width], one row per token, so every linear layer is
+// one matmul.
 import { checkpoint } from '../../engine/graph/autodiff';
 import type { Graph, Value } from '../../engine/graph/graph';
 import { rmsNorm, rotary, swiglu } from '../../engine/graph/layer-ops';
@@ -25,7 +26,7 @@ export interface TokenInputs {
    * Exclusive upper bound of positions, and number of rows of the graph's rotary tables. Defaults to the model's limit.
    */
   maxPositions?: number;
-  /** Recompute each layer's intermediate values in the backward pass instead of keeping them. */
+  /** Whether each layer's intermediate values are recomputed in the backward pass instead of being kept in memory. */
   checkpointed?: boolean;
 }
 

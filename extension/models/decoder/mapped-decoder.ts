@@ -1,6 +1,6 @@
-// Maps a model's tensors from its safetensors files through onnxruntime. A base of any size therefore costs only the
-// memory of its file pages and is never converted as a whole. Every number is checked once when the model is opened,
-// because the effect of a damaged weight would otherwise appear late and in an unrelated place.
+// Maps a model's tensors from its safetensors files through onnxruntime. A base of any size therefore needs only the
+// memory of its file pages and is never converted as a whole. When the model is opened, every number is checked once.
+// Without this check, a damaged weight would have an effect only later and in an unrelated place.
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -70,9 +70,9 @@ function firstUnfit(floats: Float32Array): number {
 }
 
 /**
- * Returns two folders. `inside` is the nearest folder that contains the model folder and the targets of its symlinked
- * files (as in the hub's cache), because onnxruntime maps only files inside a given folder. `real` is the model folder
- * with symlinks resolved.
+ * Returns two folders. `inside` is the nearest folder that contains both the model folder and the targets of its
+ * symbolic links, which are common in the hub's cache. onnxruntime needs such a folder, because it maps only files
+ * inside a given folder. `real` is the model folder with symbolic links resolved.
  */
 async function commonFolder(folder: string, files: readonly string[]): Promise<{ inside: string; real: string }> {
   const real = await realpath(folder);
@@ -80,6 +80,6 @@ async function commonFolder(folder: string, files: readonly string[]): Promise<{
   for (let inside = real; ; inside = dirname(inside)) {
     if (paths.every(path => !relative(inside, path).startsWith('..') && !isAbsolute(relative(inside, path))))
       return { inside, real };
-    if (dirname(inside) === inside) return { inside: real, real }; // different drive: onnxruntime reports the error
+    if (dirname(inside) === inside) return { inside: real, real }; // on different drives; onnxruntime reports the error
   }
 }

@@ -1,6 +1,7 @@
-// Networks for each storage of a model's parameters: all trained; frozen in the model's files; frozen with trained
-// adapters; and for rollouts, prepacked for matmuls with few rows, or in 8 bits. Trained parameters are fed from a
-// parameter bank. Frozen parameters are read from the files by onnxruntime and never loaded into JavaScript memory.
+// Networks for each way to store a model's parameters: all trained, frozen in the model's files, or frozen with trained
+// adapters. In networks for rollouts, parameters are prepacked for matmuls with few rows, or stored in 8 bits. Trained
+// parameters are fed from a parameter bank. Frozen parameters are read from the files by onnxruntime and never loaded
+// into JavaScript memory.
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { parameterSpecs } from './decoder-config';
 import type { Adapter, FileTensor, ParameterPlan, TensorSource } from './decoder-parameters';
@@ -33,8 +34,8 @@ export function frozenNetwork(config: DecoderConfig, { folder, tensors }: Mapped
 }
 
 /**
- * Returns the network with copies of its trained parameters as constants, which onnxruntime prepacks for matmuls with
- * few rows.
+ * Returns the network with its trained parameters copied into constants. onnxruntime prepacks constants for matmuls
+ * with few rows.
  */
 export function laidOutNetwork(network: Network, weights: Weights): Network {
   const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });

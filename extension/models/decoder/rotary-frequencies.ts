@@ -1,7 +1,7 @@
 // Frequencies of rotary positions, unscaled or scaled to contexts longer than in pretraining: linear interpolation,
 // Llama 3 and YaRN (Peng et al. 2023, arXiv:2309.00071), as in transformers' modeling_rope_utils. Rounds to single
-// precision after the same operations as transformers, because at position 30,000 the rounding of the frequency alone
-// changes an angle by a thousandth.
+// precision after the same operations as transformers. A different rounding of a frequency would change the angle at
+// position 30,000 by a thousandth.
 import { z } from 'zod';
 
 const positive = z.number().positive();
@@ -95,7 +95,7 @@ type Yarn = Extract<RotaryScaling, { rope_type: 'yarn' }>;
 
 /** Interpolates over the dimensions, from the unscaled frequencies to the frequencies divided by the factor. */
 function yarn(wave: Float32Array, headSize: number, theta: number, s: Yarn): Float32Array {
-  /** Returns the dimension whose angle makes `turns` full rotations within the pretraining length. */
+  /** Returns the dimension whose angle makes `turns` full rotations over the pretraining length. */
   const dimension = (turns: number): number =>
     (headSize * Math.log(s.original_max_position_embeddings / (turns * 2 * Math.PI))) / (2 * Math.log(theta));
   // transformers treats 0 as unset here, hence || and not ??.

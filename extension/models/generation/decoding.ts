@@ -1,5 +1,5 @@
 // Types of the generator: a call, a row that is being decoded, and the watcher of a row. Rows of several calls are
-// decoded together; a call is resolved when all its rows are finished.
+// decoded in one batch; a call is resolved when all its rows are finished.
 import type { GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import type { CachedRow } from './generation-cache';

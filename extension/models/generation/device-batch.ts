@@ -1,6 +1,6 @@
-// A batch that is decoded on a device. Per layer it has a past [rows, kvHeads, slots, headSize], which is written once,
-// and a window of 32 slots that receives one token per step. A full window is appended to the past. The past is
-// therefore copied once per 32 steps instead of once per step.
+// A batch that is decoded on a device. For each layer it has a past [rows, kvHeads, slots, headSize] and a window of 32
+// slots. Each step writes one token into the window, and a full window is appended to the past. The past is therefore
+// copied once in 32 steps instead of once per step.
 import { appendAll } from '../../common/lists';
 import { dispose } from '../../engine/session/device-tensor';
 import { masked } from '../../engine/session/padding';
@@ -31,8 +31,8 @@ export interface RowPages {
 export class DeviceBatch implements DecodingBatch {
   private readonly active: DeviceRow[] = [];
   /**
-   * Keys and values of the batch, including tensor rows whose row is finished. All rows of the batch refer to `page`,
-   * which receives the tensors on close.
+   * Keys and values of the batch. Some tensor rows may belong to rows that are finished. All rows of the batch refer to
+   * `page`, which receives the tensors when the batch is closed.
    */
   private past: Past = { rows: [], parts: null, slots: 0 };
   private page: Page = { parts: [], slots: 0, users: 0 };

@@ -23,7 +23,7 @@ export class DeviceCache implements GenerationCache {
   constructor(
     readonly config: DecoderConfig,
     private readonly options: SessionOptions,
-    /** Its outputs must stay on the device. */
+    /** The outputs of this function must stay on the device. */
     readonly run: RunGenerate,
   ) {
     this.transfer = new Transfer(options);
@@ -83,12 +83,12 @@ export class DeviceCache implements GenerationCache {
     return { rows: grouped.flat(), parts, slots };
   }
 
-  /** Returns the feeds of a past with its mask. */
+  /** Returns a past and its mask as feeds. */
   pastFeeds({ parts, rows }: Past, mask: Tensor): Record<string, Tensor> {
     return { past_mask: mask, ...this.named(pastName, parts ?? this.emptySlots(rows.length)) };
   }
 
-  /** Returns the feeds of the chunk's current slots, to which the run adds tokens. */
+  /** Returns feeds with the chunk's current slots; the run adds tokens to them. */
   heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
     return this.named(heldName, parts ?? this.emptySlots(rows));
   }

@@ -11,7 +11,7 @@ export interface CachedRow {
   pending: number | null;
 }
 
-/** New ids of rows that have the same content; computed once and shared by the rows. */
+/** New ids of rows with the same content. The ids are computed once, and the rows share the result. */
 export interface Chunk {
   ids: readonly number[];
   rows: readonly CachedRow[];
@@ -25,7 +25,7 @@ export interface DecodingBatch {
   step(tokens: readonly number[]): Promise<Tensor>;
   /** Removes the finished row at index r; the last row moves to this index. */
   releaseRow(r: number): void;
-  /** Writes the data of removed rows back to the cache, so that they can be used while the batch continues. */
+  /** Writes the data of removed rows back to the cache, so that these rows can be used while the batch continues. */
   settle(): Promise<void>;
   /** Empties the batch and writes the data of its rows back to the cache. The batch can be reused. */
   close(): Promise<void>;

@@ -2,7 +2,7 @@
 // (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
 // token by token. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
 // batch between two steps, and each call resolves when its rows are finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU the invariant holds bit for bit: matmuls compute each row
+// its ids, its seed and the weights. On the CPU, tokens are therefore identical bit for bit: matmuls compute each row
 // independently, and sums over cached tokens run in blocks. A step never has a single row, because matmuls with a
 // single row use other kernels.
 import type { GeneratorOptions } from './generator-options';
@@ -36,7 +36,7 @@ export class Generator {
   private readonly cache: GenerationCache;
   private readonly sampler: RowSampler;
   private readonly calls = new Set<Call>();
-  /** True if a call has arrived that has not joined the running batch. */
+  /** Whether a new call is waiting to join the running batch. */
   private arrived = false;
   private serving = false;
   private watched: RowWatch | null = null;
@@ -89,8 +89,8 @@ export class Generator {
   }
 
   /**
-   * Sets the watched row (null for none), and first reports the tokens that the current turn has already sampled. Has
-   * no effect on sampling.
+   * Sets the watched row; null for none. First reports the tokens that were sampled earlier in the current turn. Does
+   * not affect sampling.
    */
   watch(watched: RowWatch | null): void {
     this.watched = watched;
@@ -99,8 +99,8 @@ export class Generator {
   }
 
   /**
-   * Stops running calls between two decoding steps; they and all later calls reject with RunStopped. Cached row data is
-   * lost.
+   * Stops running calls between two decoding steps. Running and later calls reject with RunStopped. The cached data of
+   * rows is lost.
    */
   stop(): void {
     this.stopped = true;
@@ -119,8 +119,8 @@ export class Generator {
   }
 
   /**
-   * Frees the cached data of rows, after their episodes end or when the weights have changed. Waits for running calls
-   * that use them.
+   * Frees the cached data of rows. Called when the episodes of the rows have ended or the weights have changed. Waits
+   * for running calls that use the rows.
    */
   async release(rows: readonly string[]): Promise<void> {
     const released = new Set(rows);

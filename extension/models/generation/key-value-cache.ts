@@ -1,15 +1,15 @@
 // Keys and values of past tokens on the host. Between calls each row has its own arrays of exact length (`RowCache`).
 // During a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
 // row finishes, the last row moves to its index; waiting rows are added at the end. Rows with the same prompt share its
-// prefill. Invariant: capacities are multiples of `block`, so the sums of a row use the same SIMD lanes regardless of
-// the other rows.
+// prefill. Invariant: capacities are multiples of `block`, so that the SIMD lanes used for the sums of a row do not
+// depend on the other rows.
 import { appendAll, maximum } from '../../common/lists';
 import { float32 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import { masked } from '../../engine/session/padding';
 import type { DecoderConfig } from '../decoder/decoder-config';
 
-/** Capacity of a row is a multiple of this number of tokens. */
+/** The capacity of a row is a multiple of this number of tokens. */
 export const block = 32;
 
 type Shape = Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>;
@@ -208,7 +208,11 @@ export function appendChunks(
   });
 }
 
-/** Returns the name of the generate graph's input of past keys (i even) or values (i odd) of layer ⌊i / 2⌋. */
+/**
+ * Returns the name of an input of the generate graph: the past keys (i even) or past values (i odd) of layer ⌊i / 2⌋.
+ */
 export const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
-/** Returns the name of the generate graph's output of new keys (i even) or values (i odd) of layer ⌊i / 2⌋. */
+/**
+ * Returns the name of an output of the generate graph: the new keys (i even) or new values (i odd) of layer ⌊i / 2⌋.
+ */
 export const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;

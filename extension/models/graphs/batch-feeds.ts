@@ -17,8 +17,8 @@ export interface BatchFeeds<S extends Sample> {
   /** Returns the masked entries of a per-sample array, in the order of the graph's `n` axis. */
   gather(pick: (sample: S) => Float32Array): Tensor;
   /**
-   * Returns the matrix M [samples, count] that assigns masked tokens to samples: 1/√length for tokens of the sample,
-   * else 0. MᵀM·x is then, for each token, the mean of x over the token's sample.
+   * Returns the matrix M [samples, count] that assigns masked tokens to samples. An entry is 1/√length if the token
+   * belongs to the sample, else 0. For each token, MᵀM·x is then the mean of x over the token's sample.
    */
   memberships(): Tensor;
   /** Inverse of `gather`: sets `into[i]` for each sample i of the pass, with 0 where mask = 0. */
@@ -80,7 +80,7 @@ export function batchFeeds<S extends Sample>(
   };
 }
 
-/** Returns the number of tokens of a sample that a pass predicts: the masked tokens, except position 0. */
+/** Returns the number of a sample's tokens that a pass predicts: all masked tokens except the one at position 0. */
 export function maskedTokens({ mask }: Sample): number {
   let count = 0;
   for (let i = 1; i < mask.length; i++) if (mask[i]) count++;
@@ -99,9 +99,9 @@ export function chunkFeeds(count: number, chunks: number): Record<string, Tensor
 const logitBytes = 64 * 2 ** 20;
 
 /**
- * Returns the maximum bytes of logits in memory at a time, given the bytes of the head's gradient (0: the head is not
- * trained). Every chunk of tokens allocates such a gradient. Chunks whose logits are smaller than the gradient would
- * therefore cost more memory than they save.
+ * Returns the maximum bytes of logits in memory at a time. `gradientBytes` is the size of the head's gradient, 0 if the
+ * head is not trained. Every chunk of tokens allocates such a gradient. If the logits of a chunk were smaller than the
+ * gradient, chunks would therefore cost more memory than they save.
  */
 export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
 

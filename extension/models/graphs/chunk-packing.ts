@@ -7,7 +7,7 @@ import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import { headIndex } from './head-index';
 
-/** Chunks of new tokens, one per row, as feeds of the generate graph; row r's tokens begin at `starts[r]`. */
+/** Chunks of new tokens, one per row, as feeds of the generate graph. The tokens of row r begin at `starts[r]`. */
 export interface PackedChunks {
   feeds: Record<string, Tensor>;
   starts: number[];
@@ -24,8 +24,8 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A dummy token fills empty slots. It is also added to a single token, because matmuls with a single row use other
-  // kernels.
+  // A dummy token fills empty slots. If there is only one token, the dummy token is added too, because matmuls with a
+  // single row use other kernels.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);
   const positions = new BigInt64Array(n);

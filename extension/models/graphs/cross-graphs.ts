@@ -32,10 +32,11 @@ export function prefixGraph(network: Network, { lowering, shared }: { lowering: 
 }
 
 /**
- * Graph of a prompt of u tokens, continued by m texts of at most t tokens, with n packed tokens in total. Inputs: ids,
- * positions; beginning_key.i and beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the prompt's last hidden
- * state, appended as the last row of the hidden states; rows and targets [n'], inverse_temperature and, with several
- * chunks, chunk_sizes, as in the score graph; the inputs of continuedAttention. Output: logprob [n'].
+ * Graph of a prompt of u tokens that is continued with m texts of at most t tokens. The texts have n packed tokens in
+ * total. Inputs: ids, positions; beginning_key.i and beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the
+ * prompt's last hidden state, appended as the last row of the hidden states; rows and targets [n'], inverse_temperature
+ * and (with several chunks) chunk_sizes, all as in the score graph; the inputs of continuedAttention. Output: logprob
+ * [n'].
  */
 export function suffixGraph(network: Network, { lowering, chunks }: { lowering: Lowering; chunks: number }): Graph {
   const { config } = network;

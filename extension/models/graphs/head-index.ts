@@ -1,5 +1,5 @@
-// Index arrays for packed attention: they copy the rows (token, head) of a projection into blocks of sequences, and the
-// results back.
+// Index arrays for packed attention. With them, the rows (token, head) of a projection are copied into blocks of
+// sequences, and the results are copied back.
 interface Block {
   /** Packed token of each slot [outer, inner, length], −1 for empty slots. */
   places: Int32Array;
@@ -35,7 +35,7 @@ export function headIndex(
               const place = places[row + s];
               const token = (place < 0 ? dummyToken : place) * heads + head;
               index[at] = token;
-              // Any empty slot may be the slot of the dummy token, because empty slots have no gradient.
+              // The slot of the dummy token may be any empty slot, because empty slots have no gradient.
               back[token] = offset + at;
             }
           }

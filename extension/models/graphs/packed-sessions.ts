@@ -1,7 +1,8 @@
-// Sessions of one network over packed tokens, created on demand: one per kind of graph, with and without shared
-// prefixes. Gradients stay on their device, and a parameter bank takes ownership of them. On the host each session has
-// an arena that never shrinks. A session is therefore closed before one with another number of head chunks is created,
-// and with large passes only one session is open at a time. Recreated sessions compute bit-identical results.
+// Sessions of one network over packed tokens, created on demand: for each kind of graph, one with and one without
+// shared prefixes. Gradients stay on their device, and a parameter bank takes ownership of them. On the host, each
+// session has an arena that never shrinks. A session is therefore closed before a session with another number of head
+// chunks is created. With large passes, only one session is open at a time. Recreated sessions compute bit-identical
+// results.
 import type { Graph } from '../../engine/graph/graph';
 import { Session, loweringOf } from '../../engine/session/session';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
@@ -15,7 +16,7 @@ import type { Network, PackedShape } from './policy-graphs';
  */
 export const arenasKept = 512 * 2 ** 20;
 
-/** Number of values that a pass stores per token and layer, excluding attention, in multiples of the hidden size. */
+/** Values that a pass stores per token and layer, without attention, divided by the hidden size. */
 const perToken = 16;
 
 export interface PassSize {
@@ -24,7 +25,10 @@ export interface PassSize {
   scores: number;
 }
 
-/** Returns the approximate bytes of a pass's values: of all layers if a backward pass follows, else of one layer. */
+/**
+ * Returns the approximate bytes of the values of a pass. If a backward pass follows, the values of all layers count,
+ * else those of one layer.
+ */
 export function passBytes(
   { heads, hiddenSize, layers }: Pick<DecoderConfig, 'heads' | 'hiddenSize' | 'layers'>,
   { tokens, scores }: PassSize,
@@ -57,9 +61,9 @@ export class PackedSessions {
   ) {}
 
   /**
-   * Returns the session of a graph for a pass of this size; `kept` is true if a backward pass follows. May close
-   * sessions that were returned earlier, so their outputs must no longer be in use. `kind` distinguishes the graphs of
-   * a network.
+   * Returns the session of a graph for a pass of this size. `kept` is true if a backward pass follows. The call may
+   * close sessions that were returned earlier, so the outputs of these sessions must no longer be in use. `kind`
+   * distinguishes the graphs of a network.
    */
   async get(
     kind: string,

@@ -13,9 +13,11 @@ import { headIndex } from './head-index';
 export interface PackedPass {
   /** ids, positions [n] and the inputs of packedAttention. */
   feeds: Record<string, Tensor>;
-  /** Sample indices; the order of all per-member lists, and the index `k` of `at`. */
+  /**
+   * Sample indices. All lists with one entry per member have this order, and `k` in `at` is an index into this list.
+   */
   members: number[];
-  /** Number of packed tokens, including the dummy token for padding. */
+  /** Number of packed tokens, including the dummy token if there is one. */
   tokens: number;
   /** Returns the index of the packed token at `position` of the k-th member. */
   at(k: number, position: number): number;
@@ -44,7 +46,7 @@ export function packPass(
     }
     return start;
   };
-  // Packed token of each block slot, −1 for empty slots: prefixes [p, u], rows [p, m, t].
+  // The packed token in each slot of the blocks of prefixes [p, u] and rows [p, m, t]; −1 for empty slots.
   const prefixPlaces = new Int32Array(clusters.length * u).fill(-1);
   const rowPlaces = new Int32Array(clusters.length * rows * t).fill(-1);
   const starts: { prefixStart: number; prefix: number; rowStart: number }[] = [];
@@ -106,8 +108,9 @@ export function packPass(
 }
 
 /**
- * Returns the additive masks of rows of t tokens: of the early half over itself, and of the late half over the complete
- * row. With clusters, each mask starts with the slots of the prefixes of at most u tokens.
+ * Returns the additive masks for rows of t tokens: one for the early half, which attends to the early half, and one for
+ * the late half, which attends to the complete row. With clusters, each mask starts with the slots of the prefixes of
+ * at most u tokens.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);

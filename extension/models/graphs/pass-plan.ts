@@ -11,7 +11,7 @@ export interface Cluster {
   prefix: number;
 }
 
-/** Clusters that are computed in one pass: either all have a shared prefix, or all are single samples. */
+/** Clusters that are computed in one pass. Either each of them has a shared prefix, or each is a single sample. */
 export interface Pass {
   shared: boolean;
   clusters: Cluster[];

@@ -1,8 +1,8 @@
 // Graphs of a policy: scoring of packed tokens, the gradient of the policy loss (policy-loss-graph.ts), supervised
-// training on demonstrations, and generation over cached keys and values. All use the same decoder (decoder.ts).
-// Gradients are declared as outputs in the order in which they are computed, so that few values are in memory at a
-// time. For large vocabularies, logits are computed in chunks of tokens: the loss and gradient of a chunk are computed
-// before the next chunk begins.
+// training on demonstrations, and generation over cached keys and values. All these graphs use the same decoder
+// (decoder.ts). Gradients are declared as outputs in the order in which they are computed, so that few values are in
+// memory at a time. For large vocabularies, logits are computed in chunks of tokens: the loss and the gradient of a
+// chunk are computed before the logits of the next chunk.
 import { following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
 import { Graph } from '../../engine/graph/graph';
 import type { Lowering, Value } from '../../engine/graph/graph';
@@ -39,7 +39,7 @@ export interface Network {
   maxPositions?: number;
 }
 
-/** Returns the bytes of the output head's gradient, 0 if the head is not trained. */
+/** Returns the bytes of the output head's gradient; 0 if the head is not trained. */
 export function headGradientBytes({ config, plan }: Network): number {
   const name = headName(config, { has: wanted => plan.specs.some(({ name }) => name === wanted) });
   return plan.source(name).kind === 'input' ? 4 * config.vocabSize * config.hiddenSize : 0;
@@ -52,7 +52,7 @@ export interface PackedShape {
   shared: boolean;
   /** Number of chunks in which the tokens pass through the output head. */
   chunks: number;
-  /** Recompute the layers' intermediate values in the backward pass instead of keeping them. */
+  /** Whether the layers' intermediate values are recomputed in the backward pass instead of being kept in memory. */
   checkpointed: boolean;
 }
 
@@ -115,14 +115,14 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
  * Graph of the policy loss's gradient. Inputs of the score graph, plus: old_logprob, advantage, weight [n'];
  * ref_logprob if the loss has a KL term; memberships [r, n'] for GSPO (batch-feeds.ts); the loss scalars. The weight of
  * a token is its share in the mini-batch loss under loss_agg_mode, so the losses of the micro-batches sum to the
- * mini-batch loss. Outputs: one gradient per trained parameter, updateSums.
+ * mini-batch loss. Outputs: one gradient per trained parameter, and the sums named in `updateSums`.
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
   const inputs = lossInputs(g, terms, split);
-  // GSPO's ratios need the log-probs of all chunks before the first gradient, so with several chunks the logits are
-  // computed twice.
+  // GSPO's ratios need the log-probs of all chunks before the first gradient is computed. With several chunks, logits
+  // are therefore computed twice.
   const ofSequences = (logprobs: Value[]): Value[] => sequenceLogRatios(g, inputs, logprobs, split);
   const ahead = inputs.memberships && chunks.length > 1 ? ofSequences(chunks.map(c => c.statistics().logprob)) : null;
 
@@ -147,7 +147,7 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
 
 /**
  * Graph of the cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient per trained parameter,
- * loss.
+ * and the loss.
  */
 export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('imitate', shape.lowering);
@@ -185,17 +185,17 @@ export function generateGraph(
 interface TokenChunk {
   /**
    * Returns the logits [tokens of the chunk, vocab], divided by the temperature, and the targets. If `after` is given,
-   * they are computed after this vector.
+   * the graph computes the logits only once the vector `after` has been computed.
    */
   logits(after?: Value): { logits: Value; targets: Value };
   /**
    * Returns the log-prob of each target and the entropy of its distribution, [tokens of the chunk]. If `after` is
-   * given, they are computed after this vector.
+   * given, the graph computes both only once the vector `after` has been computed.
    */
   statistics(after?: Value): { logprob: Value; entropy: Value };
   /**
-   * Delays the chunk's gradient until `value`, a scalar computed from the chunk's logits, is computed. Without this
-   * dependency, the logits of all chunks would stay in memory until `value` is computed.
+   * Makes the graph compute the chunk's gradient only after `value`, a scalar computed from the chunk's logits. Without
+   * this dependency, the logits of all chunks would stay in memory until their scalars are computed.
    */
   readBeforeGradient(value: Value): void;
 }

@@ -54,8 +54,8 @@ export interface LossTerms {
 type Split = (vector: Value, stem: string) => Value[];
 
 /**
- * Scalar bounds. `low` and `high` bound the ratio. `ceiling` bounds the loss at negative advantages, as a multiple of
- * the advantage.
+ * Scalar bounds. `low` and `high` bound the ratio. `ceiling`, a multiple of the advantage, bounds the loss of tokens
+ * with a negative advantage.
  */
 interface ClipBounds {
   low: Value;
@@ -94,15 +94,15 @@ export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs
   return { old, advantage, weight, reference, bounds, entropyCoeff, klCoef, memberships };
 }
 
-/** Loss of a chunk, and its `updateSums`. */
+/** Loss of a chunk, and the sums named in `updateSums`. */
 export interface ChunkLoss {
   total: Value;
   sums: Record<(typeof updateSums)[number], Value>;
 }
 
 /**
- * Returns the loss of chunk `i` from the log-probs and entropies [n] of its tokens. `ofSequence` returns, for each
- * token of the chunk, the log-ratio of its sequence.
+ * Returns the loss of chunk `i` from the log-probs and entropies [n] of its tokens. `ofSequence` returns the log-ratio
+ * of the sequence of each token in the chunk.
  */
 export function chunkLoss(
   g: Graph,
@@ -211,7 +211,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
   gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // The value of the ratio is that of the sequence; its gradient depends on the token's log-prob only.
+    // The value is the ratio of the sequence; the gradient depends only on the token's log-prob.
     const own = sub(g, logprob, detached(g, logprob));
     const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestSequenceLogRatio)));
     return {
@@ -233,7 +233,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
   },
 };
 
-/** Returns the larger of two losses: with the unclipped and with the clipped ratio. */
+/** Returns the larger of two losses: the loss with the unclipped ratio, and the loss with the clipped ratio. */
 function pessimisticLoss(
   g: Graph,
   ratio: Value,

@@ -11,21 +11,24 @@ export const measured = {
    * ragen-tiny, 85 MiB after loading and 123 MiB after a rollout.
    */
   process: 110 * 2 ** 20,
-  /** Bytes for reading frozen weights once in parts, including uncollected garbage. Source: the engine alone. */
+  /**
+   * Bytes for reading all frozen weights once, part by part, including uncollected garbage. Source: the engine alone.
+   */
   reading: 64 * 2 ** 20,
   /**
-   * Factor from live bytes to the size of onnxruntime's arena, which has gaps and never shrinks. Source: the engine
+   * Size of onnxruntime's arena divided by its live bytes; the arena has gaps and never shrinks. Source: the engine
    * alone, passes of 512 to 8192 tokens.
    */
   arena: 1.3,
   /**
-   * Bytes of an environment process (72 to 75 MiB) and the compiler process that it starts (15 to 23 MiB). Source:
-   * complete runs of the built-in environments.
+   * Bytes of an environment process (72 to 75 MiB) together with the compiler process that it starts (15 to 23 MiB).
+   * Source: complete runs of the built-in environments.
    */
   environments: 90 * 2 ** 20,
   /**
-   * Bytes of the trainer without the engine: code and logs (100 MiB before the first step), and episodes, packed arrays
-   * and uncollected garbage (60 MiB at the end of the second step of 4 episodes of 512 tokens). Source: ragen-tiny.
+   * Bytes of the trainer without the engine. Code and logs take 100 MiB before the first step. Episodes, packed arrays
+   * and uncollected garbage take 60 MiB at the end of the second step, with 4 episodes of 512 tokens. Source:
+   * ragen-tiny.
    */
   episodes: 160 * 2 ** 20,
   /** Bytes of an optimizer step per parameter of the current chunk. Source: the engine alone. */

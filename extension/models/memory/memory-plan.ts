@@ -10,7 +10,7 @@ export interface MemoryPlan {
   rows: PlanRow[];
   /** Bytes in use at the end of each phase of the run. */
   phases: { phase: Phase; held: number }[];
-  /** The phase with the most bytes in use, and these bytes. */
+  /** The phase with the most bytes in use, and the number of these bytes. */
   peak: { phase: Phase; bytes: number };
 }
 

@@ -1,12 +1,12 @@
-// Finds configuration changes that bring the memory plan below a limit: as few changes as possible, mildest first. The
-// first candidates change only the speed, the last candidates change what is trained.
+// Finds as few configuration changes as possible that bring the memory plan below a limit. Candidates are tried from
+// mild to severe: the first change only the speed, the last change what is trained.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
 import type { PlanInput } from './plan-input';
 
 export interface Remedy {
   /**
-   * Configuration overrides such as lora.rank=16. With all of them the plan fits the limit, if any combination of
-   * changes achieves this.
+   * Configuration overrides such as lora.rank=16. With all of them, the plan is within the limit, unless no combination
+   * of changes achieves this.
    */
   overrides: string[];
   fits: boolean;
@@ -32,8 +32,8 @@ export interface Bounds {
   /** Minimum of proposed episode lengths, in tokens. */
   shortest: number;
   /**
-   * Overrides that reduce the concurrent episodes of validation to those of training; null if validation does not use
-   * more.
+   * Overrides that limit the concurrent episodes of validation to the number in training; null if validation uses no
+   * more than training.
    */
   fewerEpisodes: { rollouts: number; overrides: string[] } | null;
 }

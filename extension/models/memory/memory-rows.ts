@@ -122,13 +122,13 @@ export class MemoryRows {
   }
 
   /**
-   * All weights as constants of the rollouts' session (load-models.ts). Creating the session also needs its model file
-   * and the buffer from which onnxruntime reads the file.
+   * Memory of all weights as constants of the rollouts' session (load-models.ts). To create the session, its model file
+   * and the buffer from which onnxruntime reads the file are needed too.
    */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
     const bytes = 4 * count(parameterSpecs(decoder));
-    const copies = trains ? 1 : 3; // training later needs more than the 3 copies during session creation
+    const copies = trains ? 1 : 3; // session creation needs 3 copies; if the run trains, later phases need more
     return row(
       'rollout',
       'weights prepacked for rollouts',
@@ -171,8 +171,8 @@ export class MemoryRows {
   }
 
   /**
-   * Copies that a checkpoint makes of its content (trainer/run/training-checkpoints.ts). Empty for an engine without a
-   * run (`environments` is 0), which writes no checkpoints.
+   * Memory of the copies that a checkpoint makes of its content (trainer/run/training-checkpoints.ts). Empty for an
+   * engine without a run (`environments` is 0), which writes no checkpoints.
    */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;
@@ -200,7 +200,7 @@ export class MemoryRows {
     return rows;
   }
 
-  /** Copy of weights and moments that a stop restores (engine-undo.ts). */
+  /** Memory of the copy of weights and moments that is restored on a stop (engine-undo.ts). */
   private undoRow(): PlanRow {
     const { critic, moments } = this.input;
     const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];
@@ -279,8 +279,8 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
   const chunk = Math.min(trained, chunkSize);
   const each = momentBytes[moments];
   return [
-    // Two gradients: Node frees a pass's gradient at its next garbage collection, when the next pass has already
-    // allocated one.
+    // Two gradients are counted: when Node's garbage collection frees the gradient of a pass, the next pass has
+    // allocated another.
     row(
       phase,
       `${whose}gradients`,

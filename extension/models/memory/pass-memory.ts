@@ -1,6 +1,6 @@
-// Memory of single passes of a run: builds the engine's graphs with the sizes of the run and computes their live bytes
-// (engine/graph/graph-memory.ts). Checkpointing, chunked logits, adapters and 8-bit bases are included, since the
-// graphs include them. The number of arenas that exist at a time follows packed-sessions.ts.
+// Memory of single passes of a run. Builds the engine's graphs with the sizes of the run and computes their live bytes
+// (engine/graph/graph-memory.ts). The graphs, and therefore the results, include checkpointing, chunked logits,
+// adapters and 8-bit bases. The number of arenas that exist at a time is that of packed-sessions.ts.
 import type { Graph } from '../../engine/graph/graph';
 import { graphMemory } from '../../engine/graph/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';
@@ -35,10 +35,10 @@ export class PassMemory {
   }
 
   /**
-   * Returns the bytes of the arenas of a network's passes with and without shared prefixes. All samples of a run begin
-   * with the same system message, so passes of several sequences share it (packing.ts); a remaining single sequence
-   * shares nothing. Both arenas count if their sum is small; with large passes only the larger counts, because
-   * packed-sessions.ts then keeps one at a time.
+   * Returns the bytes of a network's arenas. There is one arena for passes with shared prefixes and one for passes
+   * without. All samples of a run begin with the same system message, so passes of several sequences share it
+   * (packing.ts); a remaining single sequence shares nothing. Both arenas count if their sum is small; with large
+   * passes only the larger counts, because packed-sessions.ts then keeps one at a time.
    */
   arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
@@ -51,8 +51,9 @@ export class PassMemory {
   }
 
   /**
-   * Returns the bytes of the arenas of the critic's passes without and with gradient. Both arenas count if their sum is
-   * small; with large passes only the larger counts, because packed-sessions.ts then keeps one at a time.
+   * Returns the bytes of the critic's arenas. There is one arena for passes with gradient and one for passes without.
+   * Both arenas count if their sum is small; with large passes only the larger counts, because packed-sessions.ts then
+   * keeps one at a time.
    */
   criticArenas(tokens: number): number {
     const { decoder, longest, checkpointed } = this.input;
@@ -65,8 +66,8 @@ export class PassMemory {
 
   /**
    * Returns the arena bytes of passes of sequences with a common prefix. Chats of several turns may share little more
-   * than the system message, so their prefix is counted as empty. For single turns, all tokens but the response are
-   * counted once per group.
+   * than the system message, so their prefix is counted as empty. For chats of one turn, the prompt is counted once per
+   * group.
    */
   private sharing(kind: PassKind, tokens: number): number {
     const { decoder: c, longest, answer, promptSharedBy } = this.input;
@@ -96,7 +97,7 @@ export class PassMemory {
 
   /**
    * Returns the arena bytes after passes of up to `tokens` tokens, in sequences of maximum length. The largest pass is
-   * not always the peak: it may have twice as many head chunks as a slightly smaller pass, and therefore need less
+   * not always the peak: it may have twice as many head chunks as a slightly smaller pass and therefore need less
    * memory.
    */
   private peak(kind: PassKind, tokens: number): number {
@@ -187,8 +188,8 @@ export class PassMemory {
 }
 
 /**
- * Returns the sizes of a graph's dimensions: the given sizes, sizes derived from the number of heads, and for the
- * symbol `part` the number of rows of a head chunk.
+ * Returns the sizes of a graph's dimensions: the given sizes, and sizes derived from the number of heads. The size of
+ * the symbol `part` is the number of rows of a head chunk.
  */
 export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;

@@ -30,8 +30,8 @@ export interface PlanInput {
   updateTokens: number;
   criticTokens: number;
   /**
-   * Packed tokens per pass of old log-probs (0 if the sampler's log-probs are used), and per pass of the reference
-   * policy.
+   * Packed tokens per pass that computes old log-probs (0 if the sampler's log-probs are used), and per pass of the
+   * reference policy.
    */
   scoreTokens: number;
   referenceTokens: number;
@@ -45,6 +45,9 @@ export interface PlanInput {
   sharesPrefixes: boolean;
   /** Maximum tokens of a response; a prompt is at most `longest` minus this number. */
   answer: number;
-  /** Number of episodes per group that share a prompt, if an episode is one prompt and its response; else 0. */
+  /**
+   * If an episode is one prompt and its response: the number of episodes in a group, which share the prompt. Otherwise
+   * 0.
+   */
   promptSharedBy: number;
 }
