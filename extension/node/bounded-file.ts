@@ -1,7 +1,7 @@
 // Reads untrusted files, such as run folders and configurations. Opens only regular files: a pipe or device could block
 // a thread or deliver endless data. No link may lead out of the folder that a read is limited to. Every read and
-// listing is bounded in size, and asynchronous reads have a deadline. A refusal contains the file, its type and the
-// remedy. Must not import `vscode`.
+// listing is bounded in size, and asynchronous reads have a deadline. The error for a refused file names the file, its
+// type and the remedy. Must not import `vscode`.
 import { closeSync, constants, fstatSync, lstatSync, openSync, opendirSync, readSync, realpathSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { lstat, open, opendir, realpath } from 'node:fs/promises';
@@ -10,8 +10,8 @@ import { dirname, resolve, sep } from 'node:path';
 import { UserError } from '../common/user-error';
 
 /**
- * Thrown if a file exists but is refused: it is not regular, is too large, is behind a link that leads out of its
- * folder, or was not read in time.
+ * Thrown if a file exists but is refused, for one of these reasons: it is not regular, it is too large, a link to it
+ * leads out of the folder, or it was not read in time.
  */
 export class RefusedFile extends UserError {}
 
@@ -19,8 +19,8 @@ export interface Bounds {
   /** Maximum size in bytes; a larger file is refused. */
   most: number;
   /**
-   * Folder that no link may lead out of; defaults to the folder of the file. Null allows all links (for the user's own
-   * files).
+   * Folder that no link may lead out of; defaults to the folder of the file. Null allows all links; used for the user's
+   * own files.
    */
   within?: string | null;
   /** Time limit of an asynchronous read in milliseconds. */
@@ -186,7 +186,7 @@ export function listBoundedSync(folder: string, { most, within }: Bounds): Folde
 export const isMissing = (error: unknown): boolean =>
   ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** Throws RefusedFile for anything other than a regular file; `links` also accepts symbolic links. */
+/** Throws RefusedFile for anything other than a regular file. With `links`, symbolic links are accepted too. */
 function refuseOther(path: string, found: Stats, links: boolean): void {
   if (found.isFile() || (links && found.isSymbolicLink())) return;
   throw new RefusedFile(`${path} is ${kindOf(found)}, not a regular file: remove it`);

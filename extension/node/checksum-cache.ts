@@ -1,6 +1,6 @@
-// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key is
-// device, inode, size, modification time and change time (both in nanoseconds) of the file. Programs cannot set the
-// change time, so a changed file has another key.
+// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key consists
+// of the file's device, inode, size, modification time and change time, with times in nanoseconds. Programs cannot set
+// the change time, so a changed file has another key.
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -19,8 +19,8 @@ const schemas = {
 };
 
 /**
- * Minimum milliseconds between a file's last change and the caching of its hash. A later change within the same clock
- * tick of the file system would not change the key.
+ * Minimum milliseconds between a file's last change and the caching of its hash. Without this delay, the file could
+ * change again within the same clock tick of the file system, and its key would stay the same.
  */
 const settledMs = 2000;
 

@@ -1,5 +1,5 @@
-// Removes secrets from messages to watchers and clients. The removal precedes encoding, because the message header
-// contains the encoded length.
+// Removes secrets from messages to watchers and clients. The secrets are removed before a message is encoded, because
+// its header contains the encoded length.
 import type { MessageWriter } from 'vscode-jsonrpc/node';
 import { secrets } from './secrets';
 

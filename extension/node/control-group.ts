@@ -1,10 +1,10 @@
-// A Linux control group for one child process and all its descendants, if the user may create one. Provides a memory
-// limit enforced by the kernel, exact membership (including daemons that left their process group and cleared their
-// environment), and termination of all members. Uses version 2 if the memory controller is delegated to a writable
-// group, else the memory hierarchy of version 1. Without a control group, callers use process groups, environment marks
-// and parent pids. Programs run by deepcoder use a separate implementation (envs/deepcoder/control-group.ts), since
-// environments import nothing of the product except its API. Sources: docs.kernel.org/admin-guide/cgroup-v2.html and
-// …/cgroup-v1/memory.html.
+// A Linux control group for one child process and all its descendants, if the user may create one. With a control
+// group, the kernel enforces a memory limit, and all members can be listed and ended. Members include daemons that left
+// their process group and cleared their environment. Version 2 of control groups is used if the memory controller is
+// delegated to a writable group; otherwise the memory hierarchy of version 1. Without a control group, callers use
+// process groups, environment marks and parent pids. Programs that the environment deepcoder runs use a separate
+// implementation (envs/deepcoder/control-group.ts), because environments import nothing of the product except its API.
+// Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -14,7 +14,10 @@ export type ControlGroupVersion = 1 | 2;
 
 const prefix = 'ragen-';
 
-/** Maximum number of kill rounds; several may be needed, because processes of the group may start others in between. */
+/**
+ * Maximum number of kill rounds. Several may be needed, because processes of the group may start others between two
+ * rounds.
+ */
 const rounds = 20;
 
 export class ControlGroup {
@@ -65,7 +68,7 @@ export class ControlGroup {
       .filter(pid => pid > 0);
   }
 
-  /** Bytes of memory other than page cache: process memory, shared memory and tmpfs files. */
+  /** Bytes of the group's memory without page cache: process memory, shared memory and tmpfs files. */
   get bytes(): number {
     const rows = new Map((this.read('memory.stat') ?? '').split('\n').map(line => line.split(' ') as [string, string]));
     const names = this.version === 2 ? ['anon', 'shmem'] : ['total_rss', 'total_shmem'];
@@ -103,8 +106,9 @@ export class ControlGroup {
 }
 
 /**
- * Returns the possible parents of a new group with a memory limit. Version 2: this process's own group and its parent,
- * if they delegate the memory controller. Version 1: this process's own group and the root of the mount.
+ * Returns the possible parents of a new group with a memory limit. Version 2: the group of this process and the parent
+ * of this group, if they delegate the memory controller. Version 1: the group of this process and the root of the
+ * mount.
  */
 function parents(root: string): { version: ControlGroupVersion; parent: string }[] {
   const lines = (attempt(() => readFileSync(join(root, 'proc/self/cgroup'), 'utf8')) ?? '')

@@ -1,8 +1,8 @@
 // Ends a child process with all its descendants. A process that leads a group is killed with its group. Processes that
 // left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment. The
-// mark contains pid, start time, PID namespace and boot of its owner. With these fields, a process whose owner has been
-// killed is not confused with one whose owner is alive, or ran in another container or boot. Windows tracks process
-// trees itself. A process that clears its environment and leaves its group is not found.
+// mark contains pid, start time, PID namespace and boot of its owner. These fields show whether the owner of a process
+// is alive, has been killed, or belongs to another container or boot. Windows tracks process trees without marks. A
+// process that clears its environment and leaves its group is not found.
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -39,8 +39,8 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 }
 
 /**
- * Kills processes whose owner ended without killing them. A process is spared if its mark is from another boot or PID
- * namespace, or was written by an earlier version without these fields, because its owner cannot be checked.
+ * Kills processes whose owner ended without killing them. A process is spared if its owner cannot be checked: its mark
+ * is from another boot or PID namespace, or an earlier version wrote the mark without these fields.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);
@@ -58,7 +58,7 @@ export function isAbandoned(ownerTag: string): boolean {
   return now !== undefined && now !== start;
 }
 
-/** Maximum number of search rounds; several may be needed, because a process may start another before it is killed. */
+/** Maximum number of search rounds. Several may be needed, because a process may start another before it is killed. */
 const rounds = 5;
 
 function killTagged(concerns: (ownerTag: string) => boolean): void {
@@ -70,8 +70,8 @@ function killTagged(concerns: (ownerTag: string) => boolean): void {
 }
 
 /**
- * A process with a mark, and its start time. The start time is read before the mark, so that a later process with the
- * same pid is recognised.
+ * A process with its mark and its start time. The start time is read before the mark, so that a later process with the
+ * same pid can be distinguished.
  */
 interface TaggedProcess {
   pid: number;
@@ -80,8 +80,8 @@ interface TaggedProcess {
 }
 
 /**
- * Returns all running processes of this user that have a mark. Empty if /proc shows another PID namespace than that of
- * this process.
+ * Returns all running processes of this user that have a mark. Empty if /proc does not show the PID namespace of this
+ * process.
  */
 function taggedProcesses(): TaggedProcess[] {
   if (platform() === 'linux') {

@@ -1,7 +1,7 @@
 // Provides the types of `ragen-workbench/…` and `zod` to the editor in a workspace without node_modules. `.ragen/types`
-// contains one declaration file per importable module, which re-exports the module from the installed extension;
-// `paths` in `envs/tsconfig.json` refers to these files. They are rewritten when the extension's folder changes, as it
-// does with each version.
+// contains one declaration file per importable module. The file re-exports the module from the installed extension, and
+// `paths` in `envs/tsconfig.json` refers to the file. The files are rewritten when the extension's folder changes,
+// which happens with each version.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

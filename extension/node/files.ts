@@ -1,7 +1,7 @@
 // Writes files atomically: after a crash or a full disk, a file has either its old or its new content. Writes a
 // temporary file in the same folder, fsyncs it, renames it, and fsyncs the folder. File systems are injectable, so that
-// tests can make any call fail. The package write-file-atomic is not used because it neither streams, nor fsyncs the
-// folder, nor accepts another file system.
+// tests can make any call fail. The package write-file-atomic is not used, because it cannot stream, does not fsync the
+// folder and does not accept another file system.
 import { createHash, randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import * as nodeFsPromises from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path';
 import { readFlags, regularTargetSync } from './bounded-file';
 import { UserError } from '../common/user-error';
 
-/** Functions of node:fs/promises that writing files needs. */
+/** Functions of node:fs/promises that are needed to write files. */
 export type FileSystem = Pick<
   typeof nodeFsPromises,
   'open' | 'rename' | 'mkdir' | 'rm' | 'rmdir' | 'readdir' | 'readFile' | 'stat'
@@ -46,8 +46,8 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * Error codes whose cause may disappear while the process runs: when space is freed, permissions are fixed, or other
- * programs close files.
+ * Error codes whose cause may disappear while the process runs, for example when space is freed, permissions are fixed,
+ * or other programs close files.
  */
 const passing = new Set([
   'ENOSPC',
@@ -79,9 +79,10 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 }
 
 /**
- * Creates a folder and its missing parents. Node.js's `recursive` is not used, because for some refusals (such as a
- * file system that became read-only) it reports ENOENT; a run would then end instead of waiting. `root` is a parent
- * that is never created, such as a run folder that the user may have moved away. Errors are UserErrors.
+ * Creates a folder and its missing parents. Node.js's option `recursive` is not used. It reports ENOENT for some
+ * failures that may pass, such as a file system that became read-only, and a run would then end instead of waiting.
+ * `root` is a parent that is never created, such as a run folder that the user may have moved away. Errors are
+ * UserErrors.
  */
 export async function makeFolder(
   folder: string,
@@ -147,7 +148,7 @@ export async function writeNewFile(
   const handle = await fs.open(file, 'wx', 0o644);
   try {
     for await (const part of parts) {
-      // Writes are small, so that the event loop can touch the lease and handle commands in between.
+      // Writes are small, so that the event loop can touch the lease and handle commands between them.
       for (let from = 0; from < part.length;) {
         const chunk = part.subarray(from, from + chunkBytes);
         const { bytesWritten } = await handle.write(chunk, 0, chunk.length);

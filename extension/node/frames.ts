@@ -1,10 +1,10 @@
 // Frames between a trainer and its environment process, over a pipe: a header of 20 bytes (magic, sequence number,
 // length of the JSON, length of the binary part, CRC-32 of both), the JSON, and the contents of its byte arrays. Node's
 // IPC channel is not used because it throws an uncaught error on invalid bytes, and environment code may write to any
-// descriptor of its process. vscode-jsonrpc is not used because it carries no byte arrays and is slower: 55 instead of
-// 29 µs of processor time on both sides for a request of one step, 64 instead of 57 ms for 100 requests of 96 steps.
-// Invariants: lengths are checked before allocation; frame sizes, value counts and nesting are checked before parsing;
-// every violation throws a FrameError, and nothing is read afterwards.
+// descriptor of its process. vscode-jsonrpc is not used because it carries no byte arrays and is slower. A request of
+// one step takes 55 instead of 29 µs of processor time on both sides, and 100 requests of 96 steps take 64 instead of
+// 57 ms. Invariants: lengths are checked before allocation; frame sizes, value counts and nesting are checked before
+// parsing; every violation throws a FrameError, and nothing is read afterwards.
 
 /** Limits per frame. */
 export const frameLimits = {
@@ -19,7 +19,10 @@ export const frameLimits = {
 
 const headerBytes = 20;
 const magic = 0x4e474152; // "RAGN"
-/** Key of an object that encodes a value without JSON form. An object of the user with only this key is encoded too. */
+/**
+ * Key of an object that encodes a value without JSON form. If the user's data contain an object with only this key, the
+ * object is encoded too.
+ */
 const escape = '$ragen';
 
 /** Thrown for invalid bytes, and for a value that does not fit into a frame. */
@@ -27,7 +30,7 @@ export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
-/** Encodes the messages of one direction of a pipe. */
+/** Encodes the messages in one direction of a pipe. */
 export class FrameWriter {
   private sequence = 0;
 
@@ -59,7 +62,7 @@ export function framed(json: Uint8Array, chunks: readonly Uint8Array[], sequence
   return frame;
 }
 
-/** Decodes the messages of one direction of a pipe. */
+/** Decodes the messages in one direction of a pipe. */
 export class FrameReader {
   private sequence = 0;
   private chunks: Buffer[] = [];
@@ -189,7 +192,7 @@ function restored(value: unknown, binary: Buffer): unknown {
   for (const key of keys) {
     const item = record[key];
     const kept = restored(item, binary);
-    // Defines the property instead of assigning it, because the key may be `__proto__`.
+    // The property is defined instead of assigned, because the key may be `__proto__`.
     if (kept !== item)
       Object.defineProperty(record, key, { value: kept, enumerable: true, configurable: true, writable: true });
   }

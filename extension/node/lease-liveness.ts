@@ -1,15 +1,15 @@
 // Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
-// only the process decides: its pid and start time. Clock and last touch are then ignored. Otherwise (another machine,
-// a container) the pid is meaningless, and the time of the touches decides. A lease of an earlier version contains
-// neither location nor start time: if a process with its pid exists, the trainer counts as alive, else the touches
-// decide.
+// only the pid and the start time of the process count, and clock and touches are ignored. Otherwise, for example on
+// another machine or in a container, the pid is meaningless, and the time of the touches decides. A lease of an earlier
+// version contains neither PID scope nor start time. If a process with its pid exists, the trainer counts as alive;
+// otherwise the touches decide.
 import type { Lease } from '../run-data/lease-file';
 import { leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /**
  * Tolerance in milliseconds for rounding when process start times are compared with lease times. A process that reuses
- * the pid starts after this tolerance.
+ * the pid starts later than this tolerance allows.
  */
 const reuseSlackMs = 2000;
 
@@ -36,13 +36,13 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
-/** Whether a touch is recent, in the past or in the future, compared with the clock. */
+/** Whether a touch is recent. By the clock, it may be in the past or in the future. */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**
- * Decides whether a lease is still touched. The first touch time is compared with the clock. Afterwards, each change of
- * the touch time counts as a touch now, by a monotonic clock. Clock adjustments and differences between machines
- * therefore have no effect.
+ * Decides whether a lease is still touched. The first touch time is compared with the clock. Afterwards, whenever the
+ * touch time has changed, the lease counts as touched now, by a monotonic clock. Clock adjustments and clock
+ * differences between machines therefore have no effect.
  */
 export class TouchWatch {
   private touched: number | undefined;

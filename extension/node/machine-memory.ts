@@ -1,6 +1,6 @@
 // Memory available to this process and its children: the system's free memory, or less if a control group (container,
 // service, batch job) limits it. The usage of a group includes its page cache, which the kernel drops under memory
-// pressure. The page cache is subtracted, because a group would otherwise appear full after model weights were read.
+// pressure. The page cache is therefore subtracted; otherwise a group would appear full after model weights were read.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -39,8 +39,8 @@ export function machineMemory(): MachineMemory {
 }
 
 /**
- * Returns the memory available to a run that replaces this process; includes the resident memory that this process
- * frees.
+ * Returns the memory available to a run that starts when this process ends, including the resident memory that this
+ * process then frees.
  */
 export const memoryForRun = ({ available }: MachineMemory = machineMemory()): number =>
   available + process.memoryUsage.rss();
@@ -53,7 +53,7 @@ export const environmentMemory = ({ total, limit }: MachineMemory = machineMemor
   Math.floor(Math.min(total, limit ?? total) / 2);
 
 /**
- * Returns the control groups with a limit that contain this process, innermost first; `left` is the number of bytes
+ * Returns the control groups that contain this process and have a limit, innermost first. `left` is the number of bytes
  * that the group can still allocate.
  */
 export function controlGroups(root = '/'): { limit: number; left: number }[] {
@@ -71,7 +71,7 @@ export function controlGroups(root = '/'): { limit: number; left: number }[] {
   return found.filter(group => group !== null);
 }
 
-/** Returns the folder of a group and those of its parents. In a container, some of these folders may not be visible. */
+/** Returns the folders of a group and of its parents. In a container, some of these folders may not be visible. */
 function ancestors(mount: string, path: string): string[] {
   const folders: string[] = [];
   for (let at = join('/', path); ; at = dirname(at)) {

@@ -1,5 +1,5 @@
-// Rate limit for text output, in characters per second; dropped output is replaced by a note. Environments may print
-// any amount, but the run's log and its buffers must stay bounded.
+// Limits text output to a number of characters per second; a note replaces dropped output. Environments may print any
+// amount of text, but the run's log and its buffers must stay bounded.
 
 export class OutputBudget {
   private second = -1;

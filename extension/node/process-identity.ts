@@ -1,6 +1,6 @@
-// Identifies processes. A pid alone is ambiguous: it is valid only in its PID namespace (container), on its machine and
-// until the next boot, and it is reused. A stored pid is therefore accompanied by its PID scope and the process's start
-// time. Both are compared before the pid is used to judge or kill a process. Sources: proc(5), pid_namespaces(7).
+// Identifies processes. A pid is ambiguous: it is valid only in its PID namespace (container), on its machine and until
+// the next boot, and the system may reuse it. A stored pid is therefore accompanied by its PID scope and the process's
+// start time. Both are compared before the pid is used to judge or kill a process. Sources: proc(5), pid_namespaces(7).
 // /proc/sys/kernel/random/boot_id changes at each boot.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
@@ -8,7 +8,8 @@ import { hostname } from 'node:os';
 import { programEnvironment } from '../../envs/api/program-environment';
 
 /**
- * Scope in which a pid is valid. Only Linux has boot ids and namespaces; on other systems the host name is compared.
+ * Scope in which a pid is valid. Only Linux has boot ids and PID namespaces; on other systems, only host names are
+ * compared.
  */
 export interface PidScope {
   host: string;
@@ -40,7 +41,8 @@ export const isSamePidScope = (a: PidScope, b: PidScope): boolean =>
   a.boot === b.boot && a.pid_namespace === b.pid_namespace && (a.boot !== null || a.host === b.host);
 
 /**
- * Whether a number can be the pid of a single process. `kill` interprets 0 and negative numbers as several processes.
+ * Whether a number can be the pid of a single process. 0 and negative numbers are not accepted, because `kill` would
+ * end several processes.
  */
 export const isPid = (pid: unknown): pid is number =>
   Number.isInteger(pid) && (pid as number) > 0 && (pid as number) < 2 ** 31;

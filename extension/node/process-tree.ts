@@ -1,6 +1,7 @@
-// Measures the memory of a process and its children. On Linux, the members are those of its control group. Without a
-// control group, they are its process group, the processes with its mark, and their children; a process once found
-// remains a member. On macOS, `ps` lists groups and parents. On Windows nothing is measured.
+// Measures the memory of a process and its children. On Linux, the tree consists of the members of the process's
+// control group. Without a control group, it consists of the process group, the processes with the same mark, and the
+// children of all these; a process that was found once stays a member. On macOS, `ps` lists groups and parents. On
+// Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -11,7 +12,7 @@ import type { ControlGroup } from './control-group';
 /** Memory of one process of the tree. */
 export interface ProcessMemory {
   pid: number;
-  /** Resident bytes; with `exact`, a page shared by n processes counts 1/n in each child process. */
+  /** Resident bytes. With `exact`, a page that n processes share counts as 1/n page in each child process. */
   bytes: number;
   /** Tag of the environment that started the process, read from the process's environment variables. */
   tag?: string;
@@ -20,7 +21,7 @@ export interface ProcessMemory {
 export interface TreeMemory {
   /** The root process first. */
   processes: ProcessMemory[];
-  /** Bytes of all processes; with a control group, including its shared memory and tmpfs files. */
+  /** Bytes of all processes. If there is a control group, its shared memory and tmpfs files are included. */
   bytes: number;
   /** Whether the root process is stopped (SIGSTOP, SIGTSTP). */
   stopped: boolean;
@@ -32,7 +33,8 @@ interface Known {
 }
 
 /**
- * Maximum share of time spent on scanning for members. A machine with many processes is therefore scanned less often.
+ * Maximum share of time that is spent on scanning for members. On a machine with many processes, scans are therefore
+ * less frequent.
  */
 const scanShare = 0.01;
 const pageBytes = 4096;
@@ -48,8 +50,8 @@ export class ProcessTree {
   ) {}
 
   /**
-   * Measures the tree. With `exact`, a page shared by n processes counts 1/n in each child process. Returns undefined
-   * if nothing can be measured.
+   * Measures the tree. With `exact`, a page that n processes share counts as 1/n page in each child process. Returns
+   * undefined if nothing can be measured.
    */
   async measure(exact: boolean): Promise<TreeMemory | undefined> {
     if (platform() === 'linux') return this.measureLinux(exact);

@@ -1,6 +1,6 @@
-// Opens files in folders of unknown origin. Accepts only regular files, also behind links, because the hub cache
-// consists of links. A pipe would block until a writer opens it, and a device may have no end. Opening does not block,
-// and the type is checked on the open file, because a path could change between check and opening.
+// Opens files in folders of unknown origin. Accepts only regular files, because a pipe would block until a writer opens
+// it, and a device may have no end. Links to regular files are accepted, because the hub cache consists of links.
+// Opening does not block. The type is checked on the open file, because a path could change between check and opening.
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { readFrom, readFromSync } from './bounded-file';
 import { UserError } from '../common/user-error';

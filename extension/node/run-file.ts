@@ -1,5 +1,5 @@
 // Reads the files of a run folder by name, each with a size limit for its kind (bounded-file.ts). A run folder is
-// untrusted: only regular files of the folder itself are opened, and files that are larger than a trainer writes are
+// untrusted: only regular files in this folder are opened. A file that is larger than any file that a trainer writes is
 // refused.
 import { closeSync, lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
@@ -31,11 +31,14 @@ export function requireLogSize(path: string, size: number): void {
 
 /** Maximum number of entries of a folder: one file per step of a million steps. */
 export const mostEntries = 1_000_000;
-/** Maximum number of names that are read from a folder of runs, and of those that are used (newest first by name). */
+/**
+ * `mostNames`: maximum number of names that are read from a folder of runs. `mostRuns`: maximum number of these that
+ * are used, newest first by name.
+ */
 const mostNames = 100_000;
 const mostRuns = 5000;
 
-/** Maximum bytes of files that are read completely, by name; `mostOther` for all other files. */
+/** Maximum bytes of files that are read completely, by file name. The limit for all other files is `mostOther`. */
 const most: Readonly<Record<string, number>> = {
   [runFiles.manifest]: 16 * mebibyte,
   [runFiles.status]: mebibyte,

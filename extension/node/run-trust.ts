@@ -1,5 +1,5 @@
-// Decides which files of a run folder may be executed. Run folders are untrusted: a file is only data unless it has a
-// signature of this user's trainer (HMAC-SHA256 with the key in the user's storage), or the user has accepted exactly
+// Decides which files of a run folder may be executed. Run folders are untrusted. A file may be executed only if this
+// user's trainer has signed it (HMAC-SHA256 with the key in the user's storage), or if the user has accepted exactly
 // its bytes. A signature includes the run id, which is the folder's name, so it is invalid in any other folder. The
 // run's `signature.json` covers the manifest; the `signature.json` of a saved environment covers its files, version and
 // tags. Callers read a file once, check the bytes here, and use the checked bytes. Must not import `vscode`: shared by
@@ -75,7 +75,7 @@ export function isManifestSigned(folder: string, run: string, sha256: string): b
   return signature !== undefined && key !== undefined && isEqual(signature.hmac, manifestHmac(key, run, sha256));
 }
 
-/** Reads a run's manifest; undefined if it cannot be read. */
+/** Reads a run's manifest. Returns undefined if the manifest cannot be read. */
 export function readManifestCode(folder: string, run: string): ReadCode | undefined {
   const bytes = readRegular(join(folder, runFiles.manifest));
   if (!bytes) return undefined;
@@ -84,7 +84,8 @@ export function readManifestCode(folder: string, run: string): ReadCode | undefi
 }
 
 /**
- * Reads the saved code and `version.json` of an environment version for a tag; undefined if the run does not have them.
+ * Reads the saved code and `version.json` of an environment version for a tag. Returns undefined if the run does not
+ * have them.
  */
 export function readKeptCode(
   folder: string,

@@ -1,9 +1,9 @@
 // Keys and tokens that this process knows, and their removal from text. A service, environment or program may repeat a
-// key that it was given. Its output is therefore cleared when it arrives, so that prompts, tokens and episode texts
-// agree; everything that is written, printed or sent is cleared again. Text without a secret is returned unchanged.
-// Secrets are the values of environment variables that a configuration names, that the editor stores, or whose names
-// look like secrets. Passwords in URLs are secrets in any variable. Messages may be truncated, so the start of a secret
-// directly before a truncation is cleared too.
+// key that it was given. Secrets are therefore removed from its output when the output arrives, so that prompts, tokens
+// and episode texts agree. They are removed again from everything that is written, printed or sent. Text without a
+// secret is returned unchanged. Secrets are the values of environment variables that a configuration names, that the
+// editor stores, or whose names look like secrets. Passwords in URLs are secrets in any variable. Messages may be
+// truncated, so the start of a secret is removed too if it is directly before a truncation.
 
 /**
  * Environment variable with the names of further variables that contain secrets, separated by commas. Set by the editor
@@ -27,7 +27,7 @@ const shortestAtEnd = 16;
 /** Positions at which a text may be truncated: an ellipsis, or the end. */
 const cuts = /…|\.\.\.|$/g;
 
-/** Matches variable names that indicate a secret: the names in the editor's own list and names common among tools. */
+/** Matches variable names that indicate a secret: names in the editor's list, and names that are common among tools. */
 const secretNames =
   /((^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PAT|CREDENTIALS?)|_PWD|PASS|PASSWORD|PASSWD|PASSPHRASE)$/i;
 
@@ -44,14 +44,17 @@ const looksRandom = (value: string): boolean =>
 
 /** An address without a scheme, such as `user:password@host:5432/base`. */
 const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
-/** Prefixes of other texts with the same form, such as `mailto:name@host` and `npm:package@1.2.3`. */
+/**
+ * Prefixes of texts that have the same form but are no addresses with a user, such as `mailto:name@host` and
+ * `npm:package@1.2.3`.
+ */
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 
 /**
  * Returns the parts to redact in a proxy or database address with a password, or with a token as user name. The part is
- * the password, or `user:password` if the password is so short or plain that it may occur in other text. `least` is the
- * minimum length of a redacted start of `user:password`; a shorter start contains only the user name, which is no
- * secret.
+ * usually the password. If the password is so short or plain that it may occur in other text, the part is
+ * `user:password`. `least` is then the minimum length of a start of `user:password` that is redacted: a shorter start
+ * contains only the user name, which is no secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;
@@ -104,8 +107,8 @@ export class Secrets {
   }
 
   /**
-   * Declares the variables that a configuration names as secrets: the values of all keys that end in `_env`, at any
-   * depth.
+   * Declares as secrets the variables that a configuration names. The names are the values of all keys that end in
+   * `_env`, at any depth.
    */
   nameAllIn(config: unknown, key = ''): void {
     if (typeof config === 'string' && key.endsWith('_env')) this.name(config);
@@ -123,7 +126,10 @@ export class Secrets {
     return this.withoutPrefixes(this.uncut(text), Infinity);
   }
 
-  /** Like `text`, for the end of a stream: the end of the text may be a truncation, from `minPrefix` characters on. */
+  /**
+   * Like `text`, for the end of a stream. The end of the text may be a truncation, so a secret's start of `minPrefix`
+   * or more characters is redacted there.
+   */
   ended(text: string): string {
     return this.withoutPrefixes(this.uncut(text), minPrefix);
   }
@@ -143,8 +149,8 @@ export class Secrets {
   }
 
   /**
-   * Returns a filter for text that arrives in pieces; an end that may be the start of a secret is withheld until the
-   * next piece.
+   * Returns a filter for text that arrives in pieces. If the end of a piece may be the start of a secret, the filter
+   * withholds it until the next piece.
    */
   stream(): SecretStream {
     return new SecretStream(this);
@@ -251,7 +257,9 @@ export class SecretStream {
   }
 }
 
-/** Returns the encoded forms of a secret: raw, JSON, URL-encoded, hexadecimal, and base64 as in HTTP headers. */
+/**
+ * Returns the forms in which a secret may occur: raw, JSON, URL-encoded, hexadecimal, and base64 as in HTTP headers.
+ */
 function formsOf(secret: string): Set<string> {
   const inJson = JSON.stringify(secret).slice(1, -1);
   const inUrls = encodeURIComponent(secret);
@@ -260,8 +268,8 @@ function formsOf(secret: string): Set<string> {
   const bytes = Buffer.from(secret);
   forms.add(bytes.toString('hex'));
   forms.add(bytes.toString('hex').toUpperCase());
-  // In the base64 of a longer text (`Bearer …`, `user:…`), a secret is at one of three bit shifts. The characters at
-  // its ends depend on the neighbouring bytes and are left out.
+  // In the base64 of a longer text (`Bearer …`, `user:…`), a secret starts at one of three bit offsets. Its first and
+  // last base64 characters depend on neighbouring bytes and are left out.
   for (const encoding of ['base64', 'base64url'] as const)
     for (const shift of [0, 1, 2]) {
       const text = Buffer.concat([Buffer.alloc(shift), bytes])
@@ -284,8 +292,8 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 export const secrets = new Secrets();
 
 /**
- * Removes secrets from the output of this process. Each write is cleared separately; output written in pieces needs a
- * `SecretStream`.
+ * Removes secrets from the output of this process. Each write is handled separately; output that is written in pieces
+ * needs a `SecretStream`.
  */
 export function clearPrinted(...outputs: readonly NodeJS.WriteStream[]): void {
   for (const output of outputs) {

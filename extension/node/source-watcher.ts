@@ -1,21 +1,21 @@
-// Reports changes to source files for every way in which editors save: writing in place, renaming a new file over the
-// old file, or deleting and recreating. Watches folders instead of files, so that a file that is replaced or briefly
-// missing stays watched. Changes are batched, because one save causes several events.
+// Reports changes to source files, in whatever way an editor saves: it may write in place, rename a new file over the
+// old file, or delete and recreate the file. Folders are watched instead of files, so that a file stays watched if it
+// is replaced or briefly missing. Changes are batched, because one save causes several events.
 import { watch, type FSWatcher } from 'chokidar';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { minimum } from '../common/lists';
 
 /**
- * A batch ends after `quietMs` milliseconds without an event, at the latest `longestMs` milliseconds after its first
- * event.
+ * A batch ends after `quietMs` milliseconds without an event. It ends at the latest `longestMs` milliseconds after its
+ * first event.
  */
 const quietMs = 30;
 const longestMs = 200;
 
 /**
- * Maximum milliseconds between a file's modification time and the event of its save. A later event has another cause,
- * such as a copy that preserves times.
+ * Maximum milliseconds between a file's modification time and an event that a save causes. A later event has another
+ * cause, such as a copy that preserves times.
  */
 const believableMs = 10_000;
 
@@ -43,7 +43,7 @@ export class SourceWatcher {
     this.watcher.on('error', () => undefined); // a folder that cannot be watched reports no changes
   }
 
-  /** Replaces the watched files; with `everything`, also watches all other source files in their folders. */
+  /** Replaces the watched files. With `everything`, all other source files in their folders are watched too. */
   watch(files: Iterable<string>, everything: boolean): void {
     this.files = new Set(files);
     this.everything = everything;

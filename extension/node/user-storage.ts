@@ -36,9 +36,9 @@ export function signingKey(): Buffer | undefined {
 }
 
 /**
- * Returns the user's signing key; creates it if it does not exist. Processes that create it concurrently all return the
- * same key: each writes a temporary file and links it to the final name, and linking fails if another process did so
- * first.
+ * Returns the user's signing key; creates it if it does not exist. If several processes create the key at the same
+ * time, all return the same key: each writes a temporary file and links it to the final name, and only the first link
+ * succeeds.
  * @throws UserError if the storage cannot be written, or contains a damaged key
  */
 export function signingKeyOrNew(): Buffer {
@@ -65,7 +65,7 @@ export function signingKeyOrNew(): Buffer {
   throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove it, and a new one is created`);
 }
 
-/** Links a file to a second name, unless that name exists. Copies the file if the file system has no links. */
+/** Links a file to a second name, unless the second name exists. Copies the file if the file system has no links. */
 function moveIntoPlace(temporary: string, file: string): void {
   for (const put of [() => linkSync(temporary, file), () => copyFileSync(temporary, file, constants.COPYFILE_EXCL)]) {
     try {

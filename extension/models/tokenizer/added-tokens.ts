@@ -1,7 +1,8 @@
 // Splits a text at a tokenizer's added tokens, like the Rust tokenizers library (added_vocabulary.rs). The leftmost
-// match wins, then the longest. `single_word` tokens match only without an adjacent word character; `lstrip` and
-// `rstrip` tokens include adjacent white space. Word characters and white space follow Unicode, so U+0085 is white
-// space and U+FEFF is not. @huggingface/tokenizers ignores single_word and uses JavaScript's white space.
+// match wins; of several matches at the same position, the longest wins. A `single_word` token matches only if no word
+// character is adjacent. `lstrip` and `rstrip` tokens include the white space before or after them. Word characters and
+// white space are defined by Unicode, so U+0085 is white space and U+FEFF is not. @huggingface/tokenizers ignores
+// single_word and uses JavaScript's white space.
 
 /** An entry of `added_tokens` in tokenizer.json. */
 export interface AddedToken {
@@ -36,7 +37,7 @@ export class AddedTokens {
   split(text: string): (number | string)[] {
     if (this.byStart.size === 0) return text === '' ? [] : [text];
     const pieces: (number | string)[] = [];
-    let end = 0; // index after the last piece
+    let end = 0; // index after the previous piece
     let at = 0;
     while (at < text.length) {
       const token = this.byStart.get(text[at])?.find(({ content }) => text.startsWith(content, at));
@@ -50,7 +51,8 @@ export class AddedTokens {
       if (token.single_word && !standsAlone(text, from, to)) continue;
       if (token.lstrip) while (from > end && isSpace.test(text[from - 1])) from--;
       if (token.rstrip) while (to < text.length && isSpace.test(text[to])) to++;
-      // The white space that the previous token's rstrip includes may contain the start of this token.
+      // With rstrip, the previous token includes the white space after it; this token may start within that white
+      // space.
       from = Math.max(from, end);
       if (from > end) pieces.push(text.slice(end, from));
       pieces.push(token.id);

@@ -1,6 +1,6 @@
 // Renders the chat template of a model folder like transformers' apply_chat_template, with the same variables and
-// functions. Exception: strftime_now returns a fixed day, so that a run's prompts do not change at midnight and are
-// reproducible.
+// functions. There is one exception: strftime_now returns a fixed day, so that prompts are reproducible and do not
+// change at midnight.
 import { Template } from '@huggingface/jinja';
 import { UserError } from '../../common/user-error';
 import { correctTemplate, templateFunctions } from './jinja-corrections';
@@ -76,7 +76,7 @@ export class ChatTemplate {
   }
 }
 
-/** Replaces \r\n and \r by \n. Python does so when it reads text files, and Jinja when it parses a template. */
+/** Replaces \r\n and \r by \n. Python does the same when it reads a text file, and Jinja when it parses a template. */
 const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
 
 /** Returns the text of a special token, given as a string or as an object with `content`; undefined otherwise. */

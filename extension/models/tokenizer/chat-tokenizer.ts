@@ -1,7 +1,7 @@
 // Tokenizer and chat template of a Hugging Face folder, for rollouts: encodes prompts and the text after a response,
-// and decodes ids. Sampled ids are never re-tokenised: an episode's ids are the sampled ids and, between two responses,
-// the ids of the template's text. To get this text, the template is rendered around a placeholder response and the
-// result is cut at the placeholder.
+// and decodes ids. Sampled ids are never re-tokenised. An episode consists of the sampled ids and, between two
+// responses, the ids of the template's text. To get this text, the template is rendered with a placeholder as the
+// response, and the result is split at the placeholder.
 import { UserError } from '../../common/user-error';
 import { ChatTemplate, orSentence } from './chat-template';
 import { TextEncoder } from './text-encoder';
@@ -20,13 +20,13 @@ export interface TokenizerFiles {
 }
 
 /**
- * Limits of the encoding cache: number of texts, and total characters plus ids. The second limit is needed because one
- * observation may have a million characters.
+ * Limits of the encoding cache: the number of texts, and the total number of characters and ids. The second limit is
+ * needed because a single observation may have a million characters.
  */
 const rememberedTexts = 4096;
 const rememberedSize = 2 ** 24;
 
-/** Placeholder for a response during rendering; does not occur in templates or environments. */
+/** Placeholder for a response during rendering. It does not occur in templates or in texts of environments. */
 const standIn = '\u0001answer\u0001';
 
 export class ChatTokenizer {
@@ -88,7 +88,7 @@ export class ChatTokenizer {
     return ids.length === 0 ? '' : this.usable(() => this.encoder.decode(ids, special));
   }
 
-  /** Encodes a conversation, the assistant header and the literal `prefix`. */
+  /** Encodes a conversation, followed by the assistant header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[] {
     return this.encode(this.render(messages, true) + prefix);
   }
@@ -120,9 +120,9 @@ export class ChatTokenizer {
   }
 
   /**
-   * Returns the number of turn-end ids at the end of the response. It is 0 if the response was truncated, or ended with
-   * a stop string or with an id that ends a sequence but not a turn (Qwen2.5's <|endoftext|>). The template then
-   * inserts all turn-end ids after the response.
+   * Returns the number of turn-end ids at the end of the response. The number is 0 if the response was truncated or
+   * ended with a stop string. It is also 0 if the last id ends a sequence but not a turn, such as Qwen2.5's
+   * <|endoftext|>. In these cases, the template inserts all turn-end ids after the response.
    */
   private sampledTurnEnd(answer: readonly number[]): number {
     const last = answer.at(-1);

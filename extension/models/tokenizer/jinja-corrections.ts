@@ -1,14 +1,14 @@
 // Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
-// (python-interpreter.ts), and string methods become calls of the functions below. @huggingface/jinja differs from
-// Python in two ways. Its strip, lstrip and rstrip use JavaScript's white space and ignore their character argument;
-// Qwen3's template needs the argument to strip newlines but keep blanks. Its strftime_now returns the current time in
-// the local time zone.
+// (python-interpreter.ts), and string methods become calls of the functions below. Two kinds of functions of
+// @huggingface/jinja are unsuitable. Its strip, lstrip and rstrip use JavaScript's white space and ignore their
+// character argument, with which Qwen3's template strips newlines but keeps blanks. Its strftime_now returns the
+// current time in the local time zone.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';
 
 type Node = Record<string, unknown> & { type: string };
-/** Template functions that replace library functions; the names used in corrected templates. */
+/** Names under which corrected templates call the functions that replace library functions. */
 const names = {
   strip: 'py_strip',
   lstrip: 'py_lstrip',
@@ -18,7 +18,7 @@ const names = {
   strftime_now: 'py_strftime_now',
 };
 const methods = ['strip', 'lstrip', 'rstrip', 'split', 'capitalize'] as const;
-/** Fields that contain a statement's body, and node types that print nothing themselves. */
+/** Fields that contain the body of a statement, and types of nodes that print nothing. */
 const blocks = ['body', 'alternate', 'defaultBlock'];
 const statements = [
   'If',
@@ -38,7 +38,7 @@ export function correctTemplate(template: Template): void {
   template.parsed = corrected(template.parsed) as Template['parsed'];
 }
 
-/** Returns the functions a corrected template calls. strftime_now returns `day`, in UTC. */
+/** Returns the functions that a corrected template calls. strftime_now returns `day`, in UTC. */
 export function templateFunctions(day: Date): Record<string, (...args: never[]) => unknown> {
   return {
     [names.strip]: (text: unknown, chars?: string | null) => strip(method(text, 'strip'), chars, true, true),

@@ -7,8 +7,9 @@ import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
- * Limits of a template: a constant, plus an amount per message or character of the conversation. The templates of Llama
- * 3 and Qwen need up to 65 steps per message and 12 produced characters per character of the conversation.
+ * Limits of a template. Each limit is a constant plus an amount per message or per character of the conversation. The
+ * templates of Llama 3 and Qwen need up to 65 steps per message, and produce up to 12 characters per character of the
+ * conversation.
  */
 const limits = {
   steps: { own: 5000, each: 500 },
@@ -36,7 +37,7 @@ export function renderWithin(
   return (interpreter.run(template.parsed) as { value: unknown }).value as string;
 }
 
-/** Global names in templates, as in the library; the length of a `range` is limited. */
+/** Global names in templates, as in the library, except that the length of a `range` is limited. */
 const globals = {
   false: false,
   true: true,
@@ -66,7 +67,7 @@ class BoundedInterpreter extends PythonInterpreter {
   }
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
-    // A loop with an empty body would count no steps.
+    // Without this node, the steps of a loop with an empty body would not be counted.
     if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);

@@ -1,7 +1,7 @@
-// Template values with Python semantics: equality, text form (str, repr) and JSON. @huggingface/jinja instead compares
-// with JavaScript's == ('' equals false, lists are never equal) and prints JavaScript's forms (true, null, 1). Source:
-// the Python language reference, data model, and json.dumps as called by transformers' `tojson`. Values are identified
-// by `type`, because the library does not export its classes.
+// Equality, text form (str, repr) and JSON of template values, with Python semantics. @huggingface/jinja compares with
+// JavaScript's ==, so '' equals false and lists are never equal. It prints values as JavaScript does (true, null, 1).
+// Source: the Python language reference, data model, and json.dumps as called by transformers' `tojson`. Values are
+// identified by `type`, because the library does not export its classes.
 
 /**
  * A value of the library's runtime. `value` is its content, such as a number, a text, an array of values or a Map of
@@ -19,8 +19,8 @@ export const tuples = new WeakSet<RuntimeValue>();
 const isTuple = (value: RuntimeValue): boolean => value.type === 'TupleValue' || tuples.has(value);
 
 /**
- * Python's `a == b`. Booleans equal numbers; a tuple never equals a list; an undefined value equals only an undefined
- * value.
+ * Python's `a == b`. A boolean may equal a number, and a tuple never equals a list. An undefined value equals only an
+ * undefined value.
  */
 export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
   if (isNumeric(a) && isNumeric(b)) return Number(a.value) === Number(b.value);
@@ -57,8 +57,8 @@ export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean)
 const textKey = (text: string): string => `'${JSON.stringify(text)}`;
 
 /**
- * Returns a key; two values have equal keys if and only if they are equal in Python: a primitive, or the value object
- * itself if it equals no other value.
+ * Returns a key, so that two values have equal keys if and only if they are equal in Python. The key is a primitive, or
+ * the value object if it equals no other value.
  */
 function hashKey(value: RuntimeValue): unknown {
   if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);
@@ -113,11 +113,11 @@ export interface JsonOptions {
   indent?: number | null;
   ensureAscii?: boolean;
   sortKeys?: boolean;
-  /** Two separators: between items, and between a key and its value. */
+  /** The separator between items, and the separator between a key and its value. */
   separators?: readonly [string, string] | null;
 }
 
-/** Python's `json.dumps`, by default without ASCII escapes. An undefined value gives null. */
+/** Python's `json.dumps`; by default, non-ASCII characters are not escaped. An undefined value gives null. */
 export function dumps(value: RuntimeValue, options: JsonOptions = {}): string {
   const indent = options.indent ?? null;
   const [between, colon] = options.separators ?? [indent === null ? ', ' : ',', ': '];
@@ -171,7 +171,10 @@ export const isMap = (value: RuntimeValue): value is { type: string; value: Map<
 export const isNumeric = ({ type }: RuntimeValue): boolean =>
   type === 'IntegerValue' || type === 'FloatValue' || type === 'BooleanValue';
 
-/** Returns the shortest digits that round-trip, as JavaScript does; in exponent form from 1e16 on and below 1e-4. */
+/**
+ * Returns the shortest digits that round-trip, as JavaScript does. Numbers from 1e16 on and below 1e-4 have exponent
+ * form.
+ */
 function floatRepr(x: number): string {
   if (Number.isNaN(x)) return 'nan';
   if (!Number.isFinite(x)) return x < 0 ? '-inf' : 'inf';

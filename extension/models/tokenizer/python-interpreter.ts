@@ -1,6 +1,6 @@
-// Interpreter of chat templates with Python semantics for printed expressions, ==, in, ~, %, and the filters that
-// produce or count text. All other behaviour is that of @huggingface/jinja. The length of a text is its number of code
-// points, as in Python. Features that the library lacks throw an error.
+// Interpreter of chat templates. It has Python semantics for printed expressions, for the operators ==, in, ~ and %,
+// and for the filters that produce or count text. All other behaviour is that of @huggingface/jinja. The length of a
+// text is its number of code points, as in Python. Features that the library lacks throw an error.
 import { Environment, Interpreter } from '@huggingface/jinja';
 import { distinct, dumps, equals, isArray, isMap, isNumeric, str, tuples } from './jinja-values';
 import { capitalized, strip } from './python-text';
@@ -16,7 +16,7 @@ type Node = Record<string, unknown> & { type: string };
  * such a node.
  */
 export const outputNode = 'Output';
-/** Type of a node with an already evaluated operand, so that no operand is evaluated twice. */
+/** Type of a node that contains the value of an evaluated operand, so that no operand is evaluated twice. */
 const valueNode = 'Value';
 const known = (value: Value): Node => ({ type: valueNode, value });
 
@@ -40,7 +40,7 @@ const allTests = new Map([...new Environment().tests, ...tests]);
 
 export class PythonInterpreter extends Interpreter {
   override evaluate(...[statement, environment]: Parameters<Evaluate>): Value {
-    // Every scope has its own map of tests, so it is replaced for every scope.
+    // Every scope has a separate map of tests, so the map is replaced in every scope.
     if (environment.tests !== allTests) environment.tests = allTests;
     return this.asPython(statement as Node | undefined, environment) ?? super.evaluate(statement, environment);
   }
@@ -106,7 +106,7 @@ export class PythonInterpreter extends Interpreter {
     const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
     const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
     const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
-    // Each argument is evaluated when it is used, because filters of the library evaluate their arguments themselves.
+    // Each argument is evaluated only when it is used, because the library's filters evaluate their arguments.
     const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
     const argument = (key: string) => given.find(part => isNamed(part) && (part.key as Node).value === key);
     const named = (key: string): RuntimeValue | undefined => {

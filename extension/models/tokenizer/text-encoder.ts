@@ -1,7 +1,7 @@
 // Encodes and decodes text with @huggingface/tokenizers. Models are trained on the ids of the Rust tokenizers library,
-// so three differences are corrected: added tokens (added-tokens.ts); the Digits splitter, which isolates every numeric
-// character (½, Ⅷ, ² as well as 7); and the white space in ByteLevel's pattern. Tested against transformers in
-// test/unit/models/{chat-families,added-tokens}.
+// so three differences are corrected. Added tokens are handled by added-tokens.ts. The Digits splitter isolates every
+// numeric character (½, Ⅷ and ², not only 7). ByteLevel's pattern uses Unicode white space. Tested against transformers
+// in test/unit/models/{chat-families,added-tokens}.
 import {
   BPE,
   ByteLevelPreTokenizer,
@@ -14,8 +14,8 @@ import type { AddedToken } from './added-tokens';
 import type { PreTokenizer } from '@huggingface/tokenizers';
 
 /**
- * Maximum characters of a piece whose merges are cached. A piece can be that long because some tokenizers merge across
- * spaces, so a fixed passage of a prompt is a single piece.
+ * Maximum characters of a piece whose merges are cached. Pieces can be this long, because some tokenizers merge across
+ * spaces: a fixed passage of a prompt is then a single piece.
  */
 const longestRememberedPiece = 2048;
 
@@ -26,8 +26,8 @@ const byteLevelPattern =
 export class TextEncoder {
   private readonly tokenizer: Tokenizer;
   /**
-   * `plain` tokens are matched in the original text, `normalized` tokens in the normalised text between the plain
-   * matches.
+   * `plain` tokens are matched in the original text. `normalized` tokens are matched in the normalised text between the
+   * plain tokens.
    */
   private readonly plain: AddedTokens;
   private readonly normalized: AddedTokens;

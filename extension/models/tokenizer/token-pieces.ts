@@ -1,6 +1,6 @@
-// Splits decoded text into one piece per token; the concatenated pieces are the complete text. A character whose bytes
-// span several tokens is in the piece of the last of them. Blanks that a decoder inserts only between tokens are
-// preserved, and special tokens have text too.
+// Splits decoded text into one piece per token; the concatenated pieces are the complete text. If the bytes of a
+// character are in several tokens, the character is in the piece of the last of these tokens. Blanks that a decoder
+// inserts between tokens are preserved. Special tokens have text too.
 interface Decoder {
   decode(ids: readonly number[], options?: { special?: boolean }): string;
 }
@@ -26,7 +26,7 @@ export class TokenPieces {
     return this.give(text);
   }
 
-  /** Returns the text of the pending tokens, even if its last character is incomplete. */
+  /** Returns the text of the pending tokens, whose last character may be incomplete. */
   rest(): string {
     return this.window.length > this.given ? this.give(this.text()) : '';
   }

@@ -29,7 +29,9 @@ export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, f
         );
 }
 
-/** Returns the largest id plus one: of the vocabulary (`vocabulary`), and including added tokens (`all`). */
+/**
+ * Returns the largest id plus one. `vocabulary`: of the vocabulary only. `all`: of the vocabulary and the added tokens.
+ */
 function tokenCounts(tokenizer: unknown): { vocabulary: number; all: number } {
   const { model, added_tokens: added } = isRecord(tokenizer) ? tokenizer : {};
   const vocab = isRecord(model) ? model.vocab : undefined;

@@ -26,7 +26,7 @@ import { Weights } from './weights';
 const groupBytes = 2 ** 28;
 
 /**
- * Returns the parameter bank of a network for the provider of `options`. Throws a UserError if the provider does not
+ * Returns the parameter bank of a network for the provider in `options`. Throws a UserError if the provider does not
  * support the moment format.
  */
 export async function openBank(

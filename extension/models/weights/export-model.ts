@@ -28,13 +28,16 @@ export interface ExportRequest {
   format: 'safetensors' | 'onnx';
   /** Path of the folder to create; an empty folder may exist there. */
   out: string;
-  /** Element type of the weights. Defaults to the model's own type; for ONNX to F32, which every runtime supports. */
+  /**
+   * Element type of the weights. Defaults to the type of the model. For ONNX, it defaults to F32, which every runtime
+   * supports.
+   */
   dtype?: StoredType;
   /** Maximum bytes of weights per file. */
   maxShardBytes: number;
   /** Maximum number of tensor values in memory at a time; defaults to 4 million. */
   blockElements?: number;
-  /** Called with the bytes of weights written so far, and their total. */
+  /** Called with the bytes of weights that are written so far, and the bytes of all weights. */
   onProgress?: (bytes: number, total: number) => void;
   signal?: AbortSignal;
 }
@@ -64,7 +67,7 @@ const companions = [
 ];
 
 const onnxName = 'model.onnx';
-/** Float32 bits of the smallest magnitude that rounds to infinity, per type. */
+/** For each type: float32 bits of the smallest magnitude that rounds to infinity. */
 const overflowBits: Readonly<Record<StoredType, number>> = { F32: 0x7f800000, BF16: 0x7f7f8000, F16: 0x477ff000 };
 const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32', BF16: 'bfloat16', F16: 'float16' };
 

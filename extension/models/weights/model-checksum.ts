@@ -52,8 +52,8 @@ export async function requireSameModel(
 }
 
 /**
- * Whether all weight files in a hub cache folder match their etags. Used if the run's checksum includes weight files
- * that were not downloaded here.
+ * Whether all weight files in a folder of the hub cache match their etags. Used if the run's checksum covers weight
+ * files that were not downloaded here.
  */
 async function isAsFetched(folder: string): Promise<boolean> {
   const files = (await readDownloaded(folder)).filter(({ name }) => isWeights(name));

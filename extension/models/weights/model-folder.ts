@@ -16,7 +16,7 @@ import { checkVocabulary } from '../tokenizer/vocabulary';
 import { Weights } from './weights';
 
 /**
- * Validates a model folder, except the values of its weights. Returns the number of parameters and the maximum number
+ * Validates a model folder, but not the values of its weights. Returns the number of parameters and the maximum number
  * of positions.
  * @throws UserError with file, tensor and remedy
  */
@@ -159,7 +159,10 @@ function readChatTemplate(folder: string, tokenizerConfig: Record<string, unknow
   );
 }
 
-/** Returns a chat template stored as text; from a list of named templates, the template "default". */
+/**
+ * Returns the chat template, which is stored as text or in a list of named templates. From a list, returns the template
+ * "default".
+ */
 function chatTemplateIn(said: unknown, file: string): string | undefined {
   if (said === undefined || said === null) return undefined;
   if (typeof said === 'string') return said;

@@ -1,6 +1,6 @@
-// Trained parameters of a network with gradient and optimizer state, behind one interface: on the host in flat arrays
-// (this file), or on a device. Graphs are fed the parameters, gradient outputs are added to the bank's gradient, and a
-// step changes the parameters in place.
+// Trained parameters of a network with gradient and optimizer state. They are on the host in flat arrays (this file),
+// or on a device; the interface is the same. The bank feeds parameters to graphs and adds the graphs' gradient outputs
+// to its gradient. A step changes the parameters in place.
 import { UserError } from '../../common/user-error';
 import { AdamW } from '../../engine/optimizer/adamw';
 import type { MomentFormat } from '../../engine/load-options';
@@ -25,7 +25,7 @@ export interface ParameterBank {
    * `applied` is false. `norm` is the gradient norm before clipping.
    */
   step(options: OptimizerOptions): Promise<{ norm: number; applied: boolean }>;
-  /** Returns the parameters on the host; a copy if the bank stores them on a device. */
+  /** Returns the parameters on the host. If the bank stores them on a device, returns a copy. */
   read(): Promise<Weights>;
   /** Returns the accumulated gradient before clipping, on the host. */
   readGradient(): Promise<Weights>;

@@ -1,7 +1,7 @@
-// A frozen base in 8 bits: each linear weight as int8 with one scale per output. Created once from the model's files
-// and stored in the cache folder, from which onnxruntime maps it. Embedding, norms and biases are stored as float32.
-// CPUs without VNNI add pairs of products in 16 bits, which saturates for large 8-bit weights. On these CPUs the
-// weights use only seven bits, so that matmuls are exact on every machine.
+// A frozen base in 8 bits: each linear weight is stored as int8 with one scale per output; embedding, norms and biases
+// are stored as float32. The base is created once from the model's files and stored in the cache folder, from which
+// onnxruntime maps it. CPUs without VNNI add pairs of products in 16 bits, which saturates for large 8-bit weights. On
+// these CPUs the weights use only seven bits, so that matmuls are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -20,7 +20,7 @@ import type { MappedDecoder } from '../decoder/mapped-decoder';
 import { openDecoder, readDecoderConfig } from './model-folder';
 import type { Network } from '../graphs/policy-graphs';
 
-/** Largest magnitude of a quantised weight: 127, or 63 on CPUs on which sums of two products saturate. */
+/** Largest magnitude of a quantised weight: 127, or 63 if sums of two products saturate on the CPU. */
 type Range = 127 | 63;
 
 /** Returns the base as a network with 8-bit linear layers, including the output head. */
@@ -51,7 +51,7 @@ const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.t
 
 /**
  * Returns the specs of the decoder's parameters, always with a separate output head. A tied tensor cannot be shared,
- * because the embedding is a float32 lookup table and the head an 8-bit matmul weight.
+ * because the embedding is a float32 lookup table and the head is an 8-bit matmul weight.
  */
 function quantizedSpecs(config: DecoderConfig): ParameterSpec[] {
   const head = { name: headTensor, dims: [config.vocabSize, config.hiddenSize] };
@@ -85,8 +85,8 @@ async function multipliesExactly(): Promise<boolean> {
 }
 
 /**
- * Returns a cache key from name, size and modification time of the model's files, and the range. The key also depends
- * on whether a separate head is stored although config.json declares it as tied.
+ * Returns a cache key. It depends on the range, and on name, size and modification time of the model's files. It also
+ * depends on whether a separate head is stored although config.json declares the head as tied.
  */
 function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();
@@ -94,8 +94,8 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
-  // The name `lm_head.weight` is added to the key of a model with a separate head that config.json declares as tied.
-  // Earlier versions cached such models without their head.
+  // If a model has a separate head although config.json declares the head as tied, the key contains the name
+  // `lm_head.weight`. Earlier versions cached such models without their head.
   const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
     .update(JSON.stringify([modelFolder, facts, range, ...untied]))
@@ -212,7 +212,7 @@ function quantizerGraph(range: Range): Graph {
 /** Byte positions of tensors in a safetensors file; each tensor is aligned to 64 bytes. */
 interface Layout {
   header: Buffer;
-  /** Byte range of each tensor in the file: first byte, and the byte after the last. */
+  /** Byte range of each tensor in the file: offset of its first byte, and offset after its last byte. */
   tensors: Map<string, { begin: number; end: number }>;
 }
 

@@ -1,6 +1,7 @@
-// The header of a safetensors file: 8 bytes of length (little-endian), then JSON that maps names to dtype, shape and
-// offsets, then the data. Validated like in the format's reference reader: no key occurs twice, sizes match shapes, and
-// tensors cover the data without gap or overlap (https://github.com/huggingface/safetensors#format).
+// The header of a safetensors file. The file contains the length of the JSON (8 bytes, little-endian), the JSON, and
+// the data. The JSON maps names to dtype, shape and offsets. As in the format's reference reader, the following is
+// validated: no key occurs twice, sizes match shapes, and tensors cover the data without gap or overlap
+// (https://github.com/huggingface/safetensors#format).
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 
@@ -100,7 +101,7 @@ function tensorInfo(name: string, entry: unknown, file: string, dataStart: numbe
 }
 
 /**
- * Returns a key that occurs twice in one object of a valid JSON text; undefined if all are unique. JSON.parse would
+ * Returns a key that occurs twice in one object of a valid JSON text; undefined if there is none. JSON.parse would
  * silently use the last value.
  */
 function doubleKey(text: string): string | undefined {

@@ -1,6 +1,6 @@
-// Writes safetensors files: complete tensors at once, or streamed in blocks into one file or into shards with an index,
-// with names and sizes as in transformers. Streaming needs memory for one block only. Files contain the metadata
-// `format: pt`, because other tools require it.
+// Writes safetensors files. Tensors are written completely, or streamed in blocks, which needs memory for only one
+// block. Streamed tensors are written into one file, or into shards with an index; file names and sizes are those of
+// transformers. Files contain the metadata `format: pt`, because other tools require it.
 import { join } from 'node:path';
 import { bytesOf, fileSystem, replaceFile } from '../../node/files';
 import type { FileSystem } from '../../node/files';
@@ -21,7 +21,7 @@ export interface FloatTensor {
 }
 
 /**
- * A tensor to stream; `blocks` is called once, when the tensor is written, and yields row-major values in blocks of any
+ * A tensor to stream. `blocks` is called once, when the tensor is written, and yields row-major values in blocks of any
  * length.
  */
 export interface StreamedTensor {
@@ -61,8 +61,8 @@ export async function streamSafetensors(
 
 /**
  * Streams a model's weights into `folder`: into `model.safetensors` if they fit into `maxBytes` of data, else into
- * shards of at most `maxBytes` and their index. A tensor larger than `maxBytes` is a shard of its own. Returns the
- * names of the files in the order of writing.
+ * shards of at most `maxBytes` and their index. A tensor larger than `maxBytes` is the only tensor of its shard.
+ * Returns the names of the files in the order of writing.
  */
 export async function streamModel(
   folder: string,

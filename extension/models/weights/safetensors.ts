@@ -1,5 +1,5 @@
-// Reads weights as 32-bit floats from a safetensors file, or from shards with an index. Reads one tensor or a range of
-// it at a time, without loading the file. The files are written by safetensors-writer.ts. No package is used:
+// Reads weights as 32-bit floats from a safetensors file, or from shards with an index. Each read returns one tensor or
+// a part of it; the rest of the file is not loaded. The files are written by safetensors-writer.ts. No package is used:
 // @huggingface/hub reads only the headers of such files.
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -59,7 +59,8 @@ export class SafetensorsFile {
   }
 
   /**
-   * Returns the elements [from, to) of the flattened tensor as 32-bit floats, row-major; without a range, all elements.
+   * Returns the elements [from, to) of the flattened, row-major tensor as 32-bit floats. Without a range, returns all
+   * elements.
    */
   async readFloats(name: string, range?: { from: number; to: number }): Promise<Float32Array> {
     const tensor = this.tensor(name);
