@@ -1,5 +1,5 @@
-// Two weights that RAGEN multiplies advantages by. The first is per prompt group and depends on the spread of its
-// rewards; the second is per sample and depends on its length.
+// Two weights that RAGEN multiplies advantages by. A prompt group has a weight that depends on the spread of its
+// rewards. A sample has a weight that depends on its length.
 import { maximum, minimum } from '../common/lists';
 
 /** Group weights with the metrics that RAGEN logs for them. */

@@ -1,6 +1,7 @@
-// DAPO (Yu et al., 2025) beyond the asymmetric clip: dynamic sampling, which drops prompts whose rollouts all have the
-// same score and samples replacements, and a soft penalty on responses close to the length limit. Option names follow
-// verl (`algorithm.filter_groups`, `overlong_buffer_cfg`).
+// Two parts of DAPO (Yu et al., 2025). Dynamic sampling drops prompts whose rollouts all have the same score, and
+// samples other prompts instead. A soft penalty applies to responses close to the length limit. The third part, the
+// asymmetric clip, is in clipped-surrogate.ts. Option names follow verl (`algorithm.filter_groups`,
+// `overlong_buffer_cfg`).
 import { membersByGroup, momentsOf } from './group-statistics';
 
 /** Ids of the kept and dropped prompt groups, each in batch order. */
@@ -31,9 +32,9 @@ export interface SamplingProgress {
 }
 
 /**
- * Returns the number of groups to sample next: the missing groups divided by the share of groups kept so far, but at
- * most `wanted`. Returns 0 when the batch is full or no rounds are left; the step then trains on the groups kept so
- * far.
+ * Returns the number of groups to sample next. It is the number of missing groups divided by the share of groups kept
+ * so far, but at most `wanted`. Returns 0 when the batch is full or no rounds are left; the step then trains on the
+ * groups kept so far.
  */
 export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batches }: SamplingProgress): number {
   const missing = wanted - kept;
@@ -49,8 +50,8 @@ export interface OverlongBuffer {
 }
 
 /**
- * Returns the reward added to a response of `length` tokens: 0 up to the start of the buffer, then falling linearly to
- * −penalty_factor at the limit.
+ * Returns the reward to add for a response of `length` tokens. It is 0 up to the start of the buffer and then falls
+ * linearly to −penalty_factor at the limit.
  */
 export function overlongReward(length: number, limit: number, { len, penalty_factor }: OverlongBuffer): number {
   const excess = length - (limit - len);

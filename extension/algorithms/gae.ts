@@ -1,4 +1,4 @@
-// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode, masked as
+// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode. Masked as
 // in verl: at a token that was not sampled, the next value and the running advantage stay unchanged.
 import { whitenTokens } from './token-sequences';
 

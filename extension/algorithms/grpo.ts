@@ -1,6 +1,6 @@
 // Group-relative advantages as in RAGEN: GRPO (Shao et al., 2024, DeepSeekMath) and Dr.GRPO (Liu et al., 2025). An
 // episode's score is compared with the other rollouts of its prompt, and every token of the episode has the same
-// advantage. BRPO uses the whole batch as one group, ARPO makes each sample its own group. A group of one has no
+// advantage. In BRPO, the whole batch is one group. In ARPO, each sample is a separate group. A group of one has no
 // baseline and keeps its raw score (mean 0, deviation 1).
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
@@ -34,5 +34,5 @@ export function grpoAdvantages(batch: GroupedScores, options: GrpoOptions): Floa
 export const brpoAdvantages = (batch: Omit<GroupedScores, 'groups'>, options: GrpoOptions): Float32Array =>
   grpoAdvantages({ ...batch, groups: new Uint8Array(batch.scores.length) }, options);
 
-/** ARPO: every sample is its own group, so its advantage is its raw score. */
+/** ARPO: every sample is a separate group, so its advantage is its raw score. */
 export const arpoAdvantages = (scores: ArrayLike<number>): Float32Array => Float32Array.from(scores);

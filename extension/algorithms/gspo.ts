@@ -1,6 +1,7 @@
 // GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean over its tokens)
-// instead of the ratio of each token. As in verl, only the token's own probability has a gradient: s_t = sg[s] ·
-// π(t)/sg[π(t)], with value s and gradient s · ∇ log π(t) (GSPO-token in the paper).
+// instead of the ratio of each token. As in verl, a token's loss has a gradient only through the probability of this
+// token: s_t = sg[s] · π(t)/sg[π(t)]. Its value is s and its gradient is s · ∇ log π(t). The paper calls this variant
+// GSPO-token.
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';

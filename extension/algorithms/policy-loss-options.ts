@@ -1,5 +1,5 @@
-// Names, options and bounds of the policy loss. Used by the configuration's schema, the engine, `ragen algo`, the
-// reference implementation of the loss (policy-loss.ts) and the graph operations that compute it in training
+// Names, options and bounds of the policy loss. Used by the configuration's schema, the engine and `ragen algo`, and by
+// both implementations of the loss: the reference (policy-loss.ts) and the graph operations for training
 // (models/graphs/policy-loss-graph.ts). Names follow verl.
 
 /** Loss modes: PPO's clipped surrogate per token (`vanilla`), GSPO and CISPO. */

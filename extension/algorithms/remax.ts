@@ -1,5 +1,5 @@
 // ReMax (Li et al., 2024, arXiv 2310.10505) as in verl's compute_remax_outcome_advantage: REINFORCE whose baseline is
-// the score of a greedy rollout of the same prompt. Uses no critic and no group statistics.
+// the score of a greedy rollout of the same prompt. ReMax needs no critic and no group statistics.
 import { discountedReturns } from './reinforce';
 import type { RewardSequence } from './reinforce';
 

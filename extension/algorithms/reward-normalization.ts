@@ -20,7 +20,7 @@ export interface ScoredEpisodes {
 }
 
 /**
- * Returns normalised scores in float32, one per episode. If every episode is its own group, returns the scores
+ * Returns normalised scores in float32, one per episode. If every group has only one episode, returns the scores
  * unchanged.
  */
 export function normalizeRewards(episodes: ScoredEpisodes, { grouping, method }: RewardNormalization): Float32Array {

@@ -30,8 +30,9 @@ export interface FilteredTrajectories {
 
 /**
  * Keeps the best episodes: the share `value` of all episodes, rounded down, but at least one. With `only_successful`,
- * unsuccessful episodes are never kept; fewer episodes may then remain, or none. Equally good episodes are taken from
- * the groups in turn, in batch order. An episode whose value is NaN is never kept.
+ * unsuccessful episodes are never kept; fewer episodes may then remain, or none. Among equally good episodes, one
+ * episode per group is taken, then a second one per group, and so on, in batch order. An episode whose value is NaN is
+ * never kept.
  */
 export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryFilter): FilteredTrajectories {
   const count = values.groups.length;
@@ -59,8 +60,8 @@ export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryF
 }
 
 /**
- * Sorts best first. Among equal episodes, the first episode of every group precedes the second of every group, so that
- * no group is preferred for its position.
+ * Sorts best first. Among equally good episodes, the first episodes of all groups precede the second episodes of all
+ * groups, so that a group's position in the batch gives it no advantage.
  */
 function ranked(candidates: number[], measured: ArrayLike<number>, groups: ArrayLike<number>): number[] {
   const equals = new Map<string, number>();

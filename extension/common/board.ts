@@ -1,7 +1,7 @@
 // Finds a grid map in a state's text and parses it as a Sokoban or FrozenLake board in RAGEN's symbols. The two games
-// give the same letter different meanings (O: target or hole; X: box or player in a hole), and other games also have
-// walls and players. The game is therefore determined from the environment's name or from all states of an episode. If
-// the game remains ambiguous, the state is displayed as text. Pure functions.
+// use letters with different meanings (O: target or hole; X: box or player in a hole), and other games have walls and
+// players too. The game is therefore determined from the environment's name or from all states of an episode. If the
+// game remains ambiguous, the state is displayed as text. Pure functions.
 
 export type Game = 'sokoban' | 'frozen_lake';
 

@@ -13,8 +13,8 @@ export interface CurvePoints {
 const newestRows = 64;
 
 /**
- * Returns the minimum and maximum finite value of each of `parts` equal parts of a column, in row order, and all finite
- * values among the newest 64 rows.
+ * Divides a column into `parts` equal parts. Returns the minimum and the maximum finite value of each part, in row
+ * order, and all finite values in the newest 64 rows.
  */
 export function overviewOf(column: Float64Array, parts: number): CurvePoints {
   const split = Math.max(0, column.length - newestRows);
@@ -67,10 +67,10 @@ export class MovingAverage {
   }
 }
 
-/** Smooths a whole column. Returns the column itself if the factor is 0. */
+/** Returns the smoothed column. If the factor is 0, returns the same column. */
 export const smooth = (column: Float64Array, factor: number): Float64Array =>
   factor <= 0 ? column : smoothOn(column, new MovingAverage(factor), 0);
 
-/** Smooths the values of the rows from `first` on; `average` must already contain the earlier rows. */
+/** Smooths the values of the rows from `first` on. The values of all earlier rows must have been added to `average`. */
 export const smoothOn = (values: Float64Array, average: MovingAverage, first: number): Float64Array =>
   values.map((value, index) => average.next(first + index, value));

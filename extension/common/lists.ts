@@ -1,6 +1,6 @@
-// Operations on lists whose length depends on data. Spread arguments use stack per element: a call with about 120,000
-// elements fails with "Maximum call stack size exceeded". eslint.config.js therefore forbids `push(...list)` and
-// similar calls; use these functions instead.
+// Operations on lists whose length depends on data. A spread argument needs stack space for every element: a call with
+// about 120,000 elements fails with "Maximum call stack size exceeded". eslint.config.js therefore forbids
+// `push(...list)` and similar calls; use these functions instead.
 
 /** Appends all items to the list. */
 export function appendAll<T>(list: T[], items: Iterable<T>): void {

@@ -7,16 +7,16 @@ const lessMemory =
   'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or use a smaller or quantised model';
 
 const brokenNatively =
-  'reinstall the packages (npm ci), check that the weights file is complete, and report it with the end of the log if it happens again';
+  'reinstall the packages (npm ci), check that the weights file is complete, and if the crash happens again, report it with the end of the log';
 
 const unknownInstruction =
-  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated one): reinstall the packages on this machine or use one with AVX2';
+  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated processor): reinstall the packages on this machine, or use a machine whose processor has AVX2';
 
 /** For each signal: how the process ended, the likely cause, and the remedy. */
 const signals: Readonly<Record<string, string>> = {
   SIGKILL: `was killed (SIGKILL), most likely by the system because memory ran out: ${lessMemory}`,
   SIGTRAP:
-    "was stopped by SIGTRAP, most likely because the editor's runtime (Electron) refused a large aligned allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)",
+    "was stopped by SIGTRAP, most likely because the editor's runtime (Electron) refused a large aligned allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to its path)",
   SIGABRT: `was aborted (SIGABRT), either by native code (onnxruntime) after an internal error or by Node because its heap is full: ${lessMemory}, and look at the end of the log`,
   SIGSEGV: `crashed in native code, most likely onnxruntime (SIGSEGV): ${brokenNatively}`,
   SIGBUS: `could not access a memory-mapped file (SIGBUS), most likely because a weights file is truncated or its disk is full or disconnected: check the model folder and the disk`,
@@ -24,9 +24,9 @@ const signals: Readonly<Record<string, string>> = {
   SIGFPE: `crashed with an arithmetic error in native code, most likely onnxruntime (SIGFPE): ${brokenNatively}`,
   SIGSYS: 'was stopped at a system call that is not permitted here (SIGSYS): run it outside the sandbox or container',
   SIGXCPU:
-    'reached its limit of processor time (SIGXCPU): raise the limit (ulimit -t), then resume from the newest checkpoint',
+    'reached its processor time limit (SIGXCPU): raise the limit (ulimit -t), then resume from the newest checkpoint',
   SIGXFSZ:
-    'reached the limit of a file’s size (SIGXFSZ): raise the limit (ulimit -f), then resume from the newest checkpoint',
+    'reached the limit for the size of a file (SIGXFSZ): raise the limit (ulimit -f), then resume from the newest checkpoint',
   SIGTERM: 'was terminated from outside (SIGTERM): resume it at any time',
   SIGINT: 'was interrupted (SIGINT): resume it at any time',
   SIGHUP: 'ended with its terminal or session (SIGHUP): start it with --detach, or resume it',
@@ -55,7 +55,7 @@ const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 
 /** For each Windows exception status: how the process ended, the likely cause, and the remedy. */
 const statuses: Readonly<Record<number, string>> = {
-  0x80000003: `stopped at a breakpoint, most likely because V8's heap is full or Electron refused a large allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to one)`,
+  0x80000003: `stopped at a breakpoint, most likely because V8's heap is full or Electron refused a large allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to its path)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,
   0xc0000006: 'could not access a memory-mapped file (in-page error): check the model folder and its disk or network',
   0xc0000017: noMemory,

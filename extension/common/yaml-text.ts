@@ -57,7 +57,7 @@ function refusalOf(text: string): { at: number; sentence: string } | undefined {
 }
 
 /**
- * Returns errors for duplicate keys, in the library's format. The library's own check compares each key with all
+ * Returns errors for duplicate keys, in the library's format. The library's check would compare each key with all
  * earlier keys.
  */
 function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
@@ -140,7 +140,7 @@ export function yamlValue(text: string): unknown {
 }
 
 /**
- * Returns the target of each alias of a document, found in one pass. The library's own look-up traverses the document
+ * Returns the target of each alias of a document, found in one pass. The library's look-up would traverse the document
  * once per alias.
  */
 export function aliasTargets(document: Document.Parsed): Map<Alias, Node> {

@@ -1,5 +1,5 @@
-// Functions that the engine's worker thread (models/engine-worker.ts) and its caller (remote-engine.ts) call on each
-// other, and the codec that preserves error classes across threads.
+// Functions that the engine's worker thread (models/engine-worker.ts) offers to the main thread (remote-engine.ts), and
+// functions that the main thread offers to the worker. Also the codec that preserves error classes across threads.
 import { recordOf } from '../common/records';
 import type { ErrorCodec } from '../node/thread-calls';
 import { UserError } from '../common/user-error';

@@ -6,7 +6,7 @@ export interface SamplingOptions extends SamplingCuts {
   /** Maximum number of new tokens. */
   max_new_tokens: number;
   stop_token_ids: number[];
-  /** Stop strings: a row also ends with the token that completes one of them. */
+  /** Stop strings: a row ends with the token that completes one of them. */
   stop: string[];
   /** Maximum length of a row in tokens, prompt included; a longer row ends with finish 'length'. */
   max_model_len: number;
@@ -34,6 +34,9 @@ export interface GeneratedRow {
    */
   logprobs: number[];
   finish: 'stop' | 'length';
-  /** The response is invalid (an API model's response was truncated or refused): the episode ends as unsolved. */
+  /**
+   * True if the response is invalid, because an API model's response was truncated or the model refused to answer. The
+   * episode then ends as unsolved.
+   */
   failed?: boolean;
 }

@@ -1,7 +1,7 @@
-// Hub data sets in environment configurations. The trainer downloads each value `hf://datasets/organisation/name` of an
-// env_config before it loads the environment, and replaces the value with the folder's path, so environments only read
-// files. The values of RAGEN's `dataset_path` and `dataset_name_or_path` name data sets without the scheme. Such a name
-// is accepted if no file or folder has the same name.
+// Hub data sets in environment configurations. If a value of an env_config is `hf://datasets/organisation/name`, the
+// trainer downloads this data set before it loads the environment. It replaces the value with the path of the
+// downloaded folder, so environments only read files. The values of RAGEN's `dataset_path` and `dataset_name_or_path`
+// name data sets without the scheme. Such a name is accepted if no file or folder has the same name.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EnvironmentSpec } from '../protocol/environment-link';

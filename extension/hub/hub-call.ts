@@ -128,7 +128,7 @@ export class Call {
   readonly fetch: Fetch = async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     const headers = new Headers(init?.headers);
-    headers.set('accept-encoding', 'identity'); // offsets and sizes refer to the file itself
+    headers.set('accept-encoding', 'identity'); // offsets and sizes refer to the unencoded file
     headers.set('user-agent', 'ragen-workbench');
     const { endpoint, token } = this.options;
     // fetch drops this header on a redirect to another host, as the Fetch standard requires. The hub redirects to other
@@ -160,7 +160,7 @@ export class Call {
       this.controller.abort(
         new HubInterrupted(
           `hub: ${endpoint} has sent nothing for ${silenceMs / 1000} s`,
-          'check the network and try again, the downloaded part is kept',
+          'check the network and try again; the downloaded part is kept',
         ),
       );
     this.timer = setTimeout(silent, silenceMs);

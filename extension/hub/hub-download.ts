@@ -115,7 +115,7 @@ async function fill(
 const endedEarly = ({ name, bytes }: HubFile, { repo }: HubModel, here: number): HubInterrupted =>
   new HubInterrupted(
     `hub: ${name} of ${repo} ended after ${here} of ${bytes} bytes`,
-    'check the network and try again, the downloaded part is kept',
+    'check the network and try again; the downloaded part is kept',
   );
 
 /** Partial content of a file, with the running checksum of its bytes. */

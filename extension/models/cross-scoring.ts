@@ -1,8 +1,8 @@
 // Cross-scoring for the diagnosis of template collapse: the log-prob of every text after every prompt. A naive
 // implementation processes each prompt once per text. Here each distinct prompt, and each common prefix of prompts, is
 // processed once, and its keys and values are reused for all texts. Equal texts are computed once per prompt. Logits
-// are computed only for the tokens of texts. Invariant: apart from rounding, the value of a pair of text and prompt
-// depends neither on the other pairs nor on the budget.
+// are computed only for the tokens of texts. Invariant: the value of a pair of text and prompt depends neither on the
+// other pairs nor on the budget, except for rounding.
 import { maximum } from '../common/lists';
 import type { PassBudget } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
@@ -40,7 +40,7 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // A text and the prompt of another episode may together be longer than the maximum episode length.
+    // The total length of a text and the prompt of another episode may exceed the maximum episode length.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
@@ -136,7 +136,7 @@ function distinct(all: readonly Int32Array[]): { values: Int32Array[]; index: nu
   return { values, index };
 }
 
-/** Splits text indices into parts that each fit into one pass; texts of similar length are in the same part. */
+/** Splits text indices into parts. Each part fits into one pass and contains texts of similar length. */
 function cutTexts(texts: readonly Int32Array[], maxTokens: number, maxRows: number): number[][] {
   const parts: number[][] = [];
   let tokens = Infinity;

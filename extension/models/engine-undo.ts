@@ -1,6 +1,6 @@
-// Reverts the optimizer steps of a training step that is stopped midway: restores weights and moments to their state
-// before its first optimizer step. The copy takes as much memory as the weights and moments. With more than
-// `undoParameters` trained parameters, no copy is made, and a stop returns to the newest checkpoint.
+// Reverts the optimizer steps of a training step that is stopped before its end. Weights and moments are restored to
+// their state before the first of these optimizer steps. The copy takes as much memory as the weights and moments. With
+// more than `undoParameters` trained parameters, no copy is made, and a stop returns to the newest checkpoint.
 import type { MomentState } from '../engine/engine';
 import { elements } from './decoder/decoder-config';
 import type { ParameterBank } from './weights/parameter-bank';

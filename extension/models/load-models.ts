@@ -43,7 +43,7 @@ export async function loadTrained(
   const { modelFolder, referenceFolder, checkpointed } = options;
   if (options.rolloutQuantization !== 'none' || options.baseQuantization !== 'none')
     throw new UserError(
-      'config: workbench.rollout_quantization and workbench.base_quantization quantise a frozen base, but all weights are trained: set lora.rank above 0 or both keys to none',
+      'config: workbench.rollout_quantization and workbench.base_quantization quantise a frozen base, but all weights are trained: set lora.rank above 0, or set both keys to none',
     );
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);

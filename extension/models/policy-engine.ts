@@ -56,8 +56,8 @@ export class PolicyEngine implements Engine {
   }
 
   /**
-   * Makes running and later rollout, scoring and training calls throw RunStopped. Weights and moments can still be
-   * read.
+   * Makes rollout, scoring and training calls throw RunStopped, both running and later calls. Weights and moments
+   * remain readable.
    */
   stop(): void {
     this.units.stop();
@@ -247,8 +247,7 @@ export class PolicyEngine implements Engine {
   }
 
   /**
-   * Throws a UserError for an id without an embedding row. onnxruntime's own error would contain only internal node
-   * names.
+   * Throws a UserError for an id without an embedding row. onnxruntime's error would contain only internal node names.
    */
   private checkIds(sequences: readonly ArrayLike<number>[]): void {
     checkIds(sequences, this.models.actor.network.config.vocabSize, this.modelFolder);

@@ -1,8 +1,8 @@
 // Checks whether a provider computes the same results as the CPU, because faulty kernels may compute wrong gradients
-// without an error. A small decoder with all features of real models (grouped heads, query and key norms, biases,
-// adapters, a shared prefix, several passes) runs one policy update and samples two turns on the provider and on the
-// CPU. Loss, gradients of all parameters and sampled tokens are compared. A chain of matmuls is also timed on both, to
-// distinguish a GPU from a software emulation.
+// without an error. A small decoder runs one policy update and samples two turns, on the provider and on the CPU. It
+// has all features of real models: grouped heads, query and key norms, biases and adapters; the update has a shared
+// prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared. The time of a chain of
+// matmuls on both distinguishes a GPU from a software emulation.
 import { fork } from 'node:child_process';
 import { appendAll } from '../common/lists';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';

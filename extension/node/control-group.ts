@@ -1,8 +1,8 @@
 // A Linux control group for one child process and all its descendants, if the user may create one. With a control
 // group, the kernel enforces a memory limit, and all members can be listed and ended. Members include daemons that left
 // their process group and cleared their environment. Version 2 of control groups is used if the memory controller is
-// delegated to a writable group; otherwise the memory hierarchy of version 1. Without a control group, callers use
-// process groups, environment marks and parent pids. Programs that the environment deepcoder runs use a separate
+// delegated to a writable group; otherwise, the memory hierarchy of version 1 is used. Without a control group, callers
+// use process groups, environment marks and parent pids. Programs that the environment deepcoder runs use a separate
 // implementation (envs/deepcoder/control-group.ts), because environments import nothing of the product except its API.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
@@ -140,7 +140,7 @@ const namespaceOf = (root: string): string =>
 
 /**
  * Removes groups whose creator has ended, and kills their members. The name of a group contains its creator's PID
- * namespace and pid; groups of other namespaces are left alone.
+ * namespace and pid; groups of other namespaces are not changed.
  */
 function removeAbandoned(parent: string, version: ControlGroupVersion, root: string): void {
   const own = `${prefix}${namespaceOf(root)}-`;

@@ -6,7 +6,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { UserError } from '../common/user-error';
 
-/** Returns the reason why a name is invalid, as text; undefined if it is valid. */
+/** Returns a text that says why a name is invalid; undefined if the name is valid. */
 export function nameProblem(name: string, folder: string): string | undefined {
   if (!/^[a-z][a-z0-9_]{0,39}$/.test(name))
     return 'Use lowercase letters, digits and underscores, starting with a letter.';

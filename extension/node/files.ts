@@ -39,7 +39,7 @@ const remedies: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only: mount it for writing again, or use another folder',
   EMFILE: 'too many files are open: raise the limit (ulimit -n)',
   ENFILE: 'too many files are open: close other programs',
-  EIO: 'the disk reports an error: check it before going on',
+  EIO: 'the disk reports an error: check the disk before you continue',
   ENOENT: 'it does not exist: check the path',
   ENOTDIR: 'a part of the path is not a folder: check the path',
   EISDIR: 'it is a folder: check the path',

@@ -1,5 +1,5 @@
 // Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
-// only the pid and the start time of the process count, and clock and touches are ignored. Otherwise, for example on
+// only the pid and the start time of the process count; clock and touches are ignored. Otherwise, for example on
 // another machine or in a container, the pid is meaningless, and the time of the touches decides. A lease of an earlier
 // version contains neither PID scope nor start time. If a process with its pid exists, the trainer counts as alive;
 // otherwise the touches decide.
@@ -8,8 +8,8 @@ import { leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /**
- * Tolerance in milliseconds for rounding when process start times are compared with lease times. A process that reuses
- * the pid starts later than this tolerance allows.
+ * Tolerance in milliseconds for rounding when process start times are compared with lease times. The start of a process
+ * that reuses the pid is later by more than this tolerance.
  */
 const reuseSlackMs = 2000;
 
@@ -40,9 +40,9 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**
- * Decides whether a lease is still touched. The first touch time is compared with the clock. Afterwards, whenever the
- * touch time has changed, the lease counts as touched now, by a monotonic clock. Clock adjustments and clock
- * differences between machines therefore have no effect.
+ * Decides whether the holder of a lease continues to touch it. The first touch time is compared with the clock.
+ * Afterwards, whenever the touch time has changed, the lease counts as touched now, by a monotonic clock. Clock
+ * adjustments and clock differences between machines therefore have no effect.
  */
 export class TouchWatch {
   private touched: number | undefined;

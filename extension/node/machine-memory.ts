@@ -1,7 +1,7 @@
-// Memory available to this process and its children: the system's free memory, or less if a control group (container,
-// service, batch job) limits it. The usage of a group includes its page cache, which the kernel drops under memory
-// pressure. The page cache is therefore subtracted; otherwise a group would appear full after model weights were read.
-// Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
+// Memory available to this process and its children. It is the system's free memory, or less if a control group
+// (container, service, batch job) has a limit. The usage of a group includes its page cache, which the kernel drops
+// under memory pressure. The page cache is therefore subtracted; otherwise a group would appear full after model
+// weights were read. Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { freemem, platform, totalmem } from 'node:os';

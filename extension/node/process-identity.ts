@@ -48,8 +48,8 @@ export const isPid = (pid: unknown): pid is number =>
   Number.isInteger(pid) && (pid as number) > 0 && (pid as number) < 2 ** 31;
 
 /**
- * Whether /proc shows this process's own PID namespace. After a new namespace is created, /proc shows the old namespace
- * until it is remounted.
+ * Whether /proc shows the PID namespace of this process. After a new namespace is created, /proc shows the old
+ * namespace until it is remounted.
  */
 export const showsOwnProcesses = (): boolean => readIf(() => readlinkSync('/proc/self')) === String(process.pid);
 

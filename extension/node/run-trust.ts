@@ -124,7 +124,9 @@ export function untrusted<Code extends RunCode>(
   return open.filter(code => !isAccepted(code));
 }
 
-/** HMAC of a JSON array that starts with a type tag, so that a signature of one type is not valid for another type. */
+/**
+ * HMAC of a JSON array. The array starts with a type, so that a signature is valid only for content of the same type.
+ */
 const manifestHmac = (key: Buffer, run: string, sha256: string): string =>
   hmacOf(key, ['ragen-workbench', 'manifest', run, sha256]);
 

@@ -31,8 +31,8 @@ export function stdioMessages(
 }
 
 /**
- * Sends a request and returns its result. Aborting `signal` cancels the request. Throws the signal's reason if it is
- * already aborted.
+ * Sends a request and returns its result. Aborting `signal` cancels the request. If the signal was aborted before the
+ * call, its reason is thrown.
  */
 export async function sendRequest<P, R>(
   connection: MessageConnection,
@@ -52,8 +52,8 @@ export async function sendRequest<P, R>(
 }
 
 /**
- * Registers the handler of a request. A cancelled request is answered immediately, even if `work` continues. `errorOf`
- * returns the error to send.
+ * Registers the handler of a request. A cancelled request is answered immediately, although `work` may continue.
+ * `errorOf` returns the error to send.
  */
 export function onRequest<P, R>(
   connection: MessageConnection,

@@ -1,6 +1,6 @@
-// The user's storage, outside all workspaces and run folders: the key that signs the output of this user's trainer, and
-// the list of accepted files from other people's run folders. Readable only by the user. `RAGEN_USER_STORAGE` overrides
-// the folder. Must not import `vscode`: shared by editor, terminal and trainer.
+// The user's storage, outside all workspaces and run folders. It contains the key that signs the output of this user's
+// trainer, and the list of accepted files from other people's run folders. Readable only by the user.
+// `RAGEN_USER_STORAGE` overrides the folder. Must not import `vscode`: shared by editor, terminal and trainer.
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';

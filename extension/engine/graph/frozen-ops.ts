@@ -6,7 +6,10 @@ import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';
 import { expectDim, expectDims, expectType } from './shapes';
 
-/** Returns x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in]; if `transposed` is false, x · W with W [in, out]. */
+/**
+ * Returns x [n, in] · Wᵀ (+ b [out]) → [n, out] with W [out, in]. If `transposed` is false, returns x · W (+ b) with W
+ * [in, out].
+ */
 export function frozenLinear(
   g: Graph,
   x: Value,

@@ -1,4 +1,5 @@
-// Arithmetic on dimensions that may be symbols: NumPy broadcasting, and checks whose errors contain both shapes.
+// Arithmetic on dimensions, which may be symbols: NumPy broadcasting, and checks whose error messages contain both
+// shapes.
 import type { Dim, FloatType, Value } from './graph';
 
 export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`;

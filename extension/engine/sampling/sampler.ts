@@ -1,7 +1,7 @@
 // Samples the next token of each row in a graph, so that logits need not be copied to the host. Sampling is greedy, or
-// by inverse CDF with one uniform number per row. The cumulative sum runs over blocks of the vocabulary first and then
-// within one block, which needs fewer additions and loses less precision than one long sum. Distributions with top-k,
-// top-p, min-p or repetition penalty are sampled on the host (sampling.ts).
+// by inverse CDF with one uniform number per row. Cumulative sums are computed over the blocks of the vocabulary, and
+// then within one block. This needs fewer additions and loses less precision than one long sum. Distributions with
+// top-k, top-p, min-p or repetition penalty are sampled on the host (sampling.ts).
 import { Graph } from '../graph/graph';
 import type { Dim, Lowering, Value } from '../graph/graph';
 import { binary, unary } from '../graph/ops';
@@ -10,7 +10,7 @@ import { Session, float32, int32, loweringOf } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 import type { SamplingCuts } from './sampling';
 
-/** Largest uniform number u for which u · total, in single precision, is still less than the total. */
+/** Largest uniform number u for which u · total is less than the total in single precision. */
 const belowOne = 1 - 2 ** -23;
 
 export interface Drawn {
@@ -68,9 +68,9 @@ export class Sampler {
 }
 
 /**
- * Inputs: logits [b, vocab], inverse_temperature; if not greedy, also uniform [b, 1] and first_rows [b, 1], the index
- * of each row's first block. Outputs, all [b, 1]: token, the token's scaled logit minus the row maximum (≤ 0), and the
- * sum of exp(scaled logit − row maximum).
+ * Inputs: logits [b, vocab] and inverse_temperature. If not greedy, two more inputs: uniform [b, 1], and first_rows [b,
+ * 1] with the index of each row's first block. Outputs, all [b, 1]: token, the token's scaled logit minus the row
+ * maximum (≤ 0), and the sum of exp(scaled logit − row maximum).
  */
 export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering): Graph {
   const g = new Graph('sampler', lowering);

@@ -15,8 +15,8 @@ export class Transfer {
   constructor(private readonly options: SessionOptions) {}
 
   /**
-   * Returns the tensor on the device; the caller owns it. Returns the argument itself if it is already on the device,
-   * or if the device is the host.
+   * Returns the tensor on the device; the caller owns it. If the argument is on the device, or the device is the host,
+   * returns the argument.
    */
   async upload(tensor: Tensor): Promise<Tensor> {
     if (this.options.provider !== 'webgpu' || tensor instanceof DeviceTensor) return tensor;

@@ -1,8 +1,8 @@
-// Attention over packed tokens. In training and scoring, tokens attend to each other (differentiable); in generation,
-// new tokens attend to cached keys and values and to each other. Grouped-query attention does not copy keys: queries
-// that share a key head are stacked along time, so one matmul per key head computes all of them. In a group of
-// episodes, the common prefix is computed once, and all rows share its keys and values. Hydragen (arXiv 2402.05099)
-// does the same without gradients.
+// Attention over packed tokens. In training and scoring, tokens attend to each other, and attention is differentiable.
+// In generation, new tokens attend to cached keys and values and to each other. Grouped-query attention does not copy
+// keys: queries that share a key head are stacked along time, so one matmul per key head computes all of them. In a
+// group of episodes, the common prefix is computed once, and all rows share its keys and values. Hydragen (arXiv
+// 2402.05099) does the same without gradients.
 import type { Dim, Graph, Value } from '../../engine/graph/graph';
 import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
 import { add, reshape } from '../../engine/graph/ops';
@@ -22,9 +22,9 @@ const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `$
 
 /**
  * Causal attention among packed tokens. Without shared prefixes: blocks of b rows of t tokens. With shared prefixes: p
- * prefixes of u tokens, each followed by m rows of t tokens that attend to their prefix and to themselves. Rows are
- * split into e early and l late tokens. Scores of early queries with late keys are not computed, because the causal
- * mask would remove all of them. This saves a quarter of the scores.
+ * prefixes of u tokens, each followed by m rows of t tokens. The tokens of a row attend to the prefix and to the row.
+ * Rows are split into e early and l late tokens. Scores of early queries with late keys are not computed, because the
+ * causal mask would remove all of them. This saves a quarter of the scores.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
@@ -65,8 +65,7 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
 
     const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
     /**
-     * Returns the keys or values for each half of a row: those of the prefix, and those of the row up to the end of the
-     * half.
+     * Returns the keys or values that each half of a row attends to: the prefix, and the row up to the end of the half.
      */
     const seen = (row: Value, prefix: Value | undefined): Value[] => {
       const [early, late] = splitTimes(g, row, ['e', 'l']);
@@ -89,10 +88,10 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
 }
 
 /**
- * Attention of packed new tokens, one chunk for each of b rows, over cached keys and values and over the chunk itself.
- * Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and past_mask [b, 1, 1, 1, s] (0 for filled
- * slots, large negative otherwise). Declares the outputs key.i, value.i [n, kvHeads·headSize] of the new tokens. Not
- * differentiable.
+ * Attention of packed new tokens, one chunk for each of b rows. A token attends to the row's cached keys and values and
+ * to the row's chunk. Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and past_mask [b, 1, 1, 1,
+ * s] (0 for filled slots, large negative otherwise). Declares the outputs key.i, value.i [n, kvHeads·headSize] of the
+ * new tokens. Not differentiable.
  */
 export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 't', ['t', 't']);

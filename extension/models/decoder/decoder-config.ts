@@ -164,8 +164,8 @@ function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): 
 }
 
 /**
- * Returns the declared head size; by default hidden size / heads, or 128 for Qwen3. The size must be even, because
- * rotary positions rotate pairs.
+ * Returns the declared head size. The default is 128 for Qwen3, and the hidden size divided by the number of heads for
+ * other models. The size must be even, because rotary positions rotate pairs.
  */
 function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
   const { hidden_size: hidden, num_attention_heads: heads } = c;
@@ -196,7 +196,7 @@ function refuseWindows(c: Config, family: Family, refuse: Refuse): void {
     refuse(
       'sliding_window',
       window,
-      `it is shorter than the ${c.max_position_embeddings} positions of the model: use one without sliding windows`,
+      `it is shorter than the ${c.max_position_embeddings} positions of the model: use a model without sliding windows`,
     );
 }
 
@@ -223,7 +223,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
   if (!scaling.success) {
     const [issue] = scaling.error.issues;
     throw new UserError(
-      `${file}: ${key}.${issue.path.join('.')}: ${issue.message}: a scaling of type ${type} requires it; download config.json again`,
+      `${file}: ${key}.${issue.path.join('.')}: ${issue.message}: rope scaling of type ${type} requires this key; download config.json again`,
     );
   }
   return { ropeTheta: said.rope_theta ?? c.rope_theta ?? 10_000, ropeScaling: scaling.data };

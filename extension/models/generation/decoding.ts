@@ -25,7 +25,7 @@ export interface Decoding {
   ids: number[];
   logprobs: number[];
   finish: 'stop' | 'length' | null;
-  /** Number of sampled tokens already reported to the watcher. */
+  /** Number of sampled tokens that were reported to the watcher. */
   reported: number;
 }
 

@@ -17,7 +17,7 @@ export interface Chunk {
   rows: readonly CachedRow[];
 }
 
-/** Rows that are decoded together. */
+/** Rows that are decoded in one batch. */
 export interface DecodingBatch {
   /** Adds rows at the end. */
   enter(rows: readonly CachedRow[]): Promise<void>;

@@ -1,4 +1,4 @@
-// Keys and values of past tokens on the host. Between calls each row has its own arrays of exact length (`RowCache`).
+// Keys and values of past tokens on the host. Between calls, each row has separate arrays of exact length (`RowCache`).
 // During a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
 // row finishes, the last row moves to its index; waiting rows are added at the end. Rows with the same prompt share its
 // prefill. Invariant: capacities are multiples of `block`, so that the SIMD lanes used for the sums of a row do not
@@ -74,7 +74,10 @@ export class BatchCache {
     });
   }
 
-  /** Copies the keys and values of row r out of the batch into the row's own arrays. The last row moves to index r. */
+  /**
+   * Copies the keys and values of row r from the batch into the arrays of its `RowCache`. The last row moves to index
+   * r.
+   */
   releaseRow(r: number): void {
     const row = this.rows[r];
     const length = this.lengths[r];

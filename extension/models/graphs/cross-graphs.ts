@@ -70,16 +70,14 @@ function hiddenStates(
 }
 
 /**
- * Attention of the texts' queries over the prompt and over their own text. Over the prompt, all queries are rows of one
- * matmul, ordered by key head, token, group of heads. Within the texts, queries form blocks of t tokens, as in
- * packedAttention. Inputs, int32:
+ * Attention of the texts' queries over the prompt and over the text that contains the query. Over the prompt, all
+ * queries are rows of one matmul, ordered by key head, token, group of heads. Within the texts, queries form blocks of
+ * t tokens, as in packedAttention. Inputs, int32:
  * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
- *   inverse.
+ * inverse.
  * * query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t]: the query and the key of each block slot.
  * * own_rows [kvHeads, m, groups·t]: the matmul row of each block slot.
- * * own_places [kvHeads, n·groups]: the block slot of each matmul row.
- *
- * Input, float32: own_mask [groups·t, t].
+ * * own_places [kvHeads, n·groups]: the block slot of each matmul row. Input, float32: own_mask [groups·t, t].
  */
 function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const groups = c.heads / c.kvHeads;

@@ -2,8 +2,8 @@
 // compares the plan with real processes.
 
 /**
- * Measured on Linux with Node 20 to 24 and onnxruntime 1.30. Source "the engine alone":
- * test/unit/models/memory/measure-peak.mjs.
+ * Measured on Linux with Node 20 to 24 and onnxruntime 1.30. The source "the engine alone" is a process that runs only
+ * the engine (test/unit/models/memory/measure-peak.mjs).
  */
 export const measured = {
   /**

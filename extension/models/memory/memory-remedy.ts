@@ -5,8 +5,8 @@ import type { PlanInput } from './plan-input';
 
 export interface Remedy {
   /**
-   * Configuration overrides such as lora.rank=16. With all of them, the plan is within the limit, unless no combination
-   * of changes achieves this.
+   * Configuration overrides such as lora.rank=16. If any combination of changes brings the plan within the limit, these
+   * overrides do.
    */
   overrides: string[];
   fits: boolean;
@@ -40,8 +40,8 @@ export interface Bounds {
 
 /**
  * Returns the first single change that brings the plan within `limit` bytes. If no single change suffices, applies
- * changes in order until the plan fits, then drops unnecessary ones. If the plan still does not fit, returns all
- * changes.
+ * changes in order until the plan fits, then drops unnecessary ones. If the plan does not fit with all changes, returns
+ * all changes.
  */
 export function remedyFor(input: PlanInput, limit: number, bounds: Bounds): Remedy {
   const changes = changesFor(limit, bounds);

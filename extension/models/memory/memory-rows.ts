@@ -1,6 +1,6 @@
-// Rows of a memory plan, by phase. Each row has a name, a number of bytes and its formula as text. Weights, gradients
-// and optimizer are computed from the parameter count, keys and values from the number and length of episodes, and
-// activations by pass-memory.ts.
+// Rows of a memory plan, by phase. Each row has a name, a number of bytes and the formula for this number as text. The
+// bytes of weights, gradients and optimizer follow from the parameter count. The bytes of keys and values follow from
+// the number and length of episodes. pass-memory.ts computes the bytes of activations.
 import { appendAll } from '../../common/lists';
 import { chunkSize } from '../../engine/optimizer/adamw';
 import { blockSize } from '../../engine/optimizer/byte-moments';

@@ -58,7 +58,7 @@ export class ChatTokenizer {
     this.turnEnd = this.encode(end);
     if (this.turnEnd.length === 0)
       throw new UserError(
-        `${folder}: the chat template writes nothing after a response: use one that ends a turn with a token`,
+        `${folder}: the chat template writes nothing after a response: use a template that ends a turn with a token`,
       );
     this.stopTokenIds = [...new Set([this.turnEnd[0], ...files.eosTokenIds])];
   }
@@ -143,7 +143,7 @@ export class ChatTokenizer {
     const at = text.indexOf(standIn);
     if (at < 0)
       throw new UserError(
-        `${this.files.folder}: the chat template modifies the assistant's text: use one that leaves it unchanged`,
+        `${this.files.folder}: the chat template modifies the assistant's text: use a template that leaves the text unchanged`,
       );
     return text.slice(at + standIn.length);
   }

@@ -1,5 +1,5 @@
-// Text methods with Python semantics: characters are code points, white space is that of Unicode plus U+001C to U+001F,
-// and dates use the C locale. Source: the Python language reference, str and datetime.strftime.
+// Text methods with Python semantics. Characters are code points. White space consists of Unicode's white space and
+// U+001C to U+001F. Dates use the C locale. Source: the Python language reference, str and datetime.strftime.
 
 /** Python's str.capitalize. */
 export function capitalized(text: string): string {

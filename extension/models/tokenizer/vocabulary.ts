@@ -25,7 +25,7 @@ export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, f
     for (let i = 0; i < ids.length; i++)
       if (ids[i] < 0 || ids[i] >= rows)
         throw new UserError(
-          `${folder}: the tokenizer wrote the id ${ids[i]}, but the embedding has ${rows} rows (vocab_size of config.json): ${ownTokenizer}`,
+          `${folder}: the tokenizer produced the id ${ids[i]}, but the embedding has ${rows} rows (vocab_size of config.json): ${ownTokenizer}`,
         );
 }
 

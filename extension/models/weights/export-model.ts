@@ -24,7 +24,7 @@ export interface ExportRequest {
   model: string;
   /** Folder of an adapter of the model; the adapter is merged into the exported weights. */
   adapter?: string;
-  /** `onnx` additionally writes model.onnx, a plain ONNX decoder that reads the same weight files. */
+  /** With `onnx`, model.onnx is written too: a plain ONNX decoder that reads the same weight files. */
   format: 'safetensors' | 'onnx';
   /** Path of the folder to create; an empty folder may exist there. */
   out: string;
@@ -157,7 +157,7 @@ async function* parameterBlocks(
       values,
       dtype,
       i =>
-        `${folder}: the tensor ${name} has ${values[i]} at element ${from + i}, which is beyond ${transformersName[dtype]}: export with --dtype ${dtype === 'F16' ? 'bf16' : 'f32'}`,
+        `${folder}: the tensor ${name} has ${values[i]} at element ${from + i}, which is too large for ${transformersName[dtype]}: export with --dtype ${dtype === 'F16' ? 'bf16' : 'f32'}`,
     );
     yield values;
   }

@@ -1,5 +1,6 @@
-// Serialises the trained weights of an engine as files for other tools: a complete model folder in Hugging Face format,
-// with the other files copied from the loaded folder, or an adapter folder in PEFT format.
+// Serialises the trained weights of an engine as files for other tools. The result is a complete model folder in
+// Hugging Face format or an adapter folder in PEFT format. In a model folder, all files except the weights are copied
+// from the loaded folder.
 import { join } from 'node:path';
 import type { Engine } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';

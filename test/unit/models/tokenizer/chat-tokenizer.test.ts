@@ -144,7 +144,7 @@ describe('a template', () => {
       loop("{% if message.role == 'user' %}{{ message.content }}{% endif %}"),
       /modifies the assistant's text/,
     ],
-    ['that does not close a turn', loop(message), /writes nothing after a response: use one that ends a turn/],
+    ['that does not close a turn', loop(message), /writes nothing after a response: use a template that ends a turn/],
     [
       'that is not Jinja',
       '{% for message in %}',

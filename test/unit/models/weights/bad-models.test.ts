@@ -151,6 +151,6 @@ describe('an adapter', () => {
 test('8 bits without adapters are refused', async () => {
   await model();
   expect(await refusal({ rolloutQuantization: 'int8' })).toMatch(
-    /all weights are trained: set lora\.rank above 0 or both keys to none$/,
+    /all weights are trained: set lora\.rank above 0, or set both keys to none$/,
   );
 });

@@ -169,7 +169,7 @@ describe('a failed export', () => {
     );
     await write(-65520);
     await expect(exportModel(request({ model, dtype: 'F16' }))).rejects.toThrow(
-      /model\.norm\.weight has -65520 at element 5, which is beyond float16: export with --dtype bf16$/,
+      /model\.norm\.weight has -65520 at element 5, which is too large for float16: export with --dtype bf16$/,
     );
     expect(readdirSync(folder())).toEqual(['model']);
     await write(-65519);

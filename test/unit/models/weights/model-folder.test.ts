@@ -174,7 +174,7 @@ describe('a configuration', () => {
     [{ rope_parameters: { rope_type: 'longrope', rope_theta: 5e5 } }, /rope_parameters\.rope_type is "longrope"/],
     [
       { rope_parameters: { rope_type: 'llama3', rope_theta: 5e5, factor: 8 } },
-      /rope_parameters\.low_freq_factor: .+: a scaling of type llama3 requires it; download config\.json again/,
+      /rope_parameters\.low_freq_factor: .+: rope scaling of type llama3 requires this key; download config\.json again/,
     ],
     [{ partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0\.5, .+ rotates whole heads/],
     [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model with silu/],
