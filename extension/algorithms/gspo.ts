@@ -7,7 +7,8 @@ import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
 
 /**
- * Returns the mean over sampled tokens of log π − log π_old, the log of the sequence ratio; 0 without sampled tokens.
+ * Returns the log of the sequence ratio: the mean of log π − log π_old over the sampled tokens. 0 without sampled
+ * tokens.
  */
 export function sequenceLogRatio(
   logprobs: ArrayLike<number>,

@@ -1,6 +1,6 @@
 // Loss of the critic (PPO's clipped value loss, as in verl). Each sampled token has two squared errors. The first is
-// that of the new value. The second is that of the new value after it is clamped to ±`cliprange_value` around the old
-// value. The loss is half the mean, over tokens, of the larger of the two errors.
+// the error of the new value. The second is the error of the new value after it is clamped to ±`cliprange_value` around
+// the old value. The loss is half the mean, over tokens, of the larger of the two errors.
 import { clamp } from './kl';
 
 /** One sequence. All arrays have one entry per token; only entries with mask = 1 are read. */

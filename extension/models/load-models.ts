@@ -48,8 +48,8 @@ export async function loadTrained(
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
-  // tiedHead is not compared, because an older checkpoint may lack the head that its reference stores next to a tied
-  // embedding.
+  // `tiedHead` is not compared: an older checkpoint may lack the head tensor, although its reference stores one next to
+  // a tied embedding.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the reference policy has a different architecture than the policy: use weights of the same model`,

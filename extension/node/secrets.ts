@@ -6,8 +6,8 @@
 // truncated, so the start of a secret is removed too if it is directly before a truncation.
 
 /**
- * Environment variable with the names of further variables that contain secrets, separated by commas. Set by the editor
- * for the secrets it stores.
+ * Environment variable that contains names of other variables, separated by commas. The values of these variables are
+ * secrets. Set by the editor for the secrets it stores.
  */
 const namesVariable = 'RAGEN_SECRET_NAMES';
 

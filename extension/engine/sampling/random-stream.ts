@@ -1,6 +1,6 @@
 // Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Identical on every
-// machine. Each row and turn has its own stream, so a row's tokens do not depend on the other rows of the batch. No
-// package is used, because the episodes of every recorded seed depend on these exact bits and pure-rand has other
+// machine. Each turn of each row has a separate stream, so a row's tokens do not depend on the other rows of the batch.
+// No package is used, because the episodes of every recorded seed depend on these exact bits and pure-rand has other
 // generators.
 
 export class RandomStream {

@@ -23,7 +23,7 @@ export class AddedTokens {
   /** Tokens by their first code unit, longest first. */
   private readonly byStart = new Map<string, AddedToken[]>();
 
-  /** @param tokens added tokens; if the texts are normalised, their content must be normalised too */
+  /** @param tokens added tokens. To find them in normalised texts, normalise their `content` first. */
   constructor(tokens: readonly AddedToken[]) {
     for (const token of tokens) {
       if (token.content === '') continue;

@@ -20,7 +20,7 @@ const limits = {
 type Evaluate = PythonInterpreter['evaluate'];
 type For = NonNullable<Parameters<Evaluate>[0]> & { body: { type: string }[] };
 
-/** Renders the template with the given variables. @throws Error if a limit is exceeded, or for library errors */
+/** Renders the template with the given variables. @throws Error if a limit is exceeded; errors of the library */
 export function renderWithin(
   template: Template,
   variables: Readonly<Record<string, unknown>>,

@@ -196,7 +196,7 @@ async function writeOnnxModel(
   }
 }
 
-/** Writes config.json adjusted to the exported weights, and copies the companion files. Returns their names. */
+/** Writes a config.json that matches the exported weights, and copies the companion files. Returns their names. */
 async function writeCompanions(
   model: string,
   folder: string,

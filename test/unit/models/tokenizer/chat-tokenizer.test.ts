@@ -137,7 +137,7 @@ describe('a template', () => {
     [
       'that changes an answer',
       loop('{{ message.content | upper }}<|im_end|>'),
-      /modifies the assistant's text: use one/,
+      /modifies the assistant's text: use a template/,
     ],
     [
       'that leaves answers out',

@@ -176,7 +176,7 @@ describe('a failed export', () => {
     await exportModel(request({ model, dtype: 'F16' }));
     await write(3.4e38);
     await expect(exportModel(request({ model, dtype: 'BF16', out: path('out2') }))).rejects.toThrow(
-      /beyond bfloat16: export with --dtype f32$/,
+      /too large for bfloat16: export with --dtype f32$/,
     );
   });
 
