@@ -12,8 +12,8 @@ export interface TwoMaskSequence extends ValuedSequence {
 }
 
 /**
- * Returns advantages whitened over the estimated tokens of the batch (0 outside the loss mask), and returns at the
- * estimated tokens (0 elsewhere).
+ * Returns the advantages, whitened over the estimated tokens of the batch and 0 outside the loss mask. Also computes
+ * the critic's returns, which are 0 except at the estimated tokens.
  */
 export function maskedGaeAdvantages(sequences: readonly TwoMaskSequence[], options: GaeOptions): AdvantagesAndReturns {
   const masks = sequences.map(({ advantageMask }) => advantageMask);

@@ -32,8 +32,9 @@ const secretNames =
   /((^|_)(API_?KEY|ACCESS_KEY|PRIVATE_KEY|SECRET_KEY|KEY|TOKEN|SECRET|PAT|CREDENTIALS?)|_PWD|PASS|PASSWORD|PASSWD|PASSPHRASE)$/i;
 
 /**
- * Whether the value may be a token: it is not a path, URL, plain word or number. A value of mixed-case letters counts
- * from `shortestLetters` characters on, because tokens of some services, such as the hub, have no digits.
+ * Whether the value may be a token: it is not a path, URL, plain word or number. Tokens of some services, such as the
+ * hub, may have no digits. A value of only letters, in upper and lower case, therefore may be a token if it has at
+ * least `shortestLetters` characters.
  */
 const looksRandom = (value: string): boolean =>
   value.length >= shortestGuessed &&
@@ -156,7 +157,7 @@ export class Secrets {
     return new SecretStream(this);
   }
 
-  /** Returns the number of characters at the end of a text that may be the start of a secret. */
+  /** Returns the length of the part at the end of a text that may be the start of a secret. */
   begun(text: string): number {
     let most = 0;
     for (const form of this.marks.keys())

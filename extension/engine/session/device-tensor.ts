@@ -1,6 +1,6 @@
-// Tensors that sessions are fed and return: numbers in host memory, or a buffer on a device. A device tensor can be fed
-// like a host tensor, but its numbers can be read only after a download (transfer.ts). The owner must dispose of it
-// explicitly.
+// Tensors that are inputs and outputs of sessions. Their numbers are in host memory, or in a buffer on a device. A
+// device tensor can be fed like a host tensor, but its numbers can be read only after a download (transfer.ts). The
+// owner must dispose of it explicitly.
 import type { Tensor as OrtTensor } from 'onnxruntime-common';
 import type { ElementType } from '../graph/graph';
 

@@ -1,6 +1,6 @@
 // Feeds of the scoring, policy, supervised and critic graphs. They contain the packed tokens of a pass (packing.ts).
-// Also maps per-sample arrays to the flat list of masked tokens and back; masked tokens have mask = 1 and count in the
-// loss. The log-prob of token i is computed at token i − 1, which predicts it.
+// Masked tokens have mask = 1 and count in the loss; this file maps per-sample arrays to the flat list of masked tokens
+// and back. The log-prob of token i is computed at token i − 1, which predicts it.
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
