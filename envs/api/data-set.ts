@@ -27,7 +27,7 @@ export interface DataSetOptions {
   configuration?: string;
   /** Name of a split, such as `train`. If no file name contains a split, all files are used. */
   split?: string;
-  /** How to get the data, as an imperative; the end of the error message. */
+  /** Instruction how to get the data, in the imperative. It ends the error message. */
   remedy: string;
 }
 
@@ -63,8 +63,8 @@ const smallBytes = 1 << 26;
 export const openingPatience = 120_000;
 
 /**
- * Checks that a data set exists; called when an environment is loaded. Opens and returns a data set of up to
- * `smallBytes`, so that the caller can validate its columns. Returns undefined for a larger one.
+ * Checks that a data set exists; called when an environment is loaded. If the data set has at most `smallBytes`, opens
+ * and returns it, so that the caller can validate its columns. Otherwise returns undefined.
  * @throws MissingDependency as `openDataSet`
  */
 export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {
@@ -153,7 +153,7 @@ function openJson(file: string): DataSet {
   };
 }
 
-/** Maximum number of decoded rows in the cache; the row group in use stays in the cache even if it is larger. */
+/** Maximum number of decoded rows in the cache. The row group in use stays in the cache, whatever its size. */
 const keptRows = 100_000;
 /** Undefined before Node.js 22.15; hyparquet's error then names the missing codec. */
 const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };

@@ -10,7 +10,8 @@ export type Observation = string | { text: string; images: Uint8Array[] };
 export type Info = Record<string, unknown>;
 
 /**
- * An action: the id of a named action if the environment declares `actions`, otherwise the text of the model's answer.
+ * An action. If the environment declares `actions`, it is the id of a named action, otherwise the text of the model's
+ * answer.
  */
 export type Action = number | string;
 
@@ -69,9 +70,12 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
   name: string;
   /** Schema of `env_config`, with a default for each key. */
   config: Schema;
-  /** Names of the discrete actions. Omitted, or undefined for a configuration, if actions are texts. */
+  /**
+   * Names of the discrete actions. Omitted if actions are texts. A function returns undefined for configurations whose
+   * actions are texts.
+   */
   actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup | undefined);
-  /** If true, the whole answer is one action and is not split at `agent_proxy.action_sep`, for example a program. */
+  /** If true, the whole answer, for example a program, is one action and is not split at `agent_proxy.action_sep`. */
   wholeAnswer?: boolean;
   /** The task description in the system message; a tag's `env_instruction` replaces it. */
   instruction: string | ((config: z.infer<Schema>) => string);

@@ -25,7 +25,7 @@ export function rowExtents(file: string): RowExtents {
   let depth = 0; // nesting depth of braces in an array
   let inText = false;
   let escaped = false;
-  let begun = -1; // start of the current line; -1 if it is blank so far
+  let begun = -1; // start of the current line; -1 until the line has a non-blank byte
   let last = 0; // offset after the line's last non-blank byte
   const endLine = () => {
     if (begun >= 0) {

@@ -1,7 +1,8 @@
 // Creates a cgroup for each tested program, if this process has the permission. The kernel then limits the number of
-// the program's processes and their total memory, including kernel structures. Version 2: the nearest enclosing cgroup
-// that delegates memory to its children holds the new cgroup. Version 1: this process's own cgroup holds the new
-// cgroup, in the memory and in the pids hierarchy. Permissions are tested by trying.
+// the program's processes and their total memory, including kernel structures. In version 2, the new cgroup is a child
+// of the nearest enclosing cgroup that delegates memory to its children. In version 1, it is a child of this process's
+// own cgroup in the memory hierarchy, and likewise in the pids hierarchy. To test permissions, this code attempts the
+// operation.
 // extension/node/control-group.ts is a separate implementation for the environment process, because environments must
 // not import other code of the product.
 // Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
@@ -16,8 +17,8 @@ export interface GroupLimits {
 }
 
 /**
- * A folder in which cgroups can be created; `memory` and `processes` are true if cgroups in this folder support the
- * limit.
+ * A folder in which cgroups can be created; `memory` and `processes` state whether these cgroups can limit memory and
+ * the number of processes.
  */
 interface ControlGroupMount {
   version: 1 | 2;

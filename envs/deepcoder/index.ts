@@ -1,6 +1,6 @@
 // DeepCoder (RAGEN): a programming task. The answer is a Python or JavaScript program or function; the reward is the
-// share of the task's tests that it passes. Programs run only in isolation (sandbox.ts lists what it covers); if
-// isolation is unavailable, the environment fails to load. The built-in tasks are media/data/deepcoder; RAGEN uses
+// share of the task's tests that it passes. Programs run only in isolation; sandbox.ts lists what the isolation covers.
+// If isolation is unavailable, the environment fails to load. The built-in tasks are media/data/deepcoder; RAGEN uses
 // agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';

@@ -19,8 +19,8 @@ export function memoryOf(pid: number, limit: number): number {
 }
 
 /**
- * Bytes that the files in a program's private folders use in addition to their pages. Files of this machine are not
- * counted: before the sandbox has mounted its own folders, the paths refer to the machine's folders.
+ * Bytes that the files in a program's private folders use in addition to their pages. Returns 0 until the sandbox has
+ * mounted its own folders, because until then the paths refer to folders of this machine.
  * @param pid id of one of the program's processes
  */
 export function memoryOfFiles(pid: number, folders: readonly string[]): number {

@@ -1,5 +1,5 @@
-// Parses the rows of DeepCoder's data sets in all their formats. Tests are JSON text or values, as one list or as two
-// lists of inputs and outputs. The function name is in the metadata or next to the tests.
+// Parses the rows of DeepCoder's data sets in all their formats. Tests are JSON text or JSON values. They form one list
+// of tests, or two lists: inputs and outputs. The function name is in the metadata or next to the tests.
 import type { Row } from '../api/data-set';
 
 export interface Test {
@@ -54,7 +54,7 @@ function parsed(value: unknown): unknown {
   }
 }
 
-/** The standard input of a test: strings are passed unchanged, the elements of a list as lines. */
+/** The standard input of a test. A string is passed unchanged; each element of a list becomes a line. */
 export const inputText = (input: unknown): string =>
   Array.isArray(input) ? input.map(String).join('\n') : String(input ?? '');
 

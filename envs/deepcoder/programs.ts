@@ -1,6 +1,6 @@
-// Builds from an answer the program that is tested. One line precedes the answer's code, so the line numbers of the
-// answer's code shift by one. If tests call a function, code is appended that reads the arguments, calls the function
-// and prints the returned value after a marker. A test's expected result is never part of the program.
+// Builds the tested program from an answer. One line precedes the answer's code, so the line numbers of the answer's
+// code shift by one. If tests call a function, appended code reads the arguments, calls the function and prints the
+// returned value after a marker. A test's expected result is never part of the program.
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Program } from './sandbox';
@@ -8,15 +8,15 @@ import type { Program } from './sandbox';
 export type Language = 'python' | 'javascript';
 
 /**
- * The value that a function returned: the text that Python or JavaScript prints for it, and the value itself if it can
- * be serialized as JSON.
+ * The value that a function returned. `text` is its printed form in Python or JavaScript; `value` is set if the value
+ * can be serialized as JSON.
  */
 export interface Returned {
   text: string;
   value?: unknown;
 }
 
-/** Marker before the returned value in the output; both are on a line of their own. */
+/** Marker before the returned value in the output. The marker starts a new line. */
 const mark = '\u001e';
 
 /**

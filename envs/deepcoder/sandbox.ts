@@ -51,7 +51,7 @@ export interface Limits {
 }
 
 export interface Outcome {
-  /** Reason for the end: `exit` if the program ended by itself, otherwise the limit that it reached. */
+  /** `exit` if the program ended by itself, otherwise the limit that the program reached. */
   by: 'exit' | 'time' | 'memory' | 'output';
   /** Exit code; null if a signal ended the program. */
   code: number | null;
@@ -80,7 +80,7 @@ export type Isolation = 'bubblewrap' | 'none';
 const mebibyte = 2 ** 20;
 const outputBytes = mebibyte;
 const fileBytes = 16 * mebibyte;
-/** Maximum processes and threads of a program, sufficient for an interpreter's own threads. */
+/** Maximum number of processes and threads of a program. An interpreter needs several threads for itself. */
 const processes = 32;
 const O_CLOEXEC = 0o2000000;
 const nobody = 65534;
@@ -144,8 +144,8 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
     writeFileSync(file, program.source);
     const argv = [program.interpreter, ...program.options, file];
     const [command, ...rest] = existsSync(prlimit) ? limited(limits, program.boundAddresses, argv, false) : argv;
-    // As nobody, the program cannot access root's processes and their variables. Nobody can execute the interpreter
-    // only if every user may enter its folders.
+    // As the user nobody, the program cannot access root's processes and their variables. The user nobody can execute
+    // the interpreter only if every user may enter the interpreter's folders.
     const other = isOpenToAll(program.interpreter) && isOpenToAll(folder) ? identity() : undefined;
     if (other) chownSync(folder, other.uid, other.gid);
     const env = { ...programEnvironment(), HOME: folder, LANG: 'C.UTF-8' };
@@ -160,7 +160,9 @@ export async function runProgram(program: Program, limits: Limits, isolation: Is
   }
 }
 
-/** Runs a program in isolation. `group` in the result describes the cgroup's limits; undefined without a cgroup. */
+/**
+ * Runs a program in isolation. In the result, `group` describes the cgroup's limits; it is undefined without a cgroup.
+ */
 async function isolated(program: Program, limits: Limits): Promise<Outcome & { group: string | undefined }> {
   const bytes = limits.megabytes * mebibyte;
   const argv = [program.interpreter, ...program.options, programFile];

@@ -112,8 +112,9 @@ const refused: Record<string, Numbers> = {
 };
 
 /**
- * A rule for one call; a refused call fails with `errno`. Without `when`, the call is always refused. With `when`, it
- * is refused if `argument & mask` equals one of `values` (`these`) or none of them (`others`).
+ * A rule for one call; a refused call fails with `errno`. Without `when`, the call is always refused. With `refuse:
+ * 'these'`, it is refused if `argument & mask` equals one of `values`; with `refuse: 'others'`, if it equals none of
+ * them.
  */
 export interface Rule {
   name: string;

@@ -1,6 +1,6 @@
 // Transition probabilities of a move, as in Gymnasium. On slippery ice, the intended direction has probability
-// `successRate` and each perpendicular direction half of the remainder; outcomes are in the order (a − 1, a, a + 1)
-// modulo 4. On ice that is not slippery, the intended direction has probability 1.
+// `successRate`, and each perpendicular direction has half of the remainder. The outcomes of move a are in the order a
+// − 1, a, a + 1 (modulo 4). On other ice, the intended direction has probability 1.
 
 export interface Outcome {
   move: number;
@@ -25,7 +25,7 @@ export function dynamics(slippery: boolean, successRate: number): Dynamics {
 
 /**
  * The executed move for a uniform draw in [0, 1): the first outcome whose cumulative probability exceeds the draw. If
- * rounding leaves no such outcome, the first one.
+ * no such outcome exists because of rounding, returns the first outcome's move.
  */
 export function drawnMove(outcomes: readonly Outcome[], uniform: number): number {
   let sum = 0;

@@ -9,7 +9,7 @@ import { checkOf, type Check, type Checker, type Script } from './lean-check';
 export interface ReplOptions {
   /** Program and arguments, such as `lake`, `exe`, `repl`. */
   command: readonly string[];
-  /** Working directory; null for this process's own. */
+  /** Working directory of the REPL; null: the working directory of this process. */
   folder: string | null;
   /** Timeout per command in seconds. */
   timeout: number;

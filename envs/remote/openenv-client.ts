@@ -130,7 +130,7 @@ function connected(options: PeerOptions): Promise<{ socket: WebSocket; exchange:
   });
 }
 
-/** Returns a function that sends a message and waits for its reply. Calls of this function must not overlap. */
+/** Returns a function that sends a message and waits for its reply. Calls of the returned function must not overlap. */
 function exchangeOver(socket: WebSocket, options: PeerOptions): Exchange {
   const { timeout } = options;
   let settle: { answer(text: string): void; lost(why: string): void } | undefined;

@@ -127,7 +127,7 @@ export async function ask(
   const { status } = response;
   if (response.ok) return { type: response.headers.get('content-type') ?? '', body: bytes };
   const cleared = withoutKey(Buffer.from(bytes).toString('utf8'), options);
-  // Cut after masking, because a key that is cut in two would not be masked.
+  // The text is shortened only after masking, because masking does not detect a shortened key.
   const excerpt = cleared.length > maxCharacters ? `${cleared.slice(0, maxCharacters)}…` : cleared;
   const said = `${path} was answered with ${status}: ${excerpt}`;
   if (status === 503 || status === 429)

@@ -7,7 +7,7 @@ const mostNodes = 400_000;
 
 interface Node {
   cube: Cube;
-  /** The previous node on the path, and `move`, which leads from it to this node; undefined at the start. */
+  /** The previous node on the path; undefined at the start. `move` leads from the previous node to this node. */
   from: Node | undefined;
   move: number;
 }

@@ -1,7 +1,7 @@
 // Question answering by search (RAGEN, SearchQA). The action search[words] returns passages; finish[answer] ends the
 // episode with a score. Passages come from a corpus in memory, ranked by BM25 or by embeddings, or from RAGEN's
-// retrieval server. The question is row (seed modulo number of questions). The built-in questions are about a fictional
-// archipelago (media/data/search).
+// retrieval server. The seed modulo the number of questions selects the question. The built-in questions are about a
+// fictional archipelago (media/data/search).
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';

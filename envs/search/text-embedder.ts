@@ -9,7 +9,7 @@ import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { MissingDependency } from '../api/environment';
 import { readRegularText } from '../api/regular-file';
 
-/** Maximum tokens per text: the number of positions in BERT. The tokenizer's configuration may lower it. */
+/** Maximum tokens per text: the number of positions in BERT. The tokenizer's configuration may set a lower limit. */
 const mostTokens = 512;
 /** Maximum tokens per batch, including padding. */
 const tokensAtATime = 4096;

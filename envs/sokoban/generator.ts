@@ -1,8 +1,8 @@
-// RAGEN's room generator, a changed version of gym-sokoban's: carves floor by a random walk, places the player and the
+// RAGEN's room generator, which is based on gym-sokoban's. It carves floor by a random walk, places the player and the
 // targets, and puts a box on each target. It then plays backwards by pulling boxes, and uses the room with the highest
-// score (reverse-play.ts). CPython's `random` draws the walks and numpy's legacy generator the placement; both are
-// seeded with the same seed, so equal seeds give RAGEN's rooms. RAGEN derives a fallback seed from Python's salted
-// string hash; this generator uses an unsalted hash, so that a room does not depend on the process.
+// score (reverse-play.ts). CPython's `random` draws the walks; numpy's legacy generator draws the placement. Both have
+// the same seed, so equal seeds give RAGEN's rooms. RAGEN derives a fallback seed from Python's salted string hash;
+// this generator uses an unsalted hash, so that a room does not depend on the process.
 import { NumpyLegacy } from '../api/random/numpy-legacy';
 import { PythonRandom } from '../api/random/python-random';
 import { pullApart } from './reverse-play';
@@ -139,8 +139,8 @@ function placeBoxes(fixed: Uint8Array, boxes: number, random: NumpyLegacy): numb
 }
 
 /**
- * Moves the player by up to three random steps, so that it does not always start next to a box. An addition of RAGEN to
- * gym-sokoban.
+ * Moves the player by up to three random steps, so that the player does not always start next to a box. RAGEN added
+ * this to gym-sokoban's procedure.
  */
 function wander(room: Room, probability: number, random: PythonRandom): void {
   if (random.random() > probability) return;

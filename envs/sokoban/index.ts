@@ -12,8 +12,8 @@ import { solveRoom } from './solver';
 const meanings = ['wall', 'empty', 'target', 'box on target', 'box', 'player', 'player on target'];
 
 /**
- * The colour of each entry in `meanings`, as in gym-sokoban's `tiny_world` mode. The side of a cell, 16 pixels, is that
- * of gym-sokoban's sprites.
+ * The colour of each entry in `meanings`, as in gym-sokoban's `tiny_world` mode. A cell is 16 pixels wide, like
+ * gym-sokoban's sprites.
  */
 const colours: readonly Colour[] = [
   [0, 0, 0],
@@ -92,7 +92,7 @@ export default defineEnvironment({
     let room: Room;
     let steps = 0;
 
-    /** Index into `meanings` of what a cell displays. */
+    /** The content that a cell displays, as an index into `meanings`. */
     const seen = (at: number) => (room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]);
     const grid = () => {
       let text = '';

@@ -1,6 +1,6 @@
-// Parses rows and judges answers of the three data sets of RAGEN's static environment: texts, first numbers or letters
-// must be equal. As in RAGEN, the judges are lenient and accept some wrong answers: in "ANSWER: B", the first letter
-// from A to D is the A of "ANSWER".
+// Parses rows of the three data sets of RAGEN's static environment, and judges answers. Depending on the data set, the
+// text, the first number or the first letter from A to D must be right. As in RAGEN, the judges can be misled: in
+// "ANSWER: B", the first letter from A to D is the A of "ANSWER".
 import type { Row } from '../api/data-set';
 import type { Question, Verdict } from '../metamathqa/question-episode';
 

@@ -1,6 +1,6 @@
-// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. If a
-// number blocks the right number of another cell, it must be overwritten. If the right number for its cell is not
-// allowed yet, a temporary number replaces it first.
+// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. A number
+// that blocks the right number of another cell must be overwritten. If the right number is not allowed in the blocking
+// cell yet, a temporary number is placed there first.
 import { candidates, isAllowed, type Grid } from './grid';
 import { completions } from './solver';
 
@@ -11,7 +11,7 @@ export interface Placement {
 
 /**
  * Legal placements, in order, that complete `current`. The goal is `solution` if all filled cells agree with it, else
- * another completion. Undefined if about `most` placements do not suffice.
+ * another completion. Undefined if more than about `most` placements would be needed.
  */
 export function plan(current: Grid, initial: Grid, solution: Grid, most: number): Placement[] | undefined {
   const agrees = current.every((number, cell) => number === 0 || number === solution[cell]);

@@ -80,7 +80,7 @@ function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal
 
 /**
  * A price limit: the higher of two limits drawn from the next four multiples of ten dollars above the price. Null if
- * fewer than two multiples are below 1000.
+ * fewer than two of these multiples are below 1000.
  */
 function drawnLimit(price: number, random: PythonRandom): number | null {
   const above = Array.from({ length: 99 }, (_, i) => 10 * (i + 1))

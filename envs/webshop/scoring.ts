@@ -23,7 +23,7 @@ export function purchaseReward(product: Product, chosen: readonly string[], goal
 
 /** Factor for the similarity of the two products' types: 1, 0.5, 0.1 or 0. */
 export function kindFactor(bought: Product, wanted: Product): number {
-  if (bought === wanted) return 1; // as below: equal queries, and titleScore is at least 0.2
+  if (bought === wanted) return 1; // shortcut: the code below also returns 1 for equal products
   const title = titleScore(bought.title, wanted.title);
   if (title === 0) return 0;
   if (title < 0.1) return 0.1;

@@ -1,6 +1,6 @@
 // Messages between a trainer and its environment process. Messages are frames (frames.ts) over a pipe on file
 // descriptor 3. A request contains a batch and gets one reply, or several if some episodes are ready before others.
-// Requests overlap; the `id` of a reply is that of its request.
+// Requests overlap; a reply has the `id` of its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-bounds';
 import { isRecord } from '../common/json';
 
@@ -73,7 +73,7 @@ export interface SourceProblem {
 /** New code of a tag: either ready for `use`, or rejected with all its problems. */
 export type PreparedEnvironment = {
   tag: string;
-  /** Absolute paths of the files to watch: the code's files and files of its types, as far as known. */
+  /** Absolute paths of the files to watch: source files and type declarations, as far as they are known. */
   files: string[];
   /** The reason why a requested type check did not run. */
   unchecked?: string;

@@ -1,5 +1,5 @@
-// Replaces each observation with one that is computed from the observation itself or from another render mode
-// (Gymnasium's TransformObservation). Can also replace the instruction and the legend in the system message.
+// Replaces each observation (Gymnasium's TransformObservation). The replacement is computed from the original
+// observation or from another render mode. Can also replace the instruction and the legend in the system message.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Info, MaybePromise, Observation } from '../environment';
 import { after, wrap } from './wrap';
@@ -21,7 +21,7 @@ export interface ObservedState<Config> {
 
 /**
  * @param observe returns the observation to show; must be a pure function of its arguments
- * @param texts instruction and legend that match the new observation; default those of the definition
+ * @param texts instruction and legend that match the new observation; default: the definition's own
  */
 export function withObservation<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

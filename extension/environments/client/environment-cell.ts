@@ -275,8 +275,8 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // A replay of the episodes that use the memory would allocate it again, so these episodes fail. An episode with a
-    // pending call is not failed but retried, because this call may have allocated the memory.
+    // Replaying the episodes that use the memory would allocate it again, so these episodes fail. An episode with a
+    // pending call is retried instead, because this call may have allocated the memory.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {

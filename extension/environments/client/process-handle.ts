@@ -1,6 +1,6 @@
 // One environment process from start to end, with its children: sends requests, receives replies and printed output.
-// Does not trust the process: an invalid message, a reply without a request, or unanswered pings end it, and `ended`
-// resolves with the reason.
+// The process is not trusted. It is ended after an invalid message, a reply without a request, or unanswered pings;
+// `ended` then resolves with the reason.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { PassThrough, type Duplex } from 'node:stream';
 import { killTree, ownerTagVariable, newOwnerTag } from '../../node/end-processes';
@@ -51,7 +51,7 @@ const exitTimeoutMs = 300;
 
 /** Maximum characters of output that are forwarded per second, for the process and its environments together. */
 export const printedPerSecond = 131_072;
-/** Log messages per second above which the process is ended. The process itself sends far fewer. */
+/** Log messages per second above which the process is ended. A correct process sends far fewer. */
 const noticesPerSecond = 16_384;
 
 /** Processes that have not ended, including processes stopped by SIGSTOP. This process ends them when it exits. */
@@ -184,7 +184,7 @@ export class ProcessHandle {
     this.watch.endGroup();
   }
 
-  /** As `end`, for the exit of this process: nothing is awaited. */
+  /** As `end`, but does not wait for anything; called when this process exits. */
   endAtExit(): void {
     this.end();
     this.watch.close();

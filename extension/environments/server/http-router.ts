@@ -25,7 +25,9 @@ const loopback = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 /** Routes that need no key: health checks. */
 const openRoutes: ReadonlySet<string> = new Set(['GET /health', 'GET /vagen/health']);
 
-/** Bytes of a refused body that are read and discarded. If more remain, the connection is closed instead. */
+/**
+ * Maximum bytes of a refused body that are read and discarded. If the body is longer, the connection is closed instead.
+ */
 const drainedBytes = 65_536;
 
 /** Whether an address is reachable only from this machine. */

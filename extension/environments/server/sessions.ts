@@ -219,7 +219,7 @@ export class Session {
     return this.names;
   }
 
-  /** Starts an episode; without a seed, with a random one. */
+  /** Starts an episode. If no seed is given, draws one. */
   reset({ seed = randomInt(2 ** 31), member = 0, mode = 'train' }: Partial<SessionReset>): Promise<SessionState> {
     return this.inTurn(async () => {
       this.state = undefined;

@@ -7,9 +7,9 @@
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**
- * The cause of a runtime's end. An episode: its call was running. `other`: a call of another job was running.
- * `unknown`: one of the running calls, without further information. `nobody`: no call was running. `everybody`: the
- * runtime cannot be started at present, so all calls fail.
+ * The cause of a runtime's end. `{ episode }`: the call of this episode was running. `other`: a call of another job was
+ * running. `unknown`: one of the running calls is the cause, but it is not known which. `nobody`: no call was running.
+ * `everybody`: the runtime cannot be started at present, so all calls fail.
  */
 export type Blame = { episode: string } | 'other' | 'unknown' | 'nobody' | 'everybody';
 
@@ -72,7 +72,7 @@ export interface Job<Result, Cause> {
   fail(episode: string, ending: Ending<Cause>): Result;
   /** Receives results as soon as they are ready. */
   onResults?(results: Results<Result>): void;
-  /** Awaited before the calls are first sent, and after earlier calls of the same episodes. */
+  /** Awaited after earlier calls of the same episodes and before the calls are first sent. */
   after?(): Promise<unknown>;
 }
 

@@ -18,15 +18,15 @@ export interface Bundle {
   map: string;
   /** First 16 hex digits of the SHA-256 of the code without its source map. */
   version: string;
-  /** Path under which the bundle is compiled; no file exists at this path, which is in the source's folder. */
+  /** Path in the source's folder under which the bundle is compiled. No file exists at this path. */
   filename: string;
   /** Absolute paths of all bundled files. */
   files: string[];
 }
 
 /**
- * A source does not build. `at` is the location of the first error (`file:line` if known). The message completes the
- * sentence `<location> …`, for example "does not build (…): …". `problems` lists all errors.
+ * A source that does not build. `at` is the location of the first error (`file:line` if known). The message completes
+ * the sentence `<location> …`, for example "does not build (…): …". `problems` lists all errors.
  */
 export class BuildError extends Error {
   override readonly name = 'BuildError';

@@ -18,7 +18,10 @@ import type { Fault, WorkerSetup } from '../threads/worker-messages';
 import { checkContract, type ContractResult } from './contract';
 import { calls } from './environment-instance';
 
-/** Messages of the worker: the environment's name and time limit after the load, then the results; or a fault. */
+/**
+ * Messages of the worker. After the load: the environment's name and time limit. At the end: the results. A fault ends
+ * the check.
+ */
 type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };
 
 /** Additional milliseconds for loading, beyond the time limit of a call. */

@@ -14,7 +14,7 @@ export interface ContractOptions {
   steps: number;
   /** Milliseconds after which no new episode is started; at least two episodes are played. */
   budgetMs: number;
-  /** Called before each call of the environment. */
+  /** Called before each call into the environment. */
   announce(call: Call): void;
 }
 

@@ -1,13 +1,13 @@
 // Enforces the time limit of calls in one worker. The worker publishes its current call in a shared array, which the
-// main thread can read while a call blocks the worker's event loop. A call is reported if it makes no progress for the
-// time limit.
+// main thread can read while a call blocks the worker's event loop. A call is reported if it makes no progress within
+// the time limit.
 import { noItem, progress } from './worker-messages';
 
 /** Additional milliseconds if the worker runs no environment code: while the thread starts, and between items. */
 const startAllowance = 10_000;
 
 export interface CallWatchOwner {
-  /** Whether items of this worker have no result. */
+  /** Whether at least one item of this worker has no result yet. */
   pending(): boolean;
   /** Called when the current call has exceeded the time limit. */
   exceeded(): void;

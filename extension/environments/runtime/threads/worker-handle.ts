@@ -69,7 +69,7 @@ interface Batch {
 /** Maximum number of items that wait for promises concurrently. */
 const overlap = 64;
 
-/** Maximum characters per second that are forwarded from output that bypasses the worker's own limit. */
+/** Maximum forwarded characters per second of output that bypasses the worker's own limit. */
 const bypassedOutputPerSecond = 16_384;
 
 /** Highest item number; the numbering then restarts at 0. */

@@ -35,7 +35,9 @@ export const progress = {
    * promises and its event loop is not blocked.
    */
   calls: 2,
-  /** Memory of the thread in KiB, heap and native memory, measured every 200 ms unless its event loop is blocked. */
+  /**
+   * Heap and native memory of the thread in KiB. Measured every 200 ms while the thread's event loop is not blocked.
+   */
   kibibytes: 3,
   slots: 4,
 } as const;
@@ -117,6 +119,6 @@ export type CoverageQuestion = 'coverage';
 /** Start and end offset of a range of the code, and how often it ran. */
 export type CoveredRange = [from: number, to: number, count: number];
 
-/** Results of finished items by item number, printed text, or coverage counts. */
+/** One of: results of finished items (keyed by item number), printed text, coverage counts. */
 export type FromWorker =
   { results: [number, WorkResult][] } | { stream: 'stdout' | 'stderr'; text: string } | { covered: CoveredRange[] };

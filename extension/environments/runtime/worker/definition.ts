@@ -157,7 +157,7 @@ export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, t
 }
 
 /**
- * The keys of an object schema, also if a transform follows it. Undefined for other schemas, and for objects that
+ * The keys of an object schema, with or without a transform after it. Undefined for other schemas, and for objects that
  * accept unknown keys.
  */
 function knownKeys(schema: z.ZodType): string[] | undefined {

@@ -114,7 +114,10 @@ export class Runner {
     return held?.owner ?? new Owner(`environment ${this.setup.tag} in episode ${episode}${member}`);
   }
 
-  /** Calls environment code. Returns its value, or for a promise the promise that `waits` returns. */
+  /**
+   * Calls environment code. Returns its value. If the value is a promise, returns the result of `waits` for this
+   * promise.
+   */
   private call<T>(current: CurrentItem, action: number, code: () => MaybePromise<T>): MaybePromise<T> {
     current.action = action;
     current.watch.enters(action);
@@ -122,7 +125,7 @@ export class Runner {
     return isThenable(returned) ? current.watch.waits(returned, current.owner) : returned;
   }
 
-  /** Runs an item. Returns synchronously for a step if the environment does. */
+  /** Runs an item. A step returns synchronously if the environment returns synchronously. */
   private perform(item: WorkItem, result: Partial<WorkResult>, current: CurrentItem): MaybePromise<void> {
     if (item.do !== 'step') return this.performOther(item, result, current);
     const outcomes: Outcome[] = [];
@@ -187,7 +190,9 @@ export class Runner {
     return environment;
   }
 
-  /** Executes the actions from index `from`. Returns a promise only if a call into the environment does. */
+  /**
+   * Executes the actions from index `from`. Returns a promise only if a call into the environment returns a promise.
+   */
   private step(
     environment: Environment,
     actions: (number | string)[],

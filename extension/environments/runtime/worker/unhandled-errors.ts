@@ -1,7 +1,8 @@
-// Attributes errors that no code awaits (a promise without await, a timer, an event) to the episode that caused them.
-// Each item runs with an owner. An async hook tags each resource that the item creates (promises, timers, requests)
-// with this owner, and also the resources that these create. AsyncLocalStorage does not suffice: some Node.js versions
-// lose its context when they report an error, and AsyncLocalStorage takes twice the time of this hook.
+// Attributes stray errors to the episode that caused them. A stray error is one that no code awaits, for example in a
+// promise without await, a timer or an event. Each item runs with an owner. An async hook tags each resource that the
+// item creates (promises, timers, requests) with this owner, and also the resources that these create.
+// AsyncLocalStorage does not suffice: some Node.js versions lose its context when they report an error, and
+// AsyncLocalStorage takes twice the time of this hook.
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
@@ -16,7 +17,7 @@ export class Owner {
   working = 0;
   /** If true, no item of this owner can be failed any more. */
   over = false;
-  /** Stray fault that fails the running item; if no item is running, the next one. */
+  /** Stray fault that fails the running item or, if no item is running, the next item. */
   fault: Found | undefined;
   /** Rejects the promise for which a call is waiting; undefined if no call is waiting. */
   interrupt: ((error: FaultError) => void) | undefined;
@@ -27,8 +28,8 @@ export class Owner {
   constructor(readonly name: string) {}
 
   /**
-   * Attributes a stray fault. Fails the running item; if none is running, the result that has not been sent; else the
-   * next item. Returns false if none of these can be failed.
+   * Attributes a stray fault. Fails the running item. If no item is running, fails the result that has not been sent,
+   * or else the next item. Returns false if none of these can be failed.
    */
   strike(fault: Found): boolean {
     if (this.over) return false;
