@@ -56,7 +56,7 @@ const config = z.strictObject({
   default_imports: z
     .string()
     .default('import Mathlib\nimport Aesop\nset_option maxHeartbeats 0\nopen BigOperators Real Nat Topology Rat')
-    .describe('text before theorems that contain no imports'),
+    .describe('text that precedes theorems without imports'),
   message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message; 0: all'),
 });
 type Config = z.infer<typeof config>;

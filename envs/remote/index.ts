@@ -137,7 +137,7 @@ export default defineEnvironment({
     await requireServer(config, peer, remedy);
     const description = await peer.describe().catch((error: Error) => {
       const spoken = config.protocol === 'openenv' ? 'OpenEnv’s protocol' : 'GymService';
-      throw new MissingDependency(`cannot speak ${spoken} with the server at ${config.url} (${error.message})`, remedy);
+      throw new MissingDependency(`cannot use ${spoken} with the server at ${config.url} (${error.message})`, remedy);
     });
     described.set(JSON.stringify(config), description);
   },

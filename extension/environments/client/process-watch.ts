@@ -218,7 +218,7 @@ export class ProcessWatch {
     const clear = first && first[1] > least && first[1] > 2 * (second?.[1] ?? 0);
     return {
       kind: 'memory',
-      what: `exceeded the memory limit for environments of ${gibibytes(memoryBytes)}, including the processes it started`,
+      what: `exceeded the memory limit of ${gibibytes(memoryBytes)} for environments and the processes that they start`,
       remedy: 'keep less in memory, or raise workbench.max_environment_memory_gb',
       ...(clear && { tag: first[0] }),
     };

@@ -171,7 +171,7 @@ export class EnvironmentProcess {
     if (this.stopping) return;
     for (const tag of tags) {
       this.apart.set(tag, new EnvironmentCell(this.options, undefined, this.shared.release(tag)));
-      const text = `environment process: ${tag} gets a process of its own, because the process that it shared ${why}\n`;
+      const text = `environment process: ${tag} moves to a separate process, because its shared process ${why}\n`;
       this.options.onNotice({ method: 'log', tag, stream: 'stderr', text });
     }
   }

@@ -30,7 +30,7 @@ const stoppedFault: Fault = { kind: 'died', what: 'was stopped', remedy: 'start 
 
 const foreignMessage = {
   kind: 'bad_value',
-  what: 'posted its own message from its thread',
+  what: 'posted a message from its thread',
   remedy: 'do not use the parentPort of node:worker_threads: it belongs to the process that runs the environment',
 } as const;
 
@@ -111,7 +111,7 @@ export class ThreadRuntime implements Runtime<Fault> {
    * running, all its episodes fail, because a replay would allocate the same memory again.
    */
   endForMemory(limit: number): void {
-    const what = `exceeded the memory limit for environments of ${gibibytes(limit)}`;
+    const what = `exceeded the memory limit of ${gibibytes(limit)} for environments`;
     const remedy = 'reduce memory use, or raise workbench.max_environment_memory_gb';
     this.endForOffence({ kind: 'died', what, remedy }, true);
   }

@@ -112,7 +112,7 @@ describe.runIf(linux)('memory', () => {
       const { running, notices } = await begin(hoard, { memoryBytes });
       await running.step(steps(['a'], 2));
       expect(await untilBadFails(running)).toMatch(
-        /environment Bad .*exceeded the memory limit for environments of 400 MiB/,
+        /environment Bad .*exceeded the memory limit of 400 MiB for environments/,
       );
       await running.closeEpisodes(['a', 'b', 'g', 'h']);
       await running.reset([...resets('Bad', ['c']), ...resets('Good', ['i'])]);
@@ -127,7 +127,7 @@ describe.runIf(linux)('memory', () => {
     const { running } = await begin(spawning, { memoryBytes }, `import { spawn } from 'node:child_process';`);
     await running.step(steps(['a'], 2));
     expect(await untilBadFails(running)).toMatch(
-      /environment Bad .*exceeded the memory limit for environments of 400 MiB, including the processes it started/,
+      /environment Bad .*exceeded the memory limit of 400 MiB for environments and the processes that they start/,
     );
   });
 });

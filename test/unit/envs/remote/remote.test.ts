@@ -50,7 +50,7 @@ describe('a missing server', () => {
       response.writeHead(request.url === '/health' ? 200 : 404).end('no'),
     );
     await expect(remote.dependencies!(parsed({ url: other, protocol: 'gym_service' }))).rejects.toThrow(
-      `cannot speak GymService with the server at ${other} (/connect was answered with 404: no)`,
+      `cannot use GymService with the server at ${other} (/connect was answered with 404: no)`,
     );
   });
 
