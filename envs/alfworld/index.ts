@@ -21,7 +21,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the server's environment. The configuration that it sends contains the split by ALFWorld's name. */
+/** The client for the server's environment. It sends a configuration in which the split has ALFWorld's name. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

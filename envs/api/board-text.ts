@@ -1,5 +1,5 @@
-// RAGEN's two text formats of a board for the grid worlds: a list of coordinates per kind of object (`coordinateText`),
-// and this list followed by the grid (`gridCoordText`).
+// Two text formats for boards of grid worlds, as in RAGEN. `coordinateText` lists the coordinates of each kind of
+// object. `gridCoordText` returns this list, followed by the grid.
 
 /** Cells of one kind: a label and the flat indices (row · columns + column) in row-major order. */
 export type BoardEntry = readonly [label: string, cells: readonly number[]];

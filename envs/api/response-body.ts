@@ -1,5 +1,5 @@
-// Reads the body of an HTTP response up to a size limit, because a server may send more bytes than fit in memory or
-// send without end. The request's abort signal also stops the reading, so the request's deadline covers the body.
+// Reads the body of an HTTP response up to a size limit, because a server may send more bytes than fit in memory. The
+// request's abort signal also stops the reading, so the request's deadline covers the body.
 
 /** A response body that exceeds the size limit. */
 export class BodyTooLong extends Error {

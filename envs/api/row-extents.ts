@@ -1,5 +1,5 @@
-// Finds the byte range of each row of a JSON file. If the file begins with a bracket, the rows are the objects of one
-// array; if it begins with a brace, they are the lines of JSON Lines. The file is read once, in chunks, and only the
+// Finds the byte range of each row of a JSON file. If the file begins with a bracket, each object of the array is a
+// row. If it begins with a brace, each line is a row (JSON Lines). The file is read once, in chunks, and only the
 // ranges stay in memory.
 import { closeSync, readSync } from 'node:fs';
 import { openRegularFile } from './regular-file';

@@ -79,8 +79,8 @@ export function sourceOf(code: string, language: Language, functionName: string 
 }
 
 /**
- * The standard input of a program that calls the function: a test's input as a text with one value per line, or as a
- * list of arguments.
+ * The standard input of a program that calls the function. It contains the test's input: either a text with one value
+ * per line, or a list of arguments.
  */
 export function callInput(input: unknown): string {
   return JSON.stringify(

@@ -4,14 +4,14 @@
 // Covered:
 // * The program gets none of the parent's variables, key rings and descriptors, not even through /proc.
 // * There is no network, not even loopback, and no sockets except connected pairs.
-// * The root is read-only. It contains /usr, the interpreter, and of /etc only ld.so.cache and alternatives. /tmp and
-//   /dev/shm are private and hold 16 MiB each.
+// * The root is read-only. It contains /usr, the interpreter, /etc/ld.so.cache and /etc/alternatives. /tmp and /dev/shm
+//   are private and hold 16 MiB each.
 // * /proc shows only the sandbox's own processes, and only they can be signalled.
 // * There are no nested namespaces, no capabilities and no terminal; system calls are filtered (system-calls.ts).
-// Limits: wall and CPU time; data segment per process; total memory of all processes, polled every 50 ms and also
-// limited by the kernel if a cgroup is available; processes and threads; file size; output. All processes are killed
-// when the first process ends, when this process ends, or when a limit is reached. If this process is root, programs
-// run as nobody, because root is exempt from the process limit.
+//   Limits: wall and CPU time; data segment per process; total memory of all processes, polled every 50 ms and also
+//   limited by the kernel if a cgroup is available; processes and threads; file size; output. All processes are killed
+//   when the first process ends, when this process ends, or when a limit is reached. If this process is root, programs
+//   run as nobody, because root is exempt from the process limit.
 // Not covered: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
 // information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that is
 // allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
@@ -46,7 +46,7 @@ import { filteredProcessor, seccompFilter } from './seccomp-filter';
 export interface Limits {
   /** Seconds of wall time; the CPU limit is one second higher. */
   seconds: number;
-  /** Limit in MiB of each process's data segment, and of the total memory of all processes. */
+  /** Limit in MiB. It applies to the data segment of each process, and to the total memory of all processes. */
   megabytes: number;
 }
 
@@ -239,8 +239,8 @@ function startedAlone(
 }
 
 /**
- * Descriptors above 2 that this process inherited and that a child would inherit. Node.js itself closes only a
- * contiguous range from 0.
+ * Descriptors above 2 that this process inherited and would pass on to a child. Node.js itself closes only a contiguous
+ * range from 0.
  */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
@@ -300,8 +300,8 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
 }
 
 /**
- * bwrap's arguments for an interpreter outside /usr. The interpreter's folder is mounted completely, unless it also
- * contains user files (~/bin or ~/.local/bin); then only the interpreter and its libraries are mounted.
+ * bwrap's arguments for an interpreter outside /usr. By default, the interpreter's whole folder is mounted. If this
+ * folder contains user files (~/bin or ~/.local/bin), only the interpreter and its libraries are mounted.
  */
 function interpreterFolders(home: string | undefined, interpreter: string): string[] {
   if (home === undefined || home.startsWith('/usr/')) return [];

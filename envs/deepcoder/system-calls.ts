@@ -1,8 +1,8 @@
-// System calls that are refused to model-written programs, by architecture: calls that allocate memory outside the
-// memory limits (System V segments, memory files, message queues, pinned buffers), kernel key rings, sockets except
-// connected pairs, tracing, namespaces and mounts, handles that bypass path checks, kernel programs and rings (bpf,
-// io_uring, perf, userfaultfd), and administration. Call numbers are from Linux's asm/unistd_64.h (x64) and
-// asm-generic/unistd.h (arm64).
+// System calls that are refused to model-written programs, by architecture. Some allocate memory outside the memory
+// limits: System V segments, memory files, message queues, pinned buffers. The others concern: kernel key rings;
+// sockets except connected pairs; tracing; namespaces and mounts; handles that bypass path checks; bpf, io_uring, perf
+// and userfaultfd; administration. Call numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h
+// (arm64).
 
 export type Processor = 'x64' | 'arm64';
 
@@ -10,8 +10,8 @@ export type Processor = 'x64' | 'arm64';
 export const auditArch: Record<Processor, number> = { x64: 0xc000003e, arm64: 0xc00000b7 };
 
 /**
- * The last call number of Linux 5.17. Calls with higher numbers fail with ENOSYS, as on a kernel that lacks them, so
- * calls that were never reviewed are not allowed. On x64 this includes the x32 calls, which start at 2³⁰.
+ * The last call number of Linux 5.17. Calls with higher numbers were not reviewed. They fail with ENOSYS, as on a
+ * kernel without these calls. On x64 this includes the x32 calls, which start at 2³⁰.
  */
 export const lastKnown = 450;
 
@@ -140,8 +140,8 @@ const conditional: [string, Numbers, Rule['when']][] = [
 ];
 
 /**
- * All rules for an architecture. clone3 fails with ENOSYS, because a filter cannot read its flags, which are passed by
- * pointer; the C library then calls clone instead.
+ * All rules for an architecture. clone3 fails with ENOSYS, and the C library then calls clone instead. The reason is
+ * that clone3 receives its flags by pointer, and a filter cannot read them.
  */
 export function rulesFor(processor: Processor): Rule[] {
   const column = processor === 'x64' ? 0 : 1;

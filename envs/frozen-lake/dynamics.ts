@@ -24,8 +24,8 @@ export function dynamics(slippery: boolean, successRate: number): Dynamics {
 }
 
 /**
- * The executed move for a uniform draw in [0, 1): the first outcome whose cumulative probability exceeds the draw. If
- * no such outcome exists because of rounding, returns the first outcome's move.
+ * Returns the executed move for a uniform draw in [0, 1): the move of the first outcome whose cumulative probability
+ * exceeds the draw. If rounding leaves no such outcome, returns the move of the first outcome.
  */
 export function drawnMove(outcomes: readonly Outcome[], uniform: number): number {
   let sum = 0;

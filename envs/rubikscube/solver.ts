@@ -58,7 +58,10 @@ function joined(fromStart: Node, fromEnd: Node): number[] {
   ];
 }
 
-/** A key that is equal for cubes that differ only by a permutation of colours: colours numbered by first occurrence. */
+/**
+ * A key of a cube: its colours, numbered by first occurrence. Cubes that differ only by a permutation of colours have
+ * equal keys.
+ */
 function nameOf(cube: Cube): string {
   const names = new Map<number, number>();
   return String.fromCharCode(

@@ -1,6 +1,6 @@
-// A corpus in memory, ranked by embedding similarity as in RAGEN's retrieval server, which uses a flat index of E5.
-// Passages are embedded as "passage: …", queries as "query: …"; the score is the inner product of unit vectors. The
-// index is built at the first search, once per corpus and model.
+// A corpus in memory, ranked by embedding similarity. RAGEN's retrieval server does the same with a flat index of E5
+// embeddings. Passages are embedded as "passage: …", queries as "query: …"; the score is the inner product of unit
+// vectors. The index is built at the first search, once per corpus and model.
 import type { Found, Passage } from './corpus';
 import { passagesOf } from './corpus';
 import { TextEmbedder } from './text-embedder';

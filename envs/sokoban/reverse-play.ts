@@ -1,6 +1,6 @@
 // Reverse play (gym-sokoban): a depth-first search from the solved room in which the player walks and pulls boxes. The
 // room with the highest score becomes the start. The score is the number of switches between pulled boxes, multiplied
-// by the summed Manhattan distance of the boxes from their targets; it is 0 while a target is occupied. As in
+// by the sum of the boxes' Manhattan distances from their targets. While a target is occupied, the score is 0. As in
 // gym-sokoban, a state also records which boxes have been pulled.
 import { columnSteps, rowSteps, target, wall } from './room';
 
@@ -69,7 +69,7 @@ export function pullApart(
     for (const step of steps) {
       const from = man;
       const next = from + step;
-      // blocked: the state stays the same and is already visited
+      // blocked: the state does not change and was visited before
       if (fixed[next] === wall || occupant[next] !== 0) continue;
       const behind = from - step;
       const pulled = occupant[behind];

@@ -218,8 +218,9 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 }
 
 /**
- * What is wrong with a reply, as a predicate whose subject is the process: it answers another method, answers for names
- * that were not requested or twice, or omits names. Undefined if the reply is correct.
+ * What is wrong with a reply, as a predicate whose subject is the process. Possible faults: the reply is for another
+ * method; it contains a name that was not requested, or a name twice; it omits a name. Undefined if the reply is
+ * correct.
  * @param open names that have not been answered; the names in the reply are removed from it
  */
 export function replyProblem(

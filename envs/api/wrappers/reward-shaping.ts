@@ -1,5 +1,5 @@
 // Replaces the reward of each step (Gymnasium's TransformReward). The environment's own reward is stored in the info as
-// `raw_reward` unless the info already has this key, so that a run shows both rewards.
+// `raw_reward`, so that a run shows both rewards. An existing `raw_reward` is not overwritten.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Observation, StepResult } from '../environment';
 import { after, wrap } from './wrap';

@@ -1,6 +1,6 @@
-// The data from which an environment cell rebuilds its process: each tag's code, and the history of the live episodes
-// with the code version that each episode started with. Also records failed episodes and the tags of episodes that
-// moved to another cell.
+// The data from which an environment cell rebuilds its process: the code of each tag, and the history of each live
+// episode. The history includes the version of the code at the episode's start. Also records failed episodes and the
+// tags of episodes that moved to another cell.
 import type {
   EnvironmentFailure,
   EnvironmentSpec,
@@ -102,8 +102,8 @@ export class HeldEpisodes {
   }
 
   /**
-   * What a new process must load and replay, in order: first each older version of code with the live episodes that
-   * started with it, then the current code with the other episodes.
+   * What a new process must load and replay, in order. Older code comes first, each version with the live episodes that
+   * started with it. The current code comes last, with the other episodes.
    */
   replays(): CodeReplay[] {
     const present = [...this.specs.values()];

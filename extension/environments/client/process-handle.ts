@@ -37,15 +37,14 @@ export interface ProcessHandleOptions {
 
 /** How a process ended. */
 export interface ProcessEnd {
-  /** The way in which the process ended, as a predicate whose subject is the process. */
+  /** How the process ended, as a predicate: the subject of the sentence is the process. */
   how: string;
   /** The reason for which the trainer ended the process; undefined if the process ended by itself. */
   offence?: Offence;
 }
 
 /**
- * Milliseconds to wait for the remaining output of a process that exited, and for the exit of a process whose channel
- * closed.
+ * Milliseconds to wait for remaining output after the process has exited, or for the exit after the channel has closed.
  */
 const exitTimeoutMs = 300;
 

@@ -1,7 +1,8 @@
 // Monitors an environment process from outside, also between calls. Ends the process if it does not answer pings, or if
-// the process and its children exceed the memory limit. The process itself ends a thread that uses too much memory;
-// this monitor covers children, files in memory, and a process that is blocked. Each check counts at most two check
-// intervals as elapsed time. Therefore a delay of this process or a suspended machine does not end the environment.
+// the process and its children exceed the memory limit. If a thread uses too much memory, the environment process ends
+// it. This monitor covers the other cases: children, files in memory, and a blocked process. Each check counts at most
+// two check intervals as elapsed time. Therefore a delay of this process or a suspended machine does not end the
+// environment.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';

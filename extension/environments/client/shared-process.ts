@@ -1,5 +1,5 @@
-// The trainer's interface to environments: one process that all tags share, and separate processes for tags that may
-// have violated a limit or ended the shared process. A separate process prevents a repeated fault from affecting other
+// The trainer's interface to environments. All tags share one process. If a tag may have violated a limit or ended the
+// shared process, it moves to a separate process. A separate process prevents a repeated fault from affecting other
 // tags' episodes. An episode's results do not depend on its process.
 import { killAbandoned } from '../../node/end-processes';
 import type {

@@ -1,6 +1,6 @@
 // A WebSocket whose use of memory is bounded. Messages are handled one at a time: reading is paused until the reply to
-// the current message has been sent. A peer that accepts no data for `sendMs` is disconnected. After `pause`, ws still
-// emits the messages of the chunk that it has read; they are queued here, and a chunk has at most 64 KiB. ws itself
+// the current message has been sent. A peer that accepts no data for `sendMs` is disconnected. After `pause`, ws
+// continues to emit the messages of its current chunk of at most 64 KiB. These messages are queued here. ws itself
 // bounds replies to pings (maxPendingAutoPongs).
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';

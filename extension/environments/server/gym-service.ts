@@ -1,8 +1,8 @@
 // VAGEN's two protocols. GymService: POST /connect and /call with multipart bodies, GET /sessions. The older batch
-// server, under /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON keyed by
-// ids that the client chooses, and the same operations for single environments. In both protocols, clients send the
-// model's whole response as the action. The environment's actions are the text between the answer tags of this
-// response, split at RAGEN's separator.
+// server is under /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON; its keys
+// are ids that the client chooses. The same operations exist for single environments. In both protocols, clients send
+// the model's whole response as the action. The text between the answer tags of this response is split into actions at
+// RAGEN's separator.
 import { z } from 'zod';
 import { decodeMultipart, encodeMultipart, type Message } from '../../../envs/remote/multipart';
 import { between } from '../../common/tagged-text';

@@ -105,7 +105,7 @@ export class OpenEnvService {
     } catch (error) {
       const isFull = error instanceof ServiceError && error.status === 503;
       const { maxSessions } = this.sessions;
-      // OpenEnv's client reads the error only after its first request, and only if the connection is still open.
+      // OpenEnv's client reads the error after its first request. The connection must be open until then.
       const leave = () => socket.close(isFull ? 1013 : 1011);
       const timer = setTimeout(leave, refusedMs);
       socket.onClose(() => clearTimeout(timer));

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EnvironmentPool } from '../client/environment-pool';
 
-/** An error of the client or a limit of the server, with the HTTP status of the response. */
+/** A client's error or a reached limit of the server, with the HTTP status of the response. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   constructor(
@@ -66,7 +66,7 @@ export interface SessionState {
   info: Record<string, unknown>;
 }
 
-/** Maximum number of configurations by clients that stay loaded; each uses a thread. */
+/** Maximum number of loaded configurations that clients sent; each uses a thread. */
 const mostConfigurations = 16;
 
 /** Seconds after which a client should retry if the server has no free session. */

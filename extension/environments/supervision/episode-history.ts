@@ -1,5 +1,5 @@
-// The data from which the episodes of an ended thread or process are rebuilt: the start of each episode and the actions
-// that it has executed. An episode is a pure function of (code, seed, member, actions). A failed episode stays in the
+// The data from which episodes are rebuilt after their thread or process has ended: the start of each episode and its
+// executed actions. An episode is a pure function of (code, seed, member, actions). A failed episode stays in the
 // history until it is reset or closed, and is not rebuilt.
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';

@@ -1,9 +1,9 @@
 // Supervises a runtime of environment code that can be replaced: a thread (environments/runtime/threads/thread.ts) or a
 // process (environments/client/process-runtime.ts). If the runtime ends, the supervisor starts a new runtime, replays
 // the live episodes and repeats the calls that have no result. Each call is answered exactly once, and only the culprit
-// of an ending fails: the episode that the runtime names. If the runtime names none, the calls (or replays) are
-// repeated one at a time without other calls; the culprit is then the episode whose call was running. Calls of one
-// episode run in order; calls of different episodes overlap.
+// of an ending fails: the episode that the runtime names. If the runtime names no episode, the calls or replays are
+// repeated one at a time. The culprit is then the episode whose call was running. Calls of one episode run in order;
+// calls of different episodes overlap.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**
@@ -68,7 +68,7 @@ export interface Job<Result, Cause> {
     alone: boolean,
     report: (results: Results<Result>) => string[],
   ): Promise<Ending<Cause> | undefined>;
-  /** The result of a call that ended the runtime, or that failed because no runtime can be started. */
+  /** The result of a failed call: the call ended the runtime, or no runtime can be started. */
   fail(episode: string, ending: Ending<Cause>): Result;
   /** Receives results as soon as they are ready. */
   onResults?(results: Results<Result>): void;

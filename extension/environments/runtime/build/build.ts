@@ -63,8 +63,8 @@ function bundleOf(source: string, code: string, map: string, files: string[]): B
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Replaces the relative path from `folder` to the installation by `ragen-workbench/`, so that the code does not depend
- * on the installation's location. esbuild writes this path in the comment above each file's code and in the key of a
+ * Replaces the relative path from `folder` to the installation by `ragen-workbench/`. The code then does not depend on
+ * the location of the installation. esbuild writes this path in the comment above each file's code and in the key of a
  * CommonJS module, `"…"(exports, module) {`. String literals elsewhere are not changed.
  */
 function withoutInstallationPath(code: string, folder: string): string {

@@ -1,5 +1,5 @@
-// The modules that the worker provides to environments, so that they need no node_modules: zod, pngjs and the
-// environment API.
+// The modules that the worker provides to environments: zod, pngjs and the environment API. Environments therefore need
+// no node_modules.
 import * as pngjs from 'pngjs';
 import * as zod from 'zod';
 import * as boardText from '../../../../envs/api/board-text';

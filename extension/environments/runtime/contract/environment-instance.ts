@@ -211,8 +211,8 @@ export class Instance {
   }
 
   /**
-   * Action names of this episode: those that `reset` returned, else those of the definition; undefined if actions are
-   * texts.
+   * Action names of this episode: the names that `reset` returned, or else the definition's names. Undefined if actions
+   * are texts.
    */
   private lookup(own: unknown): ActionLookup | undefined {
     const { actions } = this.definition;

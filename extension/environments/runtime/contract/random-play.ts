@@ -1,6 +1,6 @@
-// Random play for a contract check. Records the reference episodes with which later requirements compare, how often
-// each action was played, and all instances, which are closed after the check. Everything is seeded, so failures are
-// reproducible.
+// Random play for a contract check. Records three things: reference episodes, with which later requirements compare;
+// how often each action was played; and all instances, which are closed after the check. Everything is seeded, so
+// failures are reproducible.
 import type { Action, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { Pcg64 } from '../../../../envs/api/random/pcg64';
 import { actionChooser } from './action-chooser';

@@ -50,8 +50,8 @@ function refuse(what: string): never {
 
 /**
  * Copies plain data: numbers, strings, booleans, null, arrays, objects, byte arrays.
- * @throws TypeError that names the path of a value of another type (a function, a cycle, a Map), or if the number of
- * values and characters exceeds `largest`
+ * @throws TypeError if a value has another type (a function, a cycle, a Map), or if the number of values and characters
+ * exceeds `largest`; the message contains the value's path
  */
 export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
   const take = (size: number) => {

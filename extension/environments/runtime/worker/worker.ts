@@ -50,7 +50,7 @@ for (const stream of ['stdout', 'stderr'] as const) {
   };
 }
 
-/** Items that wait for a promise: index of the current action by item number. */
+/** Index of the current action of each item that waits for a promise, by item number. */
 const waiting = new Map<number, number>();
 const queue: { number: number; item: WorkItem }[] = [];
 let { limitMs, overlap }: Pick<ToWorker, 'limitMs' | 'overlap'> = { limitMs: 0, overlap: 1 };
@@ -163,7 +163,7 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   });
 }
 
-/** Publishes that no environment code is running, and which items wait. */
+/** Publishes the waiting items; called when no environment code is running. */
 function idle(): void {
   const [first] = waiting;
   Atomics.store(shared, progress.action, first?.[1] ?? -1);
