@@ -153,8 +153,8 @@ function power(base: PythonNumber, exponent: PythonNumber): PythonNumber {
 }
 
 /**
- * Converts an integer to a float. Throws NoValue if the integer is too large for a float, for which Python raises an
- * error.
+ * Converts an integer to a float. Throws NoValue if the integer is too large for a float; Python raises an error in
+ * this case.
  */
 function float(value: PythonNumber): number {
   const converted = Number(value);

@@ -6,7 +6,7 @@ interface Term {
   top: number;
   bottom: number;
   text: string;
-  /** Top-level operator of the text, which determines whether it needs parentheses; `product` includes quotients. */
+  /** Top-level operator of the text. It determines whether the text needs parentheses. `product` includes quotients. */
   kind: 'number' | 'sum' | 'product';
 }
 

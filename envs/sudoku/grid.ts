@@ -13,7 +13,7 @@ export interface Clash {
 export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
 export const boxSide = (n: number): number => Math.sqrt(n);
 
-/** The units (row, column, box) of a cell in which a number already occurs, in the cell itself or in another cell. */
+/** The units (row, column, box) of a cell in which a number occurs. The cell itself is included. */
 export function clash(grid: Grid, cell: number, number: number): Clash {
   const n = sizeOf(grid);
   const side = boxSide(n);

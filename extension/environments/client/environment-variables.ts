@@ -1,6 +1,7 @@
-// The environment variables of an environment process. A process with only built-in environments gets general variables
-// (Node.js, network, folders, devices) and the variables that `readBy` or an env_config names, but no other keys. A
-// process with a user's environment gets all variables, because this environment may read any of them.
+// The environment variables of an environment process. A process with only built-in environments receives general
+// variables (Node.js, network, folders, devices) and the variables that `readBy` or an env_config names. Other
+// variables are dropped, because they may contain keys. A process with a user's environment receives all variables,
+// because this environment may read any of them.
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { builtInFiles } from './environment-specs';

@@ -1,4 +1,4 @@
-// Maps a stack trace to a location in the user's source by the bundle's source map.
+// Uses the bundle's source map to map a stack trace to a location in the user's source.
 import { SourceMap, type SourceMapPayload } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import type { Bundle } from './build/build';

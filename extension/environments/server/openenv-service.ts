@@ -97,7 +97,7 @@ export class OpenEnvService {
     };
   }
 
-  /** Serves a WebSocket as one session of `client`, which ends with the connection. */
+  /** Serves a WebSocket as one session of `client`. The session ends with the connection. */
   async converse(socket: BoundedSocket, client: string, environment?: string): Promise<void> {
     let session: Session;
     try {

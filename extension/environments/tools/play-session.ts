@@ -128,7 +128,7 @@ export class Session {
     try {
       episode.steps.push(await this.step(episode, action));
     } catch (error) {
-      // The failed step has ended the episode in the process: restore it by a replay.
+      // The failed step has ended the episode in the process. A replay restores the episode.
       if (error instanceof CodeFailure) this.episode = await this.replay(actionsOf(episode));
       throw error;
     }

@@ -9,7 +9,7 @@ const spinShare = 0.05;
 
 export class SpinWatch {
   private timer: NodeJS.Timeout | undefined;
-  /** Event loop utilization at the start of the measurement; undefined while none is running. */
+  /** Event loop utilization at the start of the measurement; undefined while no measurement is running. */
   private from: EventLoopUtilization | undefined;
 
   constructor(

@@ -1,4 +1,4 @@
-// Converts coverage counts of ranges in a bundle into counts of source lines by the bundle's source map.
+// Uses the bundle's source map to convert coverage counts of the bundle's ranges into counts per source line.
 import { eachMapping, TraceMap, type EachMapping } from '@jridgewell/trace-mapping';
 import { createHash } from 'node:crypto';
 import { dirname, resolve, sep } from 'node:path';

@@ -39,7 +39,10 @@ function kindOf(value: unknown): string {
 }
 
 const notPlain = new WeakSet<Error>();
-/** Whether `plainValue` threw this error because a value is not plain data. Otherwise the value's own code threw it. */
+/**
+ * True if `plainValue` threw this error because a value is not plain data. False if code of the value, such as a
+ * getter, threw it.
+ */
 export const isNotPlain = (error: unknown): error is TypeError => notPlain.has(error as Error);
 
 function refuse(what: string): never {
