@@ -104,7 +104,7 @@ export class WorkerHandle {
       name: setup.tag,
     });
     this.worker = worker;
-    // Limits output that bypasses the limit in the worker.
+    // Limits output that bypasses the worker's own limit.
     const printed = new OutputBudget(bypassedOutputPerSecond);
     for (const stream of ['stdout', 'stderr'] as const)
       worker[stream].on('data', (chunk: Buffer) => {
@@ -238,7 +238,7 @@ function blameOf(number: number, { first, items }: Batch): Blame {
   return number >= first && item && item.do !== 'load' ? { episode: item.episode } : 'other';
 }
 
-/** The limit of a thread's heap: that of the process if it is below V8's default, else undefined. */
+/** The limit of a thread's heap: the memory limit of the process, or undefined if V8's default is lower. */
 function heapLimit(mostBytes: number): ResourceLimits | undefined {
   if (mostBytes >= getHeapStatistics().heap_size_limit) return undefined;
   return { maxOldGenerationSizeMb: Math.max(64, Math.floor(mostBytes / 2 ** 20)) };
