@@ -66,7 +66,9 @@ export interface DiagnosedSteps {
 export interface CollapseSnapshot {
   run: RunSummary;
   steps: number[];
-  /** By metric key (`collapseKeys`), each as long as `steps`; NaN where a line lacks the key. */
+  /**
+   * Values by metric key (`collapseKeys`). Each array has the length of `steps`, and NaN where a line lacks the key.
+   */
   series: Record<string, Float64Array>;
   /** Alarms, early stops and changed settings. */
   events: RunEvent[];
@@ -106,7 +108,7 @@ export interface PromptGroup {
   tag: string;
   /** Whether the group was trained on; null if unknown. */
   kept: boolean | null;
-  /** In member order. `id` is null if the group was read from the group table. */
+  /** Episodes in member order. `id` is null if the group was read from the group table. */
   episodes: { id: string | null; member: number; score: number; success: boolean | null; tokens: number | null }[];
 }
 

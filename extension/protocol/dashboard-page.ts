@@ -21,13 +21,13 @@ export interface DashboardSnapshot {
    */
   read: number;
   events: RunEvent[];
-  /** One sentence by metric key or pattern, from docs/METRICS.md (`parseMetricMeanings`). */
+  /** Meaning of each metric key or pattern in one sentence, from docs/METRICS.md (`parseMetricMeanings`). */
   meanings: Record<string, string>;
   /** View settings last used in this workspace; the default of a page without saved settings. */
   view: unknown;
   /**
-   * Configured number of episodes, per training step and, by tag, per validation. Used for runs that do not log the
-   * number.
+   * Configured number of episodes: `train` per training step, `val` per validation and tag. Used for runs that do not
+   * log the number.
    */
   episodes: { train: number | null; val: Record<string, number> };
   /** Whether the run records score distributions. */
@@ -41,8 +41,8 @@ export type ColumnPart =
 export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
 
 /**
- * Returns columns of the given epoch. With `overview`, long columns are reduced and also returned smoothed with weight
- * `smoothing` (0: off).
+ * Returns columns of the given epoch. If `overview` is true, long columns are reduced. They are returned without
+ * smoothing and, if `smoothing` is not 0, also smoothed with this weight.
  */
 export const dashboardColumns: RequestType<
   { epoch: number; keys: string[]; overview: boolean; smoothing: number },
@@ -54,7 +54,7 @@ export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricNu
   method: 'dashboard/lines',
 };
 
-/** More of the metrics has been read, 0…1. At 1 the page requests the data again. */
+/** Share of the metrics that has been read, 0…1. At 1, the page requests the data again. */
 export const dashboardRead: NotificationType<{ read: number }> = { method: 'dashboard/read' };
 
 /**
@@ -88,7 +88,7 @@ export const dashboardScores: RequestType<{ from: number; to: number; columns: n
   method: 'dashboard/scores',
 };
 
-/** Data to write to a file that the user names: a chart image, or rows of metrics by row number [from, to). */
+/** Data to write to a file that the user names: a chart image, or the metrics in rows [from, to). */
 export type Export =
   | { kind: 'picture'; name: string; format: 'png' | 'svg'; bytes: Uint8Array }
   | { kind: 'csv'; name: string; keys: string[]; from: number; to: number };

@@ -1,7 +1,7 @@
 // Bounds of the messages of an environment process, checked twice. In the process, a value out of bounds fails its
-// episode. In the trainer, a value out of bounds ends the process, because it shows that environment code has written
-// to the channel. Sizes of complete values are bounded as well as sizes of their parts, because thousands of small
-// parts can be as large as one large part.
+// episode. The trainer ends a process that sends a value out of bounds, because such a value shows that environment
+// code has written to the channel. The size of each part and the size of the complete value are bounded, because many
+// small parts can be as large as one large part.
 import { isRecord } from '../common/json';
 
 /**
@@ -51,7 +51,7 @@ function isOutcome(outcome: unknown): boolean {
 export const isAction = (action: unknown): action is number | string =>
   isText(action) || (typeof action === 'number' && Number.isFinite(action));
 
-/** Whether a value is an object of names by integer ids whose size is at most `largest`. */
+/** Whether a value maps integer ids to names and has a size of at most `largest`. */
 export function areNames(names: unknown): names is Record<number, string> {
   if (!isRecord(names)) return false;
   let room = largest;
@@ -67,8 +67,8 @@ const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
 /**
- * Maximum nesting depth of an info. The limit in the environment process is smaller, so the process rejects a too deep
- * info itself.
+ * Maximum nesting depth of an info. The limit in the environment process is lower, so a valid process never sends an
+ * info of greater depth.
  */
 const deepest = 16;
 

@@ -33,7 +33,7 @@ export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { f
 
 /**
  * Returns the rows among `rows` whose texts satisfy all terms, in any order. Null if another search has replaced this
- * one or the rows are invalid. `search` identifies the search in progress notifications.
+ * search or if the rows are invalid. `search` identifies the search in progress notifications.
  */
 export const episodesSearch: RequestType<
   { search: number; epoch: number; terms: TextTerm[]; rows: Int32Array },

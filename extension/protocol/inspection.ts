@@ -1,7 +1,7 @@
-// Requests and replies of an inspection process: JSON-RPC over standard input and output of `ragen inspect --stdio`. It
-// opens a run independently of its trainer, reads the run folder, and writes only what-if episodes. Requests can be
-// cancelled; a failed request returns a one-sentence message. Log-probs are natural logarithms at the training sampling
-// temperature. Values that do not apply to a token are null.
+// Requests and replies of an inspection process: JSON-RPC over standard input and output of `ragen inspect --stdio`.
+// The process opens a run independently of the run's trainer, reads the run folder, and writes only what-if episodes.
+// Requests can be cancelled; a failed request returns a one-sentence message. Log-probs are natural logarithms at the
+// sampling temperature of training. Values that do not apply to a token are null.
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Episode } from '../run-data/episode';
 
@@ -22,8 +22,8 @@ export interface EpisodeRef {
 }
 
 /**
- * Code of the run that the user accepts for this request (run-trust.ts). Files that are neither signed nor permanently
- * accepted are not executed.
+ * Code of the run that the user accepts for this request (run-trust.ts). A file is executed only if it is signed,
+ * permanently accepted, or accepted here.
  */
 export interface AcceptedCode {
   /** SHA-256 (hex) of the accepted files. */
@@ -126,8 +126,8 @@ export interface WhatIfState {
   /** Names of the available actions; empty if any text is an action. */
   actions: string[];
   /**
-   * Notes for the user, such as: the environment code differs from the original episode's, or a replayed state differs
-   * from the recorded state.
+   * Notes for the user. For example, the environment code differs from that of the original episode, or a replayed
+   * state differs from the recorded state.
    */
   notes: string[];
 }
@@ -140,7 +140,10 @@ export const whatIfTurn = new RequestType<
   WhatIfState,
   void
 >('inspect/whatIfTurn');
-/** Ends an unfinished what-if. If `keep` is true, the turns played so far are written as an episode, else discarded. */
+/**
+ * Ends an unfinished what-if. The turns played so far are written as an episode if `keep` is true; otherwise they are
+ * discarded.
+ */
 export const whatIfEnd = new RequestType<{ session: number; keep: boolean }, WhatIfState | null, void>(
   'inspect/whatIfEnd',
 );

@@ -95,7 +95,7 @@ export interface WatchChoice {
 
 /**
  * Switches the token-by-token report of one rollout episode on or off. Returns the available tags and the current
- * episode, null between rollouts. The newest choice of any client applies to all clients.
+ * episode; the episode is null between rollouts. The newest choice of any client applies to all clients.
  */
 export const watch = new RequestType<
   { on: boolean } & WatchChoice,

@@ -1,7 +1,7 @@
-// Outcome of each action that the model wrote in a turn: executed, or the reason why not. The reasons are derived from
-// the recorded parsed and executed actions by RAGEN's rules. An answer with more actions than the turn's limit is
-// truncated; then unknown names are dropped; then the actions are executed until the episode ends or its action budget
-// is used up.
+// Outcome of each action that the model wrote in a turn: whether it was executed and, if not, the reason. The reason is
+// derived from the recorded actions by RAGEN's rules. First, an answer with more actions than the turn's limit is
+// truncated. Then unknown names are dropped. The remaining actions are executed until the episode ends or the episode's
+// action budget is used up.
 import type { EpisodeTurn } from './episode';
 import { between } from '../common/tagged-text';
 

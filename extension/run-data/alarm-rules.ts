@@ -1,10 +1,10 @@
-// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric; the alarm fires when a number of consecutive
-// newest steps exceed the bound. A bound is a constant or computed from the run's earlier steps. The trainer raises
-// alarms with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds
-// follow RAGEN's description of collapsed runs and its early stopping. Pure functions.
+// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric. Its alarm is raised when the metric has exceeded
+// the bound in each of the newest `steps` steps. A bound is a constant, or it is computed from the run's earlier steps.
+// The trainer raises alarms with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same
+// bounds. Thresholds follow RAGEN's description of collapsed runs and its early stopping. Pure functions.
 import { median } from '../common/mean-estimate';
 
-/** Number of first and of newest values of a metric that are stored. */
+/** How many values of a metric are stored: the first values and the newest values. */
 const remembered = { first: 10, newest: 20 } as const;
 
 /** Minimum number of steps for a baseline. */
@@ -44,7 +44,7 @@ export interface AlarmRule {
   /** Computes the bound from the values before the judged window. */
   bound: BoundOf;
   side: 'under' | 'over';
-  /** Number of consecutive newest steps that must exceed the bound. */
+  /** Number of newest steps, each of which must exceed the bound. */
   steps: number;
   /** Metric whose newest value is the maximum possible value of `metric`. */
   limit?: string;

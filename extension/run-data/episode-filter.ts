@@ -2,7 +2,7 @@
 // kept:false -tag:lake`. Terms are combined with "and"; a leading `-` negates a term. `field:value` and `field=value`
 // test equality, `field:a..b` an inclusive range (either end optional), and `<`, `<=`, `>`, `>=` compare. Words and
 // quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case. Pure
-// functions. The columns decide all terms except `text:`, for which the host searches the texts.
+// functions. All terms except `text:` are evaluated on the columns. For `text:` terms, the host searches the texts.
 import { episodeId } from './episode-index-line';
 import type { EpisodeTable, TableColumn } from './episode-table';
 

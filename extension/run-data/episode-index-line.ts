@@ -17,13 +17,13 @@ export const indexColumns = [
   'success',
   'score',
   'reward',
-  'advantage', // null if it was not trained on
+  'advantage', // null if the episode was not trained on
   'turns',
   'tokens', // number of sampled tokens
   'invalid', // actions unknown to the environment, plus answers without an action
-  'kept', // by the rollout filter; null for validation
+  'kept', // whether the rollout filter kept the episode; null for validation
   'first', // hash of the first turn's state; 0 for an episode without turns
-  'at', // byte offset of its line in the file
+  'at', // byte offset of the episode's line in the file
   'bytes', // length of the line in bytes, without the newline
   'texts', // leading bytes of the line that hold states, answers, final state and error
 ] as const;

@@ -43,8 +43,8 @@ export interface RegimeJudgement {
   /** Probability that the regime is correct, 0.25…1, calibrated on the panel of runs. */
   confidence: number;
   /**
-   * Thresholds of I(X;Z) and H(Z|X), in nats per token: at or above them, the reasoning counts as dependent on its
-   * prompt and as varied.
+   * Thresholds in nats per token. Reasoning counts as dependent on its prompt if I(X;Z) is at least `information`, and
+   * as varied if H(Z|X) is at least `entropy`.
    */
   thresholds: { information: number; entropy: number };
 }
@@ -53,9 +53,9 @@ export interface RegimeJudgement {
  * Constants of the rule. `share`: threshold of I(X;Z) as a share of `best`. `floor`: minimum threshold of I(X;Z), nats
  * per token. `retrieval`: threshold of retrieval accuracy; at or above it, reasoning counts as dependent on its prompt
  * regardless of I(X;Z). `entropy`: threshold of H(Z|X) for dependent reasoning, nats per token. `entropyAlone`:
- * threshold of H(Z|X) for independent reasoning; higher, because a few different texts among equal texts already raise
- * the mean. `newest`: weight of the newest diagnosis in its average with the previous diagnosis. `dependenceSlope`,
- * `varietySlope`: slopes of the logistic curves over ln(value ÷ threshold).
+ * threshold of H(Z|X) for independent reasoning. This threshold is higher, because a few different texts among many
+ * equal texts raise the mean. `newest`: weight of the newest diagnosis in its average with the previous diagnosis.
+ * `dependenceSlope`, `varietySlope`: slopes of the logistic curves over ln(value ÷ threshold).
  */
 export const regimeRule = {
   share: 0.7,

@@ -31,7 +31,10 @@ export function changeable(config: Config): { key: string; value: number }[] {
   });
 }
 
-/** Returns why a setting has no effect under a configuration, as `key is value`, or undefined if it has one. */
+/**
+ * Returns why a setting has no effect under a configuration, as `key is value`, or undefined if the setting has an
+ * effect.
+ */
 export function idleBecause(config: Config, key: string): string | undefined {
   const needs = settings.find(setting => setting.key === key)?.needs;
   const value = needs && valueAt(config, needs.key);

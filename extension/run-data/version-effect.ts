@@ -1,7 +1,7 @@
 // Effect of an environment code change on reward and success: compares the last episodes before the swap with the first
-// episodes after it. Members of a group share their initial state, so groups, not episodes, are the independent
-// samples; the interval is Welch's over group means. The difference also contains the effect of the training in these
-// steps; fewer steps make that part smaller.
+// episodes after it. Members of a group share their initial state, so the independent samples are groups, not episodes.
+// The interval is Welch's interval over group means. The difference includes the effect of training during the compared
+// steps; fewer steps reduce this effect.
 import { environmentReloadSchema, environmentVersionSchema } from './run-events';
 import { episodeSchema } from './episode';
 import { isVersionName } from './run-files';
@@ -14,8 +14,8 @@ export interface RanVersion {
   tag: string;
   version: string;
   /**
-   * First step of the version; `to` is its last step, null for the newest version. Episodes of the step of a swap may
-   * be of either version.
+   * First step of the version; `to` is its last step, null for the newest version. In the step in which the versions
+   * change, episodes may use either version.
    */
   from: number;
   to: number | null;

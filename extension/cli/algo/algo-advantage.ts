@@ -1,6 +1,7 @@
-// `ragen algo advantage`: computes advantages and returns of a batch with one estimator; the names are RAGEN's. A row
-// is an episode. If `episode` is given, a row is a turn, and rows with equal `episode` belong to one episode. At masked
-// tokens, raw advantages have the values that the original implementation computes, and whitened advantages are 0.
+// `ragen algo advantage`: computes advantages and returns of a batch with one estimator, which has the same name as in
+// RAGEN. By default, a row is an episode. If `episode` is given, a row is a turn, and rows with equal values of
+// `episode` belong to the same episode. At masked tokens, raw advantages have the values that the original
+// implementation computes, and whitened advantages are 0.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { biLevelAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';

@@ -1,5 +1,6 @@
-// Building blocks for the input schemas of `ragen algo` (rows by token, masks, group ids) and checks across keys.
-// Contract: an error message begins with the invalid key, so that callers can prepend the case's location.
+// Building blocks for the input schemas of `ragen algo` (rows with one number per token, masks, group ids), and checks
+// that compare several keys. Contract: an error message begins with the invalid key, so that callers can prepend the
+// case's location.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 
@@ -32,7 +33,8 @@ export function numbered(names: readonly (string | number)[]): number[] {
 export const shortest = (x: number): number => Number(x.toPrecision(9));
 
 /**
- * Checks that all `others` have the length of `list`. Throws a UserError that names the first list of another length.
+ * Checks that all `others` have the length of `list`. Throws a UserError that names the first list whose length
+ * differs.
  */
 export function sameLength(
   key: string,

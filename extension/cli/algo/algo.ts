@@ -1,7 +1,7 @@
 // `ragen algo`: evaluates one algorithm on an array of cases, so that users can compare it with another implementation.
 // Contract: the results are in the order of the cases, one per case. If a case is invalid, the command fails with one
-// sentence that names file, index and key, and evaluates no case. If a function rejects a valid case (a filter can),
-// the case's result is {"error"}.
+// sentence that names file, index and key, and evaluates no case. Some functions, such as filters, reject certain valid
+// cases; the result of such a case is {"error"}.
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';

@@ -1,5 +1,5 @@
-// `ragen env new NAME`: writes a new environment, its test cases and a training configuration, from the template that
-// the editor's command uses. Existing files are never overwritten.
+// `ragen env new NAME`: writes a new environment, its test cases and a training configuration. The editor's command
+// uses the same template. Existing files are never overwritten.
 import { relative } from 'node:path';
 import type { Command } from 'commander';
 import { scaffoldEnvironment } from '../../node/environment-scaffold';

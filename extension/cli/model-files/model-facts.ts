@@ -1,6 +1,6 @@
-// The manifest's facts about a model, checked before a run is created. Of a model in a folder, everything except the
-// values of the weights is checked. Of a hub model, configuration and tokenizer are checked; its weights need not be
-// fetched, because the hub's listing contains their checksums.
+// The manifest's facts about a model, checked before a run is created. For a model in a folder, everything is checked
+// except the values of the weights. For a hub model, only configuration and tokenizer are checked. Its weights need not
+// be downloaded, because the hub's listing contains their checksums.
 import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../../trainer/config/model-path';

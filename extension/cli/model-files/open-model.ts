@@ -1,6 +1,6 @@
 // Opens a model for one command: finds its folder, reads its configuration, loads it in an engine in a worker thread,
-// and reads its tokenizer, if the folder has a usable one. Input rows become token ids here, checked against vocabulary
-// and context length.
+// and reads its tokenizer, if the folder has a usable one. Also converts input rows to token ids, and checks the ids
+// against vocabulary and context length.
 import { UserError } from '../../common/user-error';
 import { chooseProvider, providerStates } from '../../engine/session/devices';
 import type { Device } from '../../engine/session/devices';

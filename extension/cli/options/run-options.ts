@@ -7,7 +7,10 @@ export interface CommonFlags {
   workspace?: string;
 }
 
-/** sha256 of an unsigned manifest whose code the user allows to be executed once. */
+/**
+ * Value of --trust-code: the SHA-256 of an unsigned manifest. The user allows this command to execute the manifest's
+ * code.
+ */
 export interface TrustFlags {
   trustCode?: string;
 }

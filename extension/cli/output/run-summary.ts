@@ -73,7 +73,10 @@ export function summarize(
   };
 }
 
-/** Converts the event of an alarm or early stop; its name is the value at `key` of the event's data. */
+/**
+ * Converts the event of an alarm or early stop to a finding. `key` is the key of the finding's name in the event's
+ * data.
+ */
 const findingOf = ({ kind, step, message, data }: RunEvent, key: string): Finding => ({
   step: Number(data?.step ?? step),
   name: String(data?.[key] ?? kind),

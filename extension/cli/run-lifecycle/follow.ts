@@ -130,7 +130,7 @@ function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunE
       if (data) yield { value: data, next };
     }
   } catch (error) {
-    if (!(error instanceof UserError)) throw error; // lines after one that exceeds the size limit are not read
+    if (!(error instanceof UserError)) throw error; // reading ends at a line that exceeds the size limit
   }
 }
 

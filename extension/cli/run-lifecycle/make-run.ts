@@ -22,10 +22,11 @@ export interface StartOptions {
   configName?: string;
   configFile?: string;
   /**
-   * The earlier run whose resolved configuration is used instead of a name or a file; `overrides` are applied to it.
+   * An earlier run. Its resolved configuration is used instead of a name or a file, and `overrides` are applied to this
+   * configuration.
    */
   from?: Manifest;
-  /** The earlier run whose configuration is used with `overrides` in place of that run's own overrides. */
+  /** An earlier run. Its configuration is used, with `overrides` instead of the overrides of the earlier run. */
   again?: Manifest;
   overrides: readonly string[];
   workspace: string;
@@ -86,8 +87,9 @@ function refuseOtherHash(run: Manifest | undefined): void {
 
 /**
  * Loads the configuration of an earlier run with other overrides. If the run's file or preset still resolves to the
- * run's configuration, the overrides are applied to that file. A removed override then gets the file's value. If the
- * file has changed, the overrides are applied to the run's resolved values. Throws ConfigError or UserError.
+ * run's configuration, the overrides are applied to that file. A key whose override was removed then has the file's
+ * value. If the file has changed, the overrides are applied to the run's resolved values. Throws ConfigError or
+ * UserError.
  */
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;

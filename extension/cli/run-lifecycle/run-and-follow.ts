@@ -21,9 +21,9 @@ import { TrainerEnded, startTrainer } from './trainer-process';
 import { type TrainerProcess } from './trainer-exit';
 
 /**
- * Creates a run and follows it to its end. `earlier` is a run whose configuration is used instead of a name or file.
- * With `from`, the overrides are applied to that configuration; with `again`, the overrides replace the run's own
- * overrides.
+ * Creates a run and follows it to its end. If `earlier` is given, the configuration of this run is used instead of a
+ * name or file. With `from`, the overrides are applied to this configuration. With `again`, the overrides replace the
+ * overrides of the earlier run.
  */
 export async function start(
   overrides: readonly string[],

@@ -1,4 +1,5 @@
-// Explains why a trainer ended, by the last error in its log or by its exit code or signal.
+// Explains why a trainer ended. The explanation is the last error in the trainer's log or, without one, the exit code
+// or signal.
 import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endedBySystem, explainExit } from '../../common/process-exit';
@@ -9,8 +10,8 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 import type { TrainerExit, TrainerProcess } from './trainer-exit';
 
 /**
- * Explains why a trainer ended before it served its run and without an error in the run's status. Returns the last
- * error in its log, or its exit code or signal.
+ * Explains why a trainer ended before it served its run, if the run's status contains no error. Returns the last error
+ * in its log, or its exit code or signal.
  */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
   const log = folder.file(runFiles.log);

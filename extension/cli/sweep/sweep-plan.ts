@@ -1,7 +1,7 @@
 // Expands a sweep file into runs: every configuration × entry of the list × point of the grid × seed, each an ordinary
-// configuration with overrides. All are loaded and checked before the first starts. A run belongs to a plan if its
-// manifest names the sweep and its configuration's hash is in the plan. Finished runs are therefore not repeated after
-// a sweep file is extended.
+// configuration with overrides. All runs are loaded and checked before the first run starts. A run belongs to a plan if
+// its manifest names the sweep and its configuration's hash is in the plan. If a sweep file is extended later, finished
+// runs are therefore not repeated.
 import { basename, isAbsolute, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -52,7 +52,7 @@ const seedStride = 1_000_000;
 const mostRuns = 1000;
 
 /**
- * A point of the sweep, which is one row of the comparison: the values that its runs share. Its runs differ only in
+ * A point of the sweep, shown as one row of the comparison. The runs of a point have the same values and differ only in
  * their seeds.
  */
 export interface SweepPoint {
@@ -61,7 +61,7 @@ export interface SweepPoint {
   config: string;
   /** The `name` of the point's list entry; undefined if the entry has none. */
   name?: string;
-  /** The point's values of the keys that the sweep sets, by key. */
+  /** Values of the keys that the sweep sets, by key. */
   values: Record<string, unknown>;
 }
 
@@ -84,14 +84,14 @@ export interface SweepPlan {
   tags: string[];
   points: SweepPoint[];
   members: SweepMember[];
-  /** Keys whose values differ between points, without the keys that named entries of the list set. */
+  /** Keys whose values differ between points. If list entries have names, only keys of the grid are included. */
   keys: string[];
   named: boolean;
 }
 
 export interface SweepSource {
   workspace: string;
-  /** Folders of configurations, and of sweeps that are given by name. */
+  /** Folders in which configurations are looked up by name; `sweepFolders` is the same for sweeps. */
   presetFolders: readonly string[];
   sweepFolders: readonly string[];
   /** Overrides of every run, applied after the overrides in the sweep file. */
@@ -176,7 +176,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         points.push({ label, config, name, values: Object.fromEntries(keys.map(key => [key, valueAt(first, key)])) });
       }
 
-  // If only some points set a key, the other points list the key's value in their configuration.
+  // If only some points set a key, the value of each other point is read from its configuration.
   const varied = [...new Set(points.flatMap(point => Object.keys(point.values)))];
   points.forEach((point, p) => {
     const member = members.find(m => m.point === p)!;

@@ -1,6 +1,6 @@
-// Resolved configurations as read-only YAML documents under a separate URI scheme: the configuration of a run, from its
-// manifest, or of a file, resolved by the CLI. A file's document is updated when a YAML file is saved. The
-// configurations of two runs are compared in VS Code's diff editor.
+// Resolved configurations as read-only YAML documents under a separate URI scheme. The configuration of a run is read
+// from its manifest. The configuration of a file is resolved by the CLI. A file's document is updated when a YAML file
+// is saved. The configurations of two runs are compared in VS Code's diff editor.
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { z } from 'zod';

@@ -11,8 +11,8 @@ export const keyText = (path: KeyPath): string =>
   path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');
 
 /**
- * Reads the schema and removes the `$ref` alternatives, by which any value can be a reference to another key. Throws if
- * the file is missing.
+ * Reads the schema and removes all `$ref` alternatives. Every key has such an alternative, because its value can be a
+ * reference to another key. Throws if the file is missing.
  */
 export const readConfigurationSchema = (file: string): JsonSchema =>
   withoutReferences(JSON.parse(readFileSync(file, 'utf8')) as JsonSchema);

@@ -1,6 +1,6 @@
-// Environments in the Test Explorer: one item per environment file of the workspace; after a test run, the item's
-// children are the checks of the contract. Failures are also shown as diagnostics, at the line of the failure or of the
-// definition, until the file is saved.
+// Environments in the Test Explorer: one item per environment file of the workspace. After a test run, the item's
+// children are the checks of the contract. Failures are also shown as diagnostics until the file is saved. A diagnostic
+// is at the line of the failure or, if this line is unknown, at the definition.
 import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../../protocol/environment-tools';

@@ -1,6 +1,6 @@
-// Live statistics in environment sources: code lenses above `reset` and `step` for the newest run that uses the file,
-// and, at lines with errors, the number of episodes that the error ended. Updated at most once per second. Editing a
-// file does not change its statistics, which describe the code in use.
+// Live statistics in environment sources, updated at most once per second. Code lenses above `reset` and `step` show
+// the statistics of the newest run that uses the file. A line whose errors ended episodes shows the number of these
+// episodes. Editing a file does not change its statistics, which describe the code in use.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentProblems } from './environment-problems';

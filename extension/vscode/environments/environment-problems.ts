@@ -55,8 +55,8 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
 }
 
 /**
- * Returns the source location of the failure because of which a run paused with the message `sentence`; undefined if
- * the run's events contain no location.
+ * Returns the source location of the failure that paused a run with the message `sentence`. Undefined if the run's
+ * events contain no location.
  */
 export function failureLocation(
   events: readonly RunEvent[],

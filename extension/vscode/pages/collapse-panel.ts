@@ -34,7 +34,7 @@ export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKin
   };
 }
 
-/** Number of lines and events that were sent to the page, and the rest of the sent state as text. */
+/** State that was sent to the page: the number of lines, the number of events, and all other data as text. */
 interface Sent {
   epochs: string;
   rows: number;

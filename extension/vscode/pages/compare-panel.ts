@@ -33,7 +33,10 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
   constructor(
     private readonly store: RunStore,
     private readonly extensionUri: vscode.Uri,
-    /** Folder for columns of runs whose trainer wrote none; null if the workspace has no storage. */
+    /**
+     * Folder for metric columns that the editor computes if the trainer wrote none; null if the workspace has no
+     * storage.
+     */
     private readonly columns: string | null,
     private readonly actions: CompareActions,
   ) {}

@@ -13,7 +13,7 @@ export interface ComparedRun {
   events: readonly RunEvent[];
 }
 
-/** Whether a key is ignored when configurations are compared: the seeds and the run's name. */
+/** Whether a key is ignored when configurations are compared. True for the seeds and for the run's name. */
 const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
 
 /**
@@ -54,8 +54,8 @@ export function groupRuns(
 }
 
 /**
- * Returns the label of a group: the run's name for a single run, else the sweep point, else the values in which the
- * group differs from other groups.
+ * Returns the label of a group. The label of a single run is its name. The label of several runs is their sweep point
+ * or, without one, the values in which the group differs from other groups.
  */
 function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: readonly string[]): string {
   const [first] = runs;

@@ -38,7 +38,9 @@ export type DashboardActions = Record<
 
 /** Storage that outlives the pages of a workspace. */
 export interface DashboardStorage {
-  /** Folder for columns of runs whose trainer wrote none; null if the workspace has no storage. */
+  /**
+   * Folder for metric columns that the editor computes if the trainer wrote none; null if the workspace has no storage.
+   */
   columns: string | null;
   memory: vscode.Memento;
 }

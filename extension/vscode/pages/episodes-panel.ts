@@ -36,8 +36,8 @@ export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKin
 }
 
 /**
- * Milliseconds: `updateMs` between two update messages while files are scanned; `young` until a recently modified file
- * is read again.
+ * Intervals in milliseconds. `updateMs`: time between two update messages while files are scanned. `young`: time until
+ * a recently modified file is read again.
  */
 const pace = { updateMs: 250, young: 1000 };
 

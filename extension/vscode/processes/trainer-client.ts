@@ -49,7 +49,10 @@ export interface EpisodeWatcher {
 
 /** Delays between connection attempts, in milliseconds; the last delay repeats. */
 const pauses = [100, 250, 500, 1000, 2000, 5000];
-/** Milliseconds after which a command fails without a connection, and a connection fails without a reply to `hello`. */
+/**
+ * Time limit in milliseconds. A command fails if no connection exists by then, and a connection fails if the trainer
+ * has not replied to `hello` by then.
+ */
 const timeoutMs = 5000;
 
 export class TrainerClient {

@@ -1,6 +1,6 @@
-// Reads the diagnostics of a run folder on demand: the available steps are read from the file names, and a step's file
-// when it is requested. A file of an incompatible version is treated as missing. Writes nothing. Must not import
-// `vscode`.
+// Reads the diagnostics of a run folder on demand: the available steps are read from the file names, and the file of a
+// step is read when the step is requested. A file of an incompatible version is treated as missing. Writes nothing.
+// Must not import `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
 import type { CollapseSettings, DiagnosedSteps } from '../../protocol/collapse-page';

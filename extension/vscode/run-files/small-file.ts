@@ -6,7 +6,7 @@ import { jsonOrNothing } from '../../common/json';
 import { RefusedFile, isMissing } from '../../node/bounded-file';
 import { readRunFile } from '../../node/run-file';
 
-/** Reader of one file. An unchanged file is not read again, also after a failed read. */
+/** Reader of one file. An unchanged file is not read again, whether or not the last read succeeded. */
 export class SmallFile<T> {
   private value: T | undefined;
   private stamp = '';

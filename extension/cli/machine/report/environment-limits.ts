@@ -1,5 +1,5 @@
-// The part of `ragen doctor` on limits for environments: the mechanisms by which this system can enforce limits.
-// Control groups are tested by creating one.
+// The part of `ragen doctor` about limits for environments: it reports which mechanisms this system has to enforce the
+// limits. Whether control groups can be used is tested by creating one.
 import { platform } from 'node:os';
 import { ControlGroup } from '../../../node/control-group';
 

@@ -33,7 +33,7 @@ export interface MachineReport {
   onnxruntime: { version: string; providers: ProviderReport[]; auto: Provider };
   /** Free bytes on the disk of `folder`, in which runs are stored. */
   disk: { folder: string; free: number };
-  /** Folders to which runs write; `problem` is the reason why a folder is not writable, null if it is writable. */
+  /** Folders to which runs write. `problem` gives the reason if a folder is not writable, and is null otherwise. */
   folders: { path: string; for: string; problem: string | null }[];
   /** Mechanisms that enforce limits on environments. */
   environments: EnvironmentLimits;
@@ -119,8 +119,8 @@ async function optional(): Promise<MachineReport['optional']> {
 }
 
 /**
- * Returns how this machine isolates programs that a model has written, tested by running a program; null if bubblewrap
- * is not installed.
+ * Tests, by running a program, how this machine isolates programs that a model has written. Returns a description; null
+ * if bubblewrap is not installed.
  */
 async function isolation(): Promise<string | null> {
   const version = firstLine('bwrap', ['--version']);

@@ -48,7 +48,10 @@ export class EpisodeIndexReader {
   private readonly cache: string | null;
   private current: Promise<unknown> = Promise.resolve();
 
-  /** `storage` is the folder for indexes of runs whose trainer wrote none; null stores them in memory only. */
+  /**
+   * `storage` is the folder for indexes that the editor computes if the trainer wrote none. If it is null, the indexes
+   * are stored in memory only.
+   */
   constructor(
     private readonly folder: string,
     private readonly storage: string | null,

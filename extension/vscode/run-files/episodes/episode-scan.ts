@@ -1,7 +1,7 @@
-// Scans episode files: builds missing index lines and searches texts. Both read complete files synchronously, so they
-// run in a worker (episode-worker.ts). Texts are searched in the raw bytes: a term is converted to a pattern over its
-// UTF-8 JSON encoding. A match is valid if it is inside the string of a state, an answer, the final state or the error.
-// This is exact because a quotation mark inside a JSON string is always escaped. Must not import `vscode`.
+// Scans episode files: builds missing index lines and searches texts. Both tasks read complete files synchronously, so
+// they run in a worker (episode-worker.ts). Texts are searched in the raw bytes: a term is converted to a pattern over
+// its UTF-8 JSON encoding. A match is valid if it is inside the string of a state, an answer, the final state or the
+// error. The search is exact because a quotation mark inside a JSON string is always escaped. Must not import `vscode`.
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openRegularSync } from '../../../node/bounded-file';
@@ -32,8 +32,7 @@ export interface EpisodeScanner {
   index(file: ScanFile, from: number): Promise<EpisodeIndexLine>;
   /**
    * Finds the rows whose texts satisfy all terms. Calls `found` with each part of the rows and the share of the files
-   * searched. Returns false if another search has replaced this one: a new search, or `end`, cancels the running
-   * search.
+   * searched. Returns false if the search was cancelled; a new search or `end` cancels the running search.
    */
   search(files: SearchFile[], terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean>;
   end(): void;

@@ -42,7 +42,10 @@ export class MetricColumns {
   /** Incremented when the metrics were truncated or replaced; row numbers of earlier epochs are then invalid. */
   epoch = 0;
 
-  /** `cache` is the folder for columns of runs whose trainer wrote none; null stores them in memory only. */
+  /**
+   * `cache` is the folder for columns that the editor computes if the trainer wrote none. If it is null, the columns
+   * are stored in memory only.
+   */
   constructor(
     private readonly folder: string,
     private readonly cache: string | null,

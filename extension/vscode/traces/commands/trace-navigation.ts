@@ -67,7 +67,7 @@ export async function extreme(services: TraceServices, argument: unknown, at: 0 
   else if (head) await show(services, { ...open.location, id: head.id }, open);
 }
 
-/** Opens the same prompt's episode in the nearest step that played the prompt; the same group member if it exists. */
+/** Opens the episode of the same prompt in the nearest step that played the prompt. Prefers the same group member. */
 export async function samePromptElsewhere(
   services: TraceServices,
   argument: unknown,

@@ -1,5 +1,5 @@
 // Decodes tokens to one text, with the range of each token. A character whose bytes span several tokens is in the range
-// of each of these tokens, so that no range is empty. Invalid UTF-8 becomes U+FFFD per maximal invalid prefix, as in
+// of each of these tokens, so that no range is empty. Each maximal invalid prefix of UTF-8 becomes one U+FFFD, as in
 // standard decoders. Pure functions. Invariant: every token's range contains all characters to which the token
 // contributes, ranges are ascending, and together they cover the text.
 
