@@ -26,7 +26,7 @@ export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
  */
 export const coverageLineSchema = z.object({
   step: z.number().int(),
-  map: z.string().describe('hash of the source map; counts with different values must not be added'),
+  map: z.string().describe('hash of the source map; counts under different hashes must not be added'),
   files: z
     .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
     .describe(

@@ -18,7 +18,7 @@ export const statusSchema = z.object({
     .number()
     .nullable()
     .describe('newest validation success, 0…1; before the first validation, the training success'),
-  success_of: z.enum(['train', 'val']).optional().describe('mode of the episodes of which `success` is the mean'),
+  success_of: z.enum(['train', 'val']).optional().describe('mode of the episodes over which `success` is averaged'),
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),

@@ -1,5 +1,5 @@
 // Building blocks for the input schemas of `ragen algo` (rows with one number per token, masks, group ids), and checks
-// that compare several keys. Contract: an error message begins with the invalid key, so that callers can prepend the
+// that compare several keys. Contract: an error message begins with the invalid or missing key, so that callers can prepend the
 // case's location.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -43,7 +43,7 @@ export function sameLength(
 ): void {
   for (const [other, given] of Object.entries(others))
     if (given && given.length !== list.length)
-      throw new UserError(`${other} has ${given.length} entries, but ${key} has ${list.length}: give as many`);
+      throw new UserError(`${other} has ${given.length} entries, but ${key} has ${list.length}: give the same number`);
 }
 
 /** Checks the number of rows, as sameLength does, and the length of each row. */

@@ -45,7 +45,7 @@ export function addEnvServe(group: Command): void {
   withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
     .argument(
       '[environments...]',
-      'built-in environments or files; the first is the default of requests without a name (default: all)',
+      'built-in environments or files (default: all); the first serves requests without a name',
     )
     .option('--host <address>', 'address to listen on; any address but loopback requires --api-key-env', '127.0.0.1')
     .option('--port <number>', 'port; 0 selects a free port', atLeast(0, true), 8000)
@@ -70,7 +70,7 @@ export function addEnvServe(group: Command): void {
     .option('--max-body <mebibytes>', 'maximum size of a request', atLeast(0.001, false), 16)
     .option('--api-key-env <name>', 'variable with the key that clients must send')
     .option('--set <key=value>', 'a value of the env_config, if only one environment is served', collect, [])
-    .option('--allow-config', 'let clients set env_config, by which environments can read files and start programs')
+    .option('--allow-config', 'let clients set env_config, which can make environments read files and start programs')
     .action((environments: string[], flags: ServeFlags) => answer(flags, () => serve(environments, flags)));
 }
 

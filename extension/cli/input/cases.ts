@@ -14,7 +14,7 @@ export async function readInput(input: string): Promise<string> {
     return readFileSync(input, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new UserError(`${input}: cannot be read (${code ?? message}): give --input a JSON file that is there`);
+    throw new UserError(`${input}: cannot be read (${code ?? message}): give an existing JSON file with --input`);
   }
 }
 

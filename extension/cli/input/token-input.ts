@@ -63,14 +63,14 @@ function checkRow(value: unknown, path: string, location: () => string): InputRo
     return refuse('', 'has both tokens and messages', 'give one of them');
   if (tokens !== undefined) {
     if (!Array.isArray(tokens)) return refuse('.tokens', `is ${kindOf(tokens)}`, 'give an array of token ids');
-    if (tokens.length === 0) return refuse('.tokens', 'is empty', 'give one token id at least');
+    if (tokens.length === 0) return refuse('.tokens', 'is empty', 'give at least one token id');
     const bad = tokens.findIndex(token => !Number.isInteger(token) || token < 0);
     if (bad >= 0) return refuse(`.tokens[${bad}]`, `is ${shown(tokens[bad])}`, 'a token id is a whole number from 0');
     return { ...here, tokens: tokens as number[] };
   }
   if (messages === undefined) return refuse('', 'has neither tokens nor messages', `give ${forms}`);
   if (!Array.isArray(messages)) return refuse('.messages', `is ${kindOf(messages)}`, 'give an array of messages');
-  if (messages.length === 0) return refuse('.messages', 'is empty', 'give one message at least');
+  if (messages.length === 0) return refuse('.messages', 'is empty', 'give at least one message');
   messages.forEach((message: unknown, i) => {
     const at = `.messages[${i}]`;
     if (!isRecord(message)) return refuse(at, `is ${kindOf(message)}`, 'give {"role", "content"}');

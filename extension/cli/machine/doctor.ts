@@ -100,7 +100,7 @@ export function formatRun(run: RunReport): string[] {
     ...run.notes.map(note => `note: ${note}`),
     ...table(
       phases.flatMap(({ phase, held }) => [
-        [`  ${phase}`, gibibytes(held).padStart(9), 'in use at its end'],
+        [`  ${phase}`, gibibytes(held).padStart(9), 'in use at the end of the phase'],
         ...rows
           .filter(row => row.phase === phase)
           .map(({ what, bytes, how }) => [`    ${what}`, gibibytes(bytes).padStart(9), how]),

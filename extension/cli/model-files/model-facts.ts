@@ -33,7 +33,7 @@ async function hubFacts(path: string, model: HubModel): Promise<ModelFacts> {
   const { commit: revision, folder, files } = facts;
   if (files.some(({ name }) => name === 'adapter_config.json'))
     throw new UserError(
-      `config: model_path is ${JSON.stringify(path)}, which is an adapter and no model: give the model that it was made for`,
+      `config: model_path is ${JSON.stringify(path)}, which is an adapter, not a model: give the adapter’s base model`,
     );
   if (folder !== null) {
     const own = await folderFacts(path, folder);

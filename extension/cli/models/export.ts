@@ -79,10 +79,11 @@ export function addExport(program: Command): void {
     .addHelpText(
       'after',
       `
-Output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder has config.json,
-generation_config.json, tokenizer and chat template of the model, and model.safetensors, or shards and their index. With
---format onnx also model.onnx: input_ids, attention_mask, position_ids [b, t] (int64) to logits [b, t, vocab] (float32), in
-operators of ONNX alone (opset 21), without a cache; its weights are the safetensors files beside it.`,
+Output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder contains
+config.json, generation_config.json, the tokenizer and the chat template. It contains the weights as model.safetensors or, if
+they exceed --max-shard-size, as several files with an index. --format onnx adds model.onnx, which computes logits [b, t, vocab]
+(float32) from input_ids, attention_mask and position_ids [b, t] (int64). It uses only standard ONNX operators (opset 21) and
+no cache, and reads its weights from the safetensors files in the same folder.`,
     )
     .action((flags: ExportFlags) => answer(flags, () => runExport(flags)));
 }

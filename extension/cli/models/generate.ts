@@ -65,7 +65,8 @@ export function addGenerate(program: Command): void {
 Input: a JSON array (or one object per line) of {"tokens": [id, …]} or {"messages": [{"role", "content"}, …]}. Messages are
 rendered with the model's chat template, with a generation prompt.
 Output with --json: an array of {"prompt_tokens", "tokens", "logprobs", "text", "finish"} in the input's order. finish is "stop" (the
-model ended its answer) or "length". A row's tokens follow from the model, its prompt, --seed and its index.`,
+model ended its answer) or "length". A row's tokens depend only on the
+model, --seed, and the row's prompt and index.`,
     )
     .action((flags: GenerateFlags & { json?: boolean }) =>
       answer(flags, async () => {

@@ -25,7 +25,7 @@ export function addSft(program: Command): void {
     .argument('[overrides...]', 'key=value, such as model.partial_pretrain=ragen-tiny')
     .option('--config-name <name>', 'configuration by name', 'sft')
     .option('--config <file>', 'configuration file')
-    .option('--name <name>', 'folder below trainer.default_local_dir (default: the configuration that is demonstrated)')
+    .option('--name <name>', 'folder below trainer.default_local_dir (default: demonstrations.config_name)')
     .addHelpText(
       'after',
       `
@@ -85,7 +85,7 @@ function formatResult({
   if (model === null || val_loss.before === null || val_loss.after === null)
     return `Stopped after ${steps} of ${total_steps} steps: run the same command to continue. Folder: ${folder}`;
   return [
-    `Trained on ${train} demonstrations in ${steps} steps; cross-entropy on ${val} others ${val_loss.before.toFixed(4)} → ${val_loss.after.toFixed(4)}`,
+    `Trained on ${train} demonstrations in ${steps} steps; cross-entropy on ${val} other demonstrations ${val_loss.before.toFixed(4)} → ${val_loss.after.toFixed(4)}`,
     `Model: ${model}`,
     `Next: ragen train --config-name <name> model_path=${model}`,
   ].join('\n');

@@ -29,7 +29,7 @@ export function formatEvaluation({ tags, overall, api, entropy, files, run }: Ev
     const { length, content_filter, refused } = api.failed_episodes;
     const cost = api.cost === null ? '' : `, cost ${api.cost.toFixed(4)}`;
     lines.push(
-      `${api.requests} requests, ${api.input_tokens} tokens in, ${api.output_tokens} out${cost}; episodes without an answer: ${length} cut, ${content_filter} filtered, ${refused} refused`,
+      `${api.requests} requests, ${api.input_tokens} tokens in, ${api.output_tokens} out${cost}; episodes without an answer: ${length} truncated, ${content_filter} filtered, ${refused} refused`,
     );
   }
   const failed = Object.values(tags).reduce((sum, { failed_environments }) => sum + failed_environments, 0);

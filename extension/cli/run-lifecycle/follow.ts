@@ -66,7 +66,9 @@ export async function follow(
       process.exit(130);
     }
     interrupted = true;
-    table?.note('Stopping; a resume redoes the unfinished step (interrupt again to leave the terminal).');
+    table?.note(
+      'Stopping; a resume repeats the unfinished step (interrupt again to end this command without waiting).',
+    );
   };
   let requested = false; // whether the stop request was sent to the connected trainer
   let lost = performance.now(); // time since which no trainer has accepted the stop request

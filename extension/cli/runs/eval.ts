@@ -31,9 +31,10 @@ export function addEval(program: Command): void {
     .addHelpText(
       'after',
       `
-Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run>, or where
-output.dir says. Answers as train, with the summary as "evaluation". ragen resume <run> continues an interrupted evaluation.
-A model behind an API: --config-name evaluate_api_llm, with its key in the environment (docs/EVALUATION.md).`,
+Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run> or, if it
+is set, to output.dir. The output is that of ragen train, and the JSON document also contains the summary as "evaluation".
+ragen resume <run> continues an interrupted evaluation. To evaluate a model behind an API, use --config-name evaluate_api_llm
+and set the environment variable of its API key (docs/EVALUATION.md).`,
     )
     .action((overrides: string[], flags: EvalFlags) => answer(flags, () => evaluate(overrides, flags)));
 }

@@ -16,7 +16,7 @@ export function addTrain(program: Command): void {
         if (flags.from === undefined) return start(overrides, flags);
         if (flags.configName ?? flags.config)
           throw new UserError(
-            `--from ${flags.from} names a configuration already: leave out --config-name and --config`,
+            `--from ${flags.from} already selects a configuration: leave out --config-name and --config`,
           );
         const earlier = RunFolder.find(workspaceOf(flags.workspace), flags.from);
         requireTrusted(earlier, flags);

@@ -53,7 +53,9 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
 export function formatMark({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;
-  if (kind === 'partly') return `${times}, part of the line never`;
+  if (kind === 'partly') return `${times}, but part of the line never ran`;
   if (kind === 'never') return 'never executed';
-  return hits === 0 ? 'never executed: this reward was never given' : `${times}, part of this reward was never given`;
+  return hits === 0
+    ? 'never executed: this reward was never given'
+    : `${times}, but part of this reward was never given`;
 }

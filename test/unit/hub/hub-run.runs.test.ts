@@ -143,7 +143,7 @@ test('refuses before a run is created: a missing model, no network, no tokenizer
   expect(peer.contents()).not.toContain('model.safetensors');
   peer.models[repo].commit = 'f'.repeat(40);
   peer.models[repo].files = { 'adapter_config.json': '{}', 'adapter_model.safetensors': 'x' };
-  expect(await refused(model)).toMatch(/which is an adapter and no model: give the model/);
+  expect(await refused(model)).toMatch(/which is an adapter, not a model: give the adapter’s base model/);
   await peer.close();
   rmSync(cache(), { recursive: true });
   expect(await refused(model)).toMatch(

@@ -29,7 +29,7 @@ export function environmentLimitRows({ control_group, children_measured }: Envir
     control_group !== null
       ? `memory by a control group (version ${control_group}) and a process monitor; all child processes end with them`
       : children_measured
-        ? 'memory by a process monitor; no control group can be created here, so a detached daemon may survive'
+        ? 'memory by a process monitor; detached child processes may survive, because no control group can be created'
         : 'memory of their own process only; child processes are not measured on this system';
   return [['Environments', means]];
 }

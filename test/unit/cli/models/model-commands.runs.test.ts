@@ -220,7 +220,7 @@ describe('input', () => {
       /over\.json:1: \[0\] has 65 tokens, but the model's context has 64: shorten it to 64$/,
     );
     expect(await refused(['generate', '--model', golden('qwen2'), '--input', exact, '--seed', '1'])).toMatch(
-      /exact\.json:1: \[0\] has 64 tokens, but the model's context has 64, one of them for an answer: shorten it to 63$/,
+      /exact\.json:1: \[0\] has 64 tokens, but the model's context has 64, and the answer needs at least one: shorten the row to 63$/,
     );
   });
 

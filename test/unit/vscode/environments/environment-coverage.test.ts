@@ -31,9 +31,9 @@ test('counts of the steps add up; unreached lines are reported, unreached reward
     [2, 'reached', '1,208×'],
     [3, 'unrewarded', 'never executed: this reward was never given'],
     [5, 'never', 'never executed'],
-    [6, 'unrewarded', '10×, part of this reward was never given'],
+    [6, 'unrewarded', '10×, but part of this reward was never given'],
   ]);
-  expect(formatMark({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, part of the line never');
+  expect(formatMark({ line: 1, hits: 3, kind: 'partly' })).toBe('3×, but part of the line never ran');
 });
 
 test('lines of another source map are different lines; a step repeated by a resume counts once; the last steps count', () => {
