@@ -41,8 +41,8 @@ export type ColumnPart =
 export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
 
 /**
- * Returns columns of the given epoch. If `overview` is true, long columns are reduced. They are returned without
- * smoothing and, if `smoothing` is not 0, also smoothed with this weight.
+ * Returns columns of the given epoch. If `overview` is true, long columns are reduced. If `smoothing` is not 0 as well,
+ * a second version of these columns is returned, smoothed with this weight.
  */
 export const dashboardColumns: RequestType<
   { epoch: number; keys: string[]; overview: boolean; smoothing: number },

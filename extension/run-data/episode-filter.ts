@@ -181,7 +181,7 @@ function readRange(field: NumberField, operator: string, value: string, not: boo
   }
 }
 
-/** Parses a decimal number, also with the Unicode minus sign that the page shows. NaN for any other text. */
+/** Parses a decimal number. Accepts the Unicode minus sign, because the page shows it. NaN for any other text. */
 function readNumber(text: string): number {
   const plain = text.replace('−', '-');
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : Number.NaN;

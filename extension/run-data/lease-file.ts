@@ -26,9 +26,9 @@ export const leaseSchema = z.object({
 export type Lease = z.infer<typeof leaseSchema>;
 
 /**
- * Whether a lease was written for the folder that contains it. False in a copied or renamed folder, whose lease names
- * the trainer of the original. A folder that is mounted under another path, as in a container, is recognized by its
- * inode.
+ * Whether a lease was written for the folder that contains it. False in a copied or renamed folder, because its lease
+ * names the trainer of the original folder. A folder that is mounted under another path, as in a container, is
+ * recognized by its inode.
  */
 export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
   if (folder === undefined || folder.path === at.path) return true;

@@ -1,5 +1,5 @@
 // `ragen config`: prints a configuration after `defaults` and overrides are applied, without starting a run. The output
-// is itself a configuration: saved as a file, it resolves to the same values and the same hash.
+// is a configuration as well: if it is saved as a file, the file resolves to the same values and the same hash.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { UserError } from '../../common/user-error';

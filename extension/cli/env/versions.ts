@@ -1,5 +1,5 @@
-// `ragen env versions RUN`: lists the code versions of a run's environments in order, with the folder of their stored
-// sources and the effect of each edit on reward and success.
+// `ragen env versions RUN`: lists the code versions of a run's environments in order. Each version has the folder of
+// its stored sources and the effect of its edit on reward and success.
 import type { Command } from 'commander';
 import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-files';
 import { eventSchema } from '../../run-data/run-events';

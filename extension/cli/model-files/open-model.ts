@@ -1,5 +1,5 @@
-// Opens a model for one command: finds its folder, reads its configuration, loads it in an engine in a worker thread,
-// and reads its tokenizer, if the folder has a usable one. Also converts input rows to token ids, and checks the ids
+// Opens a model for one command: finds its folder, reads its configuration, and loads it in an engine in a worker
+// thread. Reads the tokenizer if the folder has a usable one. Also converts input rows to token ids, and checks the ids
 // against vocabulary and context length.
 import { UserError } from '../../common/user-error';
 import { chooseProvider, providerStates } from '../../engine/session/devices';

@@ -12,7 +12,7 @@ import type { Parse } from '../options/model-options';
 import { withModel } from '../model-files/open-model';
 import type { ModelFlags, OpenModel } from '../model-files/open-model';
 
-/** Number of rows generated together. */
+/** Number of rows that are generated in one batch. */
 const rowsAtOnce = 32;
 
 interface GenerateFlags extends ModelFlags {

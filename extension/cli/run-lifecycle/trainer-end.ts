@@ -15,7 +15,8 @@ import type { TrainerExit, TrainerProcess } from './trainer-exit';
  */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
   const log = folder.file(runFiles.log);
-  // A trainer that aborts itself logs a fatal error and then ends by a signal, so other errors are not the cause.
+  // Before a trainer aborts its own process by a signal, it logs a fatal error. After a signal, other errors are
+  // therefore not the cause.
   const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (
     logged ??

@@ -61,8 +61,8 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
 }
 
 /**
- * Returns the evaluation's name, which contains the run's name, digits of its id and the step. The digits distinguish
- * runs of the same name.
+ * Returns the evaluation's name, which contains the run's name, digits of the run's id, and the step. The digits
+ * distinguish runs of the same name.
  */
 const nameOf = ({ id, manifest: { name } }: RunFolder, step: number): string =>
   `eval of ${name} ${id.slice(id.lastIndexOf('-') + 1)} step ${step}`;

@@ -99,8 +99,8 @@ export interface SweepSource {
 }
 
 /**
- * Returns the path of a sweep file, which is given as a path (relative to the workspace) or as a name in a folder of
- * sweeps.
+ * Returns the path of a sweep file. `fileOrName` is a path, relative to the workspace, or the name of a file in
+ * `sweepFolders`.
  * @throws UserError if the file does not exist
  */
 function findSweep(fileOrName: string, { workspace, sweepFolders: folders }: SweepSource): string {

@@ -161,7 +161,7 @@ export function registerEnvironmentTools({ extensionUri, subscriptions }: vscode
   };
   writeTypes();
 
-  // Sets the context key by which editor menus show Play and Check for an open environment file in any folder.
+  // Sets a context key, so that editor menus show Play and Check for an open environment file in any folder.
   const updateOpen = () => {
     const document = vscode.window.activeTextEditor?.document;
     const open = document?.languageId === 'typescript' && definitionLine(document.getText()) !== undefined;

@@ -33,8 +33,8 @@ export async function planChoice(
     return { ...described(config as Record<string, unknown>), estimate: run as RunEstimate, problems: [], yaml };
   } catch (error) {
     const problems = problemsOf(error);
-    // `plan` also fails if only an override is invalid or only the model is unavailable; `config` without overrides
-    // then still returns the preset's values.
+    // `plan` fails if an override is invalid or the model is unavailable. In these cases, `config` without overrides
+    // returns the preset's values.
     const config = await ask(['config', ...args, '--resolved']).then(
       answer => answer.config as Record<string, unknown>,
       () => ({}),

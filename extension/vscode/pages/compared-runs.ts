@@ -34,7 +34,8 @@ export function groupRuns(
   const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
   const fingerprintOf = (key: string) =>
     JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
-  // Of keys whose values always vary together (a schedule's length, a copied path), only the shortest key is listed.
+  // If keys with the same last part have equal values in every group (a schedule's length, a copied path), only the
+  // shortest key is listed.
   const keys = differing.filter(
     key => !differing.some(other => other.length < key.length && fingerprintOf(other) === fingerprintOf(key)),
   );
@@ -75,7 +76,8 @@ function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): 
     const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
     const before = change && leaves.get(change.key);
     if (!change || before === undefined) continue;
-    // A learning-rate schedule with the run's number of steps changes together with this number (run-data/run-settings.ts).
+    // If the length of a learning-rate schedule equals the run's number of steps, both change at once
+    // (run-data/run-settings.ts).
     const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
     for (const [key, value] of leaves)
       if (key === change.key || (follows(key) && value === before))

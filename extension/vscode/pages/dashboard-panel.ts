@@ -1,6 +1,6 @@
-// Host side of the dashboard: sends a snapshot without metrics first, then the columns of the visible charts, then each
-// new line once as the run folder grows. Columns of long runs are first sent as overviews. If the lines of a long run
-// must be parsed, the newest part is sent first.
+// Host side of the dashboard: first sends a snapshot without metrics, then the columns of the visible charts. As the
+// run folder grows, it sends each new line once. Columns of long runs are first sent as overviews. If the lines of a
+// long run must be parsed, the newest part is sent first.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
@@ -51,7 +51,7 @@ const viewKey = 'ragen.dashboard.view';
 /** Workspace state key of the columns that the last page requested first. */
 const requestedKey = 'ragen.dashboard.asked';
 
-/** Maximum number of overviews that are computed before the loading page requests them. */
+/** Maximum number of overviews that are computed in advance, while the page is loading. */
 const mostAhead = 64;
 
 /** Number of rows above which a column is first sent as an overview. */

@@ -1,5 +1,6 @@
-// Webview panels of one kind, one per run: opened, restored after a window reload, and served with typed messages. VS
-// Code unloads a hidden page. When the page becomes visible again, it sends `ready`; hidden pages receive no messages.
+// Webview panels of one kind, with one panel per run. Panels are restored after a window reload, and communicate by
+// typed messages. VS Code unloads a hidden page. When the page becomes visible again, it sends `ready`; hidden pages
+// receive no messages.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';

@@ -55,7 +55,7 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     difference: folders => void vscode.commands.executeCommand('ragen.compareConfigurations', folders[0], folders),
   });
   const closePages = (folder: string) => [dashboards, episodes, collapses].forEach(pages => pages.close(folder));
-  const deleted = store.onDidDelete(closePages); // also when deleted by another window or a terminal
+  const deleted = store.onDidDelete(closePages); // fires for deletions by other windows and terminals as well
   const parts = vscode.Disposable.from(deleted, collapses, comparisons, dashboards, episodes);
   return {
     dashboards,

@@ -14,8 +14,7 @@ function start({ node, cli, cwd }: CliInvocation, args: readonly string[]): Chil
 }
 
 /**
- * Returns the JSON document of `ragen env … --json`, also for exit codes other than 0. Aborting `signal` ends the
- * process.
+ * Returns the JSON document of `ragen env … --json`, regardless of the exit code. Aborting `signal` ends the process.
  * @throws UserError with the CLI's error message if the CLI prints no document
  */
 export function askEnvironmentCli<T>(

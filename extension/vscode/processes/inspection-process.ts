@@ -186,7 +186,7 @@ class InspectionProcess {
     this.ended ??= 'it was terminated';
   }
 
-  /** Records the waiting what-if episodes; the process is not ended while one waits for the user. */
+  /** Records the what-if episodes that wait for the user; while such an episode exists, the process is not ended. */
   private trackSession(answer: unknown): void {
     if (typeof answer !== 'object' || answer === null || !('session' in answer)) return;
     const { session, written } = answer as WhatIfState;

@@ -95,8 +95,8 @@ export class TrainerClient {
   coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
 
   /**
-   * Requests token reports of an episode selected by `choice` and passes them to `watcher` until `unwatch`, also after
-   * a reconnect. Replaces the previous watcher.
+   * Requests token reports of an episode selected by `choice` and passes them to `watcher` until `unwatch`. Repeats the
+   * request after a reconnect. Replaces the previous watcher.
    */
   watch(choice: WatchChoice, watcher: EpisodeWatcher): void {
     this.watching = { choice, watcher };

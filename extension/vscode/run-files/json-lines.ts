@@ -1,7 +1,7 @@
 // Reads a growing file of JSON lines incrementally. Invariants: an incomplete last line is read only after its newline
-// is written. A truncated or rewritten file, as after a resume, is detected by the bytes before the cursor and read
-// from the start. An invalid line (not JSON, not matching the schema, or too long) is skipped; the lines after it are
-// read. Between slices of a long file, the reader yields to the event loop. Only regular files are read
+// is written. If a file was truncated or rewritten, as by a resume, the bytes before the cursor differ, and the file is
+// read from the start. An invalid line (not JSON, not matching the schema, or too long) is skipped; the lines after it
+// are read. Between slices of a long file, the reader yields to the event loop. Only regular files are read
 // (bounded-file.ts).
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';

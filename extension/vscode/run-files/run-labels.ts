@@ -1,8 +1,8 @@
-// The user's labels of a run: name, tags, notes, archived. They are stored in the run folder, so that every window and
-// the terminal can read them; the manifest never changes. A change replaces the file atomically, so readers never read
-// a partial file. Writers hold a lock while they read, change and write the file, so concurrent changes of different
-// labels are not lost. Must not import `vscode`. The package proper-lockfile is not used, because its dependency
-// graceful-fs replaces functions of `fs` for all extensions in the process.
+// The user's labels of a run: name, tags, notes, archived. Labels are stored in the run folder, so that every window
+// and the terminal can read them. They are separate from the manifest, which never changes. A change replaces the file
+// atomically, so readers never read a partial file. Writers hold a lock while they read, change and write the file, so
+// concurrent changes of different labels are not lost. Must not import `vscode`. The package proper-lockfile is not
+// used, because its dependency graceful-fs replaces functions of `fs` for all extensions in the process.
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -43,8 +43,8 @@ export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string |
   runPhase(run) === 'paused' ? run.status.error : undefined;
 
 /**
- * Shortens a sentence to one line: reduces paths to file names, and an environment error to its source line; cuts
- * between words.
+ * Shortens a sentence to one line of at most `length` characters. Paths become file names, an environment error becomes
+ * its source line, and the text is truncated between words.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence

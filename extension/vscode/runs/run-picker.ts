@@ -1,5 +1,5 @@
-// Selects the run for a command. Order of precedence: the command's argument, the run of the focused page, the run
-// selected in the tree, the only suitable run, the user's choice from a list.
+// Selects the run for a command. In order of precedence, the run is: the command's argument; the run of the focused
+// page; the run selected in the tree; the only suitable run; the run that the user chooses from a list.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/page-state';
 import { UserError } from '../../common/user-error';

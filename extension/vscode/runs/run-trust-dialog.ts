@@ -16,7 +16,7 @@ import type { Run } from './run-store';
 
 /** URI scheme of the documents that show code to accept. */
 const scheme = 'ragen-run-code';
-/** Maximum number of lines in the dialog that list environments and models of a manifest. */
+/** Maximum number of environments and models of a manifest that the dialog lists, one per line. */
 const namedLines = 8;
 
 /** The result of a granted permission. */
@@ -49,8 +49,8 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
 
   /**
    * Requests, if necessary, the user's permission to use the environments, models and programs that the manifest in
-   * `folder` names. With `kept`, the permission includes the saved code of an environment version. Undefined if the
-   * user refuses.
+   * `folder` names. If `kept` is given, the permission includes the saved code of this environment version. Returns
+   * undefined if the user refuses.
    * @throws UserError if the workspace is untrusted or the folder contains no run
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {

@@ -1,5 +1,5 @@
-// Stores API keys and tokens: the values in VS Code's secret storage, which uses the system's key ring if available,
-// and the names in the global state. Each name is the environment variable that child processes read (HF_TOKEN,
+// Stores API keys and tokens. The values are in VS Code's secret storage, which uses the system's key ring if
+// available. The names are in the global state. A name is the environment variable that child processes read (HF_TOKEN,
 // OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
 /** The methods of VS Code's secret storage and global state that are used. Both persist after the window closes. */

@@ -1,7 +1,7 @@
-// Decorations of a trace: token shades of the current overlay, unsampled text in a less prominent colour, rejected
-// actions struck through, rewards in the overview ruler and after the headings. Colours are the theme's
-// `ragen.trace.*`; high contrast themes add underlines of increasing width, dashed below zero. Long episodes are
-// decorated only around the visible range.
+// Decorations of a trace. Tokens have the shades of the current overlay, unsampled text has a less prominent colour,
+// and rejected actions are struck through. Rewards are shown in the overview ruler and after the headings. Colours are
+// the theme's `ragen.trace.*`; high contrast themes add underlines of increasing width, dashed below zero. Long
+// episodes are decorated only around the visible range.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';
@@ -12,7 +12,7 @@ import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** Number of lines above and below the visible lines that are also decorated. */
+/** Number of lines above and below the visible lines that are decorated. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);

@@ -1,5 +1,5 @@
-// Code lenses of a trace: navigation (neighbours, the prompt's group, the same prompt in other steps, comparison),
-// replay, and a what-if at each turn.
+// Code lenses of a trace: navigation (next and previous episode, the prompt's group, the same prompt in other steps),
+// comparison, replay, and a what-if at each turn.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../common/numbers';
 import { byScore, groupOf } from '../run-files/episodes/episode-heads';

@@ -1,5 +1,5 @@
-// The token overlay of all visible traces. A status bar item shows its name and range; the item, commands and keys
-// change the overlay. The choice is stored in the workspace state.
+// The token overlay of all visible traces. A status bar item shows the overlay's name and range. The user changes the
+// overlay with this item, commands or keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
 import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './tokens/token-overlays';
 import { tokenFacts } from './tokens/token-facts';
@@ -39,7 +39,8 @@ export class TraceOverlay implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private drawing: NodeJS.Timeout | undefined;
   /**
-   * Whether the user chose the overlay from the list. If so, failed scoring is retried, and a new failure is reported.
+   * Whether the user chose the overlay from the list. If so, a failed request for scores is repeated, and a new failure
+   * is reported.
    */
   private chosen = false;
 
@@ -135,7 +136,7 @@ export class TraceOverlay implements vscode.Disposable {
     return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
   }
 
-  /** Requests the values that the overlay needs and the episode does not record; a checkpoint computes them. */
+  /** If the episode does not record the values that the overlay needs, requests them; a checkpoint computes them. */
   private requestScores({ trace, location }: OpenTrace, why: 'requested' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
     this.scores.request(location, why);

@@ -1,7 +1,7 @@
-// Formats an episode as text and records the positions of its parts. The text also contains everything that decorations
-// show, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
-// it was sampled, including special tokens; each sampled token's range covers its text; an answer whose ids do not
-// decode to the recorded text, as with another tokenizer, appears as recorded and has no tokens.
+// Formats an episode as text and records the positions of its parts. Everything that decorations show is in the text as
+// well, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
+// it was sampled, including special tokens; each sampled token's range covers its text; if an answer's ids do not
+// decode to the recorded text, as with another tokenizer, the answer appears as recorded and has no tokens.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
 import type { Episode, EpisodeTurn } from '../../run-data/episode';
@@ -116,7 +116,7 @@ function spelledAnswer(episode: Episode, turn: EpisodeTurn, bytes: TokenBytes): 
   if (parts.length === 0) return null; // a model behind an API reports no ids
   if (parts.includes(undefined)) return null;
   const { text, ranges } = spell(parts as Uint8Array[]);
-  // The recorded text lacks special tokens and, with some decoders, a leading blank.
+  // The recorded text contains no special tokens and, after some decoders, no leading blank.
   const plain = spell(parts.filter((_, i) => !bytes.isSpecial(ids[i])) as Uint8Array[]).text;
   const raw = shown(turn.raw);
   const recorded = [plain, plain.trimStart()].find(each => raw.endsWith(each));
@@ -159,7 +159,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   );
 }
 
-/** Describes the episode's use for training: trained on, dropped by the filter, validation or what-if. */
+/** Describes how training used the episode: trained on, dropped by the filter, validation or what-if. */
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
   if (kept === null) return 'not trained on';

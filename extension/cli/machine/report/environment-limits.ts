@@ -8,7 +8,7 @@ export interface EnvironmentLimits {
   control_group: 1 | 2 | null;
   /** Whether the memory of a process's children is measured. */
   children_measured: boolean;
-  /** Whether all processes that an environment started can be found, even detached processes. */
+  /** Whether all processes that an environment started can be found, including detached processes. */
   all_processes_found: boolean;
 }
 

@@ -141,8 +141,8 @@ export class MetricColumns {
   }
 
   /**
-   * Converts the lines that are not yet in a segment to a segment, and writes the segment to the cache if the trainer
-   * wrote no columns. `to` is the segment's end in metrics.jsonl; `before` are the last read bytes before `to`.
+   * Converts all lines that are not yet in a segment to a new segment. If the trainer wrote no columns, writes the
+   * segment to the cache. `to` is the segment's end in metrics.jsonl; `before` are the last read bytes before `to`.
    */
   private async closeSegment(to: number, before: Buffer): Promise<void> {
     const columns = this.table.close();

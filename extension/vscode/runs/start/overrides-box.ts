@@ -1,5 +1,5 @@
-// The input box for overrides before a run starts. The box stays open until the run has started: an error, also from
-// the trainer, is shown below the input, so that the user can correct the input.
+// The input box for overrides before a run starts. The box stays open until the run has started: any error, including
+// an error of the trainer, is shown below the input, so that the user can correct the input.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';

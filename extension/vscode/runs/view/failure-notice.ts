@@ -1,5 +1,5 @@
-// Notifies the user when a run fails, when its trainer ends unexpectedly, or when its trainer pauses the run. A trainer
-// pauses a run because of a problem that the user must fix. Nothing is retried automatically.
+// Notifies the user when a run fails or when its trainer ends unexpectedly. Also notifies the user when the trainer
+// pauses the run, because the user must then fix a problem. Nothing is retried automatically.
 import * as vscode from 'vscode';
 import { openLog } from '../commands/view-commands';
 import { failureLocation } from '../../environments/environment-problems';

@@ -50,7 +50,7 @@ export function groupItem(group: Group, count: number): vscode.TreeItem {
   return item;
 }
 
-/** Returns the tree item of a run folder whose manifest cannot be used for `reason`. */
+/** Returns the tree item of a run folder with an unusable manifest; `reason` explains the problem. */
 export function damagedItem(folder: string, reason: string): vscode.TreeItem {
   const item = new vscode.TreeItem(plain(basename(folder)), vscode.TreeItemCollapsibleState.None);
   item.id = `damaged:${folder}`;
@@ -87,8 +87,8 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
 }
 
 /**
- * Returns the icon of a phase. Shape and colour both identify the phase, because colour alone is not accessible. A run
- * that its trainer paused has the icon of an interrupted run.
+ * Returns the icon of a phase. The shape identifies the phase as well as the colour does, because not all users can
+ * distinguish the colours. A run that its trainer paused has the icon of an interrupted run.
  */
 function iconOf(phase: RunPhase): vscode.ThemeIcon {
   const icons: Record<RunPhase, [string, string]> = {

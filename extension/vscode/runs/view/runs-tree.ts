@@ -1,6 +1,6 @@
 // The Runs view: all runs of the workspace, grouped by phase; empty groups are hidden. Archived runs are hidden by
-// default. With a filter, only runs whose name, tags, configuration or id contain all words of the filter are shown.
-// The badge counts the active runs.
+// default. If a filter is set, a run is shown only if all words of the filter occur in its name, tags, configuration or
+// id. The badge counts the active runs.
 import * as vscode from 'vscode';
 import { isActive, matches, sharedNames } from '../run-format';
 import type { RunStore, Run } from '../run-store';
@@ -72,7 +72,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     return this.view.selection.flatMap(({ folder }) => folder ?? []);
   }
 
-  /** Words that visible runs contain in name, tags, configuration or id; empty shows all runs. */
+  /** Words that must occur in the name, tags, configuration or id of a visible run; if empty, all runs are visible. */
   get filter(): string {
     return this.filtered;
   }

@@ -1,5 +1,5 @@
-// Checks whether an episode is reproducible: replays its seed and actions in the current environment, and compares each
-// turn's reward and next state with the recorded values. Pure functions; the caller runs the CLI.
+// Checks whether an episode is reproducible. Replays its seed and actions in the current environment, and compares the
+// reward and the next state of each turn with the recorded values. Pure functions; the caller runs the CLI.
 import { z } from 'zod';
 import { formatSigned } from '../../../common/numbers';
 import type { Transcript } from '../../../protocol/environment-tools';

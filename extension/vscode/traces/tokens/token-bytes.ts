@@ -1,7 +1,7 @@
 // Bytes of each token id, from a tokenizer.json. Episodes are shown by their recorded token ids and are never tokenized
 // again. A token maps to bytes instead of text, because a byte-level token may contain part of a character. Supports
-// two alphabets: GPT-2's, in which a character stands for a byte (Qwen, Llama 3), and SentencePiece's, in which ▁ is a
-// blank and <0x0A> a byte (Llama 2, Gemma). Pure functions.
+// two alphabets. In GPT-2's alphabet (Qwen, Llama 3), each character stands for a byte. In SentencePiece's alphabet
+// (Llama 2, Gemma), ▁ stands for a blank and <0x0A> for a byte. Pure functions.
 import { z } from 'zod';
 import { UserError } from '../../../common/user-error';
 
@@ -45,7 +45,9 @@ export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   };
 }
 
-/** Returns tokens by id. BPE vocabularies are objects from token to id, Unigram vocabularies lists of pairs. */
+/**
+ * Returns tokens by id. A BPE vocabulary is an object that maps tokens to ids; a Unigram vocabulary is a list of pairs.
+ */
 function vocabularyOf(vocab: unknown): Map<number, string> | undefined {
   const tokens = new Map<number, string>();
   if (Array.isArray(vocab))

@@ -70,8 +70,8 @@ const unseen = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
 /**
  * Formats a text as inline code with visible blanks and line breaks, safe in a table cell. All characters that could
- * end the code are replaced: Markdown also treats a carriage return as a line end, after which text would be parsed as
- * links and images.
+ * end the code are replaced. They include the carriage return, which ends a line in Markdown; the text after it could
+ * then be parsed as links and images.
  */
 export function code(text: string): string {
   const visible = text
@@ -80,7 +80,7 @@ export function code(text: string): string {
     .replace(/\r/g, '␍')
     .replace(unseen, '�')
     .replace(/ /g, '␣')
-    .replaceAll('|', '¦') // a bar ends a cell even within code
+    .replaceAll('|', '¦') // a bar ends a cell, including inside code
     .replaceAll('`', 'ˋ');
   return `\`${visible === '' ? '(nothing)' : visible}\``;
 }

@@ -36,10 +36,7 @@ export interface TokenFacts {
   top: RescoredToken['top'];
   /** Probability under the checkpoint / probability at sampling. */
   ratio: number | null;
-  /**
-   * Whether the ratio exceeds the clip bound on the side on which PPO's objective is flat; null without a ratio or
-   * advantage.
-   */
+  /** Whether PPO clips this token (`isClipped`); null without a ratio or advantage. */
   clipped: boolean | null;
   /**
    * Log-prob minus the reference policy's log-prob: a one-sample estimate of the KL divergence, which may be negative.

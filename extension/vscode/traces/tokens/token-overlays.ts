@@ -1,6 +1,6 @@
-// Token overlays of a trace: each maps one number per token to one of at most seven shades, because each shade is one
-// editor decoration. Sequential scales have one hue, which is stronger for higher shades; signed scales have one hue
-// for negative and one for positive values. Pure functions.
+// Token overlays of a trace: each maps the number of a token to one of at most seven shades. The number of shades is
+// small, because each shade is one editor decoration. Sequential scales have one hue, which is stronger for higher
+// shades. Signed scales have one hue for negative values and another hue for positive values. Pure functions.
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { TokenFacts } from './token-facts';
 

@@ -1,6 +1,7 @@
-// What-if command: the user selects a change in a turn of an episode, and who plays the remaining turns; the result is
-// shown beside the original. The inspection process plays the episode. If the user plays, a document shows the episode
-// so far, and a dialog takes each answer until the episode ends or a checkpoint continues.
+// What-if command: the user selects a turn of an episode, a change in this turn, and the player of the remaining turns.
+// The result is shown beside the original episode. The inspection process plays the episode. If the user plays, a
+// document shows the turns so far, and a dialog requests each answer. This continues until the episode ends or the user
+// lets a checkpoint continue.
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
