@@ -5,8 +5,8 @@
 import { isRecord } from '../common/json';
 
 /**
- * Maximum characters of a text returned by an environment. Also the maximum size of a structured value: its number of
- * parts plus the characters of its texts and keys.
+ * Maximum characters of a text returned by an environment. This is also the maximum size of a structured value. The
+ * size is the number of parts plus the number of characters in texts and keys.
  */
 export const largest = 2 ** 20;
 /** Maximum bytes of the images of one observation. */

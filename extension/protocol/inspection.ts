@@ -93,7 +93,7 @@ export const rescore = new RequestType<RescoreRequest, Rescored, void>('inspect/
 
 /**
  * Parts of the response that the user has written. If `answer` is missing, the policy continues after the thought. If
- * both are missing, the policy writes the complete turn.
+ * `thought` is missing as well, the policy writes the complete turn.
  */
 export interface GivenAnswer {
   thought?: string;

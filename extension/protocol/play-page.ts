@@ -8,5 +8,7 @@ export const playReady: RequestType<null, PlayReply> = { method: 'play/ready' };
 export const playDo: RequestType<PlayDo, PlayReply> = { method: 'play/do' };
 /** A source file of the environment was saved; the page offers to reload. */
 export const playStale: NotificationType<{ file: string }> = { method: 'play/stale' };
-/** Opens the environment's source (at `at`, a `file:line`, if given), or checks the environment. */
+/**
+ * Opens the environment's source, or checks the environment. If `at` (`file:line`) is given, opens the source there.
+ */
 export const playCommand: NotificationType<{ command: 'source' | 'check'; at?: string }> = { method: 'play/command' };

@@ -12,8 +12,8 @@ export interface Welcome {
 }
 
 /**
- * Whether a lease's endpoint is on this machine: a socket path or pipe name. A forged lease could name a port or, on
- * Windows, a pipe of another machine. Windows would disclose the user's identity to that machine.
+ * Whether a lease's endpoint, which is a socket path or a pipe name, is on this machine. A forged lease could name a
+ * port or, on Windows, a pipe of another machine. Windows would disclose the user's identity to that machine.
  */
 export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
   windows ? /^\\\\\.\\pipe\\[^\\/]+$/.test(endpoint) : endpoint.startsWith('/');

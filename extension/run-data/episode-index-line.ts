@@ -25,7 +25,7 @@ export const indexColumns = [
   'first', // hash of the first turn's state; 0 for an episode without turns
   'at', // byte offset of the episode's line in the file
   'bytes', // length of the line in bytes, without the newline
-  'texts', // leading bytes of the line that hold states, answers, final state and error
+  'texts', // number of leading bytes of the line that contain states, answers, final state and error
 ] as const;
 export type IndexColumn = (typeof indexColumns)[number];
 

@@ -1,5 +1,6 @@
 // Episodes of a run as typed-array columns. The host sends 100,000 episodes in one message, and the page filters and
-// sorts them without a round trip. Rows are identified by number; they are only appended, and their order is arbitrary.
+// sorts them without a round trip. Rows are identified by number. New rows are appended at the end, and the order of
+// rows is arbitrary.
 import { episodeId, type EpisodeIndexLine } from './episode-index-line';
 import { recordOf } from '../common/records';
 
@@ -101,7 +102,7 @@ export class EpisodeTable {
   /** Appends rows of another table. */
   addRows({ rows, tags, columns }: EpisodeRows): void {
     const from = this.grow(rows);
-    for (const tag of tags) this.tagNumber(tag); // both tables number the tags equally, because tags are only appended
+    for (const tag of tags) this.tagNumber(tag); // tags are only appended, so both tables have the same tag numbers
     for (const name of tableColumns) this.columns[name].set(columns[name], from);
   }
 

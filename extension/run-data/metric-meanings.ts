@@ -1,6 +1,7 @@
-// Meanings of metric keys, parsed from the tables of docs/METRICS.md, the single source for documentation and pages. A
-// key may contain placeholders: `<tag>` matches one or more characters except a slash (as in `pass@<k>`). Invariant: an
-// exact key wins over a pattern, and an earlier pattern over a later one.
+// Meanings of metric keys, parsed from the tables of docs/METRICS.md. The documentation and the pages thus have the
+// same source. A key may contain placeholders: `<tag>` matches one or more characters except a slash (as in
+// `pass@<k>`). Invariant: an exact key takes precedence over a pattern, and an earlier pattern takes precedence over a
+// later pattern.
 
 /**
  * Parses `| key | meaning |` rows of Markdown tables. The first cell names one or more keys in backticks; the second is

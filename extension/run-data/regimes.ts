@@ -30,7 +30,7 @@ export interface RegimeMeasure {
 
 /** Values of earlier diagnoses that the next judgement uses. */
 export type RegimeHistory = {
-  /** Highest lower end of the 95 % interval of I(X;Z) among the diagnoses so far. */
+  /** Maximum over all diagnoses so far of the lower end of the 95 % interval of I(X;Z). */
   best: number;
   /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;
@@ -69,8 +69,8 @@ export const regimeRule = {
 } as const;
 
 /**
- * Minimum number of prompts of a reliable diagnosis. With fewer prompts, the maximum of I(X;Z), ln N, is small, and
- * retrieval by chance is likely.
+ * Minimum number of prompts of a reliable diagnosis. With fewer prompts N, the maximum ln N of I(X;Z) is small, and the
+ * correct prompt is likely retrieved by chance.
  */
 export const enoughPrompts = 8;
 

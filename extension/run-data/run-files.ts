@@ -39,8 +39,8 @@ export const runFiles = {
 } as const;
 
 /**
- * Maximum bytes of a log line that readers accept. An episode line holds its texts and tokens, an index line all rows
- * of a step.
+ * Maximum bytes of a log line that readers accept. An episode line contains the episode's texts and tokens. An index
+ * line contains all rows of a step.
  */
 export const mostLineBytes = 2 ** 26;
 
@@ -52,8 +52,8 @@ export const isVersionName = (text: string): boolean => /^[\w-]+$/.test(text);
 
 /**
  * Whether a text is a valid run id: one folder name of at most 255 characters, without path separators or invisible
- * characters. The first character is no dot or hyphen, the last character no dot or blank. A leading hyphen would make
- * the id a command-line option.
+ * characters. The id must not begin with a dot or hyphen, nor end with a dot or blank. A leading hyphen would make the
+ * id a command-line option.
  */
 export const isRunId = (text: string): boolean => text.length <= 255 && /^(?![.-])[^\\/:\p{C}]+(?<![. ])$/u.test(text);
 

@@ -1,5 +1,5 @@
-// `manifest.json` of a run folder, the immutable description of the run, and `labels.json`, the user's labels, which
-// override the manifest's name and tags.
+// Schemas of two files of a run folder. `manifest.json` is the immutable description of the run. `labels.json` contains
+// the user's labels, which override the name and tags in the manifest.
 import { z } from 'zod';
 import { isRunId } from './run-files';
 
@@ -47,7 +47,10 @@ export const manifestIn = (name: string) =>
     .refine(() => isRunId(name), { error: `a run’s folder cannot be called ${JSON.stringify(name)}` })
     .transform((manifest): Manifest => ({ ...manifest, id: name }));
 
-/** `labels.json`: the user's labels, which override the manifest. Any process may replace it, atomically. */
+/**
+ * `labels.json`: the user's labels, which override the manifest. Any process may replace the file, and replaces it
+ * atomically.
+ */
 export const labelsSchema = z.object({
   schema: z.literal(1),
   name: z.string().min(1).optional(),

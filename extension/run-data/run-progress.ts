@@ -14,7 +14,7 @@ export const isEvaluation = ({ episodes }: Pick<RunStatus, 'episodes'>): boolean
 export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgress =>
   episodes ? { unit: 'episode', ...episodes } : { unit: 'step', done: step, of: total_steps };
 
-/** Whether a run in this state has neither finished, failed nor been stopped. */
+/** Whether a run in this state has not ended. The other states are `finished`, `failed` and `stopped`. */
 export const isUnended = (state: RunState): boolean => ['starting', 'running', 'paused', 'stopping'].includes(state);
 
 /** Whether a run was interrupted: its trainer has ended, but its state is unended. */

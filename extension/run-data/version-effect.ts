@@ -183,8 +183,8 @@ export function welchInterval(x: readonly number[], y: readonly number[]): [numb
 }
 
 /**
- * The 97.5 % quantile of Student's t. With T = √ν · tan θ the density of θ is proportional to cos^(ν − 1) θ; the
- * density is summed from 0 until the sum is 95 % of its mass on [0, π/2].
+ * The 97.5 % quantile of Student's t. With T = √ν · tan θ, the density of θ is proportional to cos^(ν − 1) θ. The
+ * density is summed from 0 until the sum is 95 % of the total over [0, π/2].
  */
 function quantileOfT(freedom: number): number {
   const slices = 20_000;

@@ -1,4 +1,5 @@
-// Services that the parts of the extension share: created once in `activate`, disposed of after all parts.
+// Services that the features of the extension share. They are created once in `activate` and disposed of after all
+// features.
 import * as vscode from 'vscode';
 import { Problems } from './configuration/configuration-problems';
 import { createRunPages, type RunPages } from './pages/run-pages';

@@ -1,6 +1,6 @@
-// Notifications, questions, progress and status bar messages. Only this module may call VS Code's functions for them
-// (enforced by eslint.config.js). It escapes their texts, because run names, errors and model output must not be shown
-// as links or icons.
+// Notifications, questions, progress and status bar messages. Only this module may call VS Code's functions for these
+// messages (enforced by eslint.config.js). It escapes all texts, because run names, errors and model output must not be
+// shown as links or icons.
 import * as vscode from 'vscode';
 import { plain } from './plain-text';
 

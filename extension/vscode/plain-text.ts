@@ -4,8 +4,8 @@
 // `vscode`.
 
 /**
- * Returns `text` with unchanged appearance, without links and icons. Callers add the extension's own icons after this
- * call.
+ * Returns a text that looks like `text` but is not interpreted as links or icons. Callers add the extension's own icons
+ * after this call.
  */
 export const plain = (text: string): string => text.replace(/[\]$](?=\()/g, '$&\u2060');
 

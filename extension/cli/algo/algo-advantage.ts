@@ -114,7 +114,7 @@ export const advantage = define(advantageForm, input => {
   }
 });
 
-/** The input of the advantage estimators, each array with one entry per row. */
+/** The input of the advantage estimators. Each array has one entry per row. */
 interface TokenBatch {
   masks: Uint8Array[];
   rewards: Float32Array[];

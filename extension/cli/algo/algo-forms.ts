@@ -46,7 +46,7 @@ export function sameLength(
       throw new UserError(`${other} has ${given.length} entries, but ${key} has ${list.length}: give the same number`);
 }
 
-/** Checks the number of rows, as sameLength does, and the length of each row. */
+/** Checks the number of rows with `sameLength`, and then the length of each row. */
 export function sameShape(
   key: string,
   list: readonly (readonly unknown[])[],

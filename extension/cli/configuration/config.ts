@@ -71,7 +71,7 @@ function positionsAtHand({ model_path, model_config, trainer }: RunConfig, works
     const source = modelSource(model_path, { workspace, modelFolders: [installation.models] });
     return 'folder' in source ? readDecoderConfig(source.folder).maxPositions : Infinity;
   } catch (error) {
-    if (error instanceof UserError) return Infinity; // starting a run reports an unusable model
+    if (error instanceof UserError) return Infinity; // the error is reported when a run starts
     throw error;
   }
 }

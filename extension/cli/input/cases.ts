@@ -1,4 +1,4 @@
-// The input of commands that take an array of cases: a JSON file or standard input.
+// Reads the input of commands that take an array of cases, from a JSON file or standard input.
 import { readFileSync } from 'node:fs';
 import { text as readStream } from 'node:stream/consumers';
 import { UserError } from '../../common/user-error';

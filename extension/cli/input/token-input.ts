@@ -128,7 +128,7 @@ function elementLines(text: string): number[] {
   const lines: number[] = [];
   let line = 1;
   let depth = 0;
-  let awaited = false; // whether the next non-blank character begins an element of the outer array
+  let awaited = false; // whether an element of the outer array begins at the next non-blank character
   for (let i = 0; i < text.length; i++) {
     const c = text[i];
     if (c === '\n') line++;

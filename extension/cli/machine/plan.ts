@@ -1,5 +1,5 @@
-// `ragen plan`: plans a run without starting it: resolved configuration, memory use and time per step. Contract: a run
-// that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
+// `ragen plan`: reports the resolved configuration, the memory use and the time per step of a run without starting it.
+// Contract: a run that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
 import type { Command } from 'commander';
 import { defaultConfig, planRun } from '../../trainer/plan/run-report';
 import { answer } from '../output/answer';

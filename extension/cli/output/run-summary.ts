@@ -28,7 +28,10 @@ export interface RunSummary {
   /** The newest collapse diagnosis; null if the run has none. */
   diagnosis: DiagnosedRegime | null;
   wall_s: number;
-  /** Means over the steps: sampled tokens per second of rollouts, trained tokens per second of updates. */
+  /**
+   * Means over the steps. `rollout`: sampled tokens per second of rollout. `train`: trained tokens per second of
+   * update.
+   */
   tokens_per_s: { rollout: number | null; train: number | null };
 }
 
@@ -100,8 +103,8 @@ class Mean {
 }
 
 /**
- * Formats the closing text: first → last validation, the run's folder and how to open it. `episodes` is the number of
- * episodes of an evaluation, which has no steps.
+ * Formats the closing text: the first and the last validation, the run's folder, and how to open the run. `episodes` is
+ * the number of episodes of an evaluation, which has no steps.
  */
 export function formatClosing(
   { run, folder, steps, validation, alarms, early_stop, diagnosis, wall_s, state }: RunSummary,

@@ -1,6 +1,6 @@
 // The live table of a run: one row per step (success, reward, in-group reward std, entropy, tokens/s) above one
-// progress bar. Without a TTY (a log file, CI) only the rows are written. An evaluation has no steps: its bar counts
-// episodes, and without a TTY a line is written after each tenth of the episodes.
+// progress bar. Without a TTY (a log file, CI), only the rows are written. An evaluation has no steps, so its bar
+// counts episodes. Without a TTY, an evaluation writes a line after each tenth of its episodes.
 import { MultiBar, Presets } from 'cli-progress';
 import type { SingleBar } from 'cli-progress';
 import type { MetricsLine } from '../../run-data/step-lines';

@@ -120,7 +120,9 @@ function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   }
 }
 
-/** Builds and loads every environment once, so that errors in their code are found before the run starts. */
+/**
+ * Builds and loads every environment once, so that errors in the environments' code are found before the run starts.
+ */
 async function aboutEnvironments({ config }: LoadedConfig, workspace: string): Promise<Manifest['environments']> {
   const { train, val } = config.es_manager;
   const tags = [...(config.trainer.val_only ? [] : train.env_configs.tags), ...val.env_configs.tags];

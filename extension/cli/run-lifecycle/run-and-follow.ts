@@ -79,7 +79,7 @@ function summaryOfReadable(folder: RunFolder): RunSummary {
   }
 }
 
-/** Follows a trainer that serves the run to its end, or returns at once with `--detach`. */
+/** Follows the run of a trainer to the run's end. With `--detach`, returns at once. */
 export async function followTrainer(
   folder: RunFolder,
   workspace: string,

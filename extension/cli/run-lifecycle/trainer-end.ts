@@ -56,8 +56,9 @@ function logTail(folder: RunFolder): string {
 const reapMs = 1000;
 
 /**
- * Explains why a trainer ended while its run was unfinished. Returns the fatal error in its log, else its exit code or
- * signal. Exit code and signal are known only if this process started the trainer and observed the exit.
+ * Explains why a trainer ended while its run was unfinished. Returns the fatal error in the trainer's log or, without
+ * one, the exit code or signal. Exit code and signal are known only if this process started the trainer and observed
+ * the exit.
  */
 export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess): Promise<string> {
   for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)

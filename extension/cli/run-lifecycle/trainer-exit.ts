@@ -10,6 +10,6 @@ export interface TrainerExit {
 export interface TrainerProcess {
   /** Process id; undefined if it is unknown. */
   readonly pid: number | undefined;
-  /** Returns null while the trainer runs, and if this process could not observe the exit. */
+  /** Returns the exit. Null while the trainer runs, or if this process could not observe the exit. */
   ended(): TrainerExit | null;
 }

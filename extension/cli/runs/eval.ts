@@ -73,7 +73,10 @@ async function checkpointOf(trained: RunFolder, { run, checkpoint: name }: EvalF
   throw new UserError(`eval: run ${run} has no checkpoint: train it further or give --config-name and model_path`);
 }
 
-/** Returns overrides that select the checkpoint in `folder`: its model, or its adapter over the run's own model. */
+/**
+ * Returns overrides that select the checkpoint in `folder`: the checkpoint's model, or its adapter and the run's base
+ * model.
+ */
 function modelOf(trained: RunFolder, folder: string): string[] {
   if (!existsSync(join(folder, adapterConfigName))) return [`model_path=${folder}`];
   const { config, model } = trained.manifest;

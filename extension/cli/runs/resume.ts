@@ -26,8 +26,8 @@ export function addResume(program: Command): void {
 }
 
 /**
- * Applies `overrides` of settings, resumes the run with its paused trainer or a new one, and follows the run to its
- * end.
+ * Changes the settings in `overrides`, resumes the run with its paused trainer or a new trainer, and follows the run to
+ * its end.
  */
 async function resume(id: string, overrides: readonly string[], flags: ResumeFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);

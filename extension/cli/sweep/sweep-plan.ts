@@ -1,7 +1,7 @@
-// Expands a sweep file into runs: every configuration × entry of the list × point of the grid × seed, each an ordinary
-// configuration with overrides. All runs are loaded and checked before the first run starts. A run belongs to a plan if
-// its manifest names the sweep and its configuration's hash is in the plan. If a sweep file is extended later, finished
-// runs are therefore not repeated.
+// Expands a sweep file into runs: one run for every combination of configuration, list entry, grid point and seed. Each
+// run is an ordinary configuration with overrides. All runs are loaded and checked before the first run starts. A run
+// belongs to a plan if its manifest names the sweep and its configuration's hash is in the plan. If a sweep file is
+// extended later, finished runs are therefore not repeated.
 import { basename, isAbsolute, resolve } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -44,7 +44,7 @@ const sweepSchema = z
 
 /**
  * Difference between the training seeds of consecutive runs. Environments use one seed per group and step, counting up
- * from seed.train; the difference keeps the seeds of two runs disjoint.
+ * from seed.train. The difference is so large that no two runs use the same seed.
  */
 const seedStride = 1_000_000;
 

@@ -1,5 +1,5 @@
-// Editor support for run configurations: completion of keys, values and names, hovers, diagnostics while typing with
-// quick fixes, and code lenses. Requires no YAML extension; YAML extensions find the same schema in package.json
+// Editor support for run configurations: completion of keys, values and names; hovers; diagnostics while typing, with
+// quick fixes; code lenses. Requires no YAML extension; YAML extensions find the same schema in package.json
 // (yamlValidation). Other YAML files are ignored.
 import { join } from 'node:path';
 import * as vscode from 'vscode';

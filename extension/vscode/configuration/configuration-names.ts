@@ -1,6 +1,6 @@
-// Names that a configuration can refer to, for completion: other configurations in `defaults`, environments, tags of
-// `custom_envs` (in the file and the files it extends), and bundled models. Read from disk on request. Must not import
-// `vscode`.
+// Names that a configuration can refer to, for completion. They are other configurations in `defaults`, environments,
+// bundled models, and tags of `custom_envs` (in the file and the files it extends). They are read from disk on request.
+// Must not import `vscode`.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
@@ -29,7 +29,9 @@ const foldersOf = ({ extensionPath, workspace, file }: NameSources): string[] =>
   join(extensionPath, 'media', 'presets'),
 ];
 
-/** Returns the names for `defaults`, each once, with the first comment line of its file. */
+/**
+ * Returns the names for `defaults` without duplicates. Each name has the first comment line of its file as description.
+ */
 export async function configurations(sources: NameSources): Promise<Named[]> {
   const found = new Map<string, Named>([
     ['_self_', { name: '_self_', detail: 'position at which this file’s own keys are merged' }],

@@ -35,7 +35,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
       address: '127.0.0.1',
       port: Number(new URL(url).port),
       sourceMaps: true,
-      // Only source maps of the environments' bundles, not of the extension.
+      // Only the source maps of the environments' bundles are used, not those of the extension.
       resolveSourceMapLocations: roots.map(root => `${root}/**`),
       skipFiles: ['<node_internals>/**', '**/environment-worker.cjs', '**/environment-host.cjs'],
       ragenEnvironment: url,

@@ -102,8 +102,8 @@ async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
 }
 
 /**
- * Converts a file to an environment to play. Its name is the path relative to the workspace folder; outside the
- * workspace, the absolute path.
+ * Converts a file to an environment to play. The name is the file's path relative to the workspace folder or, outside
+ * the workspace, its absolute path.
  */
 function playedFile(uri: vscode.Uri): Played {
   const folder = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath;

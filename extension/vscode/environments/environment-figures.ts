@@ -1,5 +1,5 @@
-// Statistics of an environment's code in a run, shown above its `reset` and `step`: the version in use, its number of
-// episodes in the newest steps, and their mean results. Pure functions.
+// Statistics of an environment's code in a run, shown above its `reset` and `step`: the version in use, the number of
+// its episodes in the newest steps, and the mean results of these episodes. Pure functions.
 import { maximum, minimum } from '../../common/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../common/numbers';
 import type { RunEvent } from '../../run-data/run-events';

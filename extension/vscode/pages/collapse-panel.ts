@@ -48,7 +48,7 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
   let diagnostics = new RunDiagnostics(folder);
   let sent: Sent | undefined; // undefined until the page has sent `ready`
 
-  /** Reads the data checked at every update: metrics, events, and which files exist. */
+  /** Reads the data that every update checks: metrics, events, and the list of files. */
   const read = async (run: Run) => {
     const table = await columns.update();
     const { epoch, events } = await run.reader.events();

@@ -1,6 +1,6 @@
-// Host side of the page that compares runs: one panel per set of runs, restored after a window reload with the same
-// set, without deleted runs. While a page is visible, the host notifies it of new data at most once per second; the
-// page then requests the data.
+// Host side of the page that compares runs: one panel per set of runs. After a window reload, a panel is restored with
+// the runs of its set that still exist. While a page is visible, the host notifies it of new data at most once per
+// second; the page then requests the data.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';

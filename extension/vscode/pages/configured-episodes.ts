@@ -1,7 +1,10 @@
 // Computes the number of episodes from a run's configuration, for runs that do not log the number.
 import type { DashboardSnapshot } from '../../protocol/dashboard-page';
 
-/** Returns the number per training step (null if not configured), and per validation by tag. */
+/**
+ * Returns the number of episodes per training step (null if it is not configured), and the number per validation by
+ * tag.
+ */
 export function configuredEpisodes(config: Readonly<Record<string, unknown>>): DashboardSnapshot['episodes'] {
   const { train, val } = at(config, 'es_manager');
   const { env_groups, group_size } = at(train);

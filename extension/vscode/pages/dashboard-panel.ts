@@ -205,7 +205,7 @@ function serveDashboard(
     source.update(report).then(done, done);
   }
 
-  /** Sends new data. A call during a running update causes one more check at its end. */
+  /** Sends new data. A call during an update causes one more check at the end of the update. */
   async function send(): Promise<void> {
     again = true;
     sending ??= (async () => {

@@ -1,5 +1,5 @@
-// Host side of the Episodes page: sends all episodes of the run as columns, new rows while the run plays, single
-// complete episodes, and results of text searches.
+// Host side of the Episodes page: sends all episodes of the run as columns, and new rows while the run plays more
+// episodes. On request, sends single complete episodes and results of text searches.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {

@@ -1,5 +1,5 @@
-// Play panels, one per environment. Each panel has a play session in its own process, which ends when the panel is
-// closed. A panel restored after a window reload starts a new episode.
+// Play panels, one per environment. Each panel has a play session in a separate process. The process ends when the
+// panel is closed. A panel restored after a window reload starts a new episode.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as vscode from 'vscode';

@@ -1,6 +1,6 @@
 // Runs a command of the CLI (`dist/cli.cjs`) to its end and returns the JSON document that it prints. To start or
-// resume a run, the CLI resolves the configuration, creates the run folder and starts a detached trainer. The trainer
-// is detached, so the run continues when the extension host ends. Must not import `vscode`.
+// resume a run, the CLI resolves the configuration, creates the run folder and starts a trainer. The trainer is a
+// detached process, so the run continues when the extension host ends. Must not import `vscode`.
 import { spawn } from 'node:child_process';
 import { isRecord, jsonOrNothing } from '../../common/json';
 import { endedBySystem, explainExit } from '../../common/process-exit';

@@ -18,8 +18,8 @@ export interface NodeRuntime {
   /** Whether the executable is Electron, which requires ELECTRON_RUN_AS_NODE to run as Node.js. */
   electron: boolean;
   /**
-   * Returns the API keys and tokens for child processes, by variable. A function, so that a log of this object does not
-   * contain them.
+   * Returns the API keys and tokens for child processes, by variable. This is a function so that a log of this object
+   * contains no secrets.
    */
   secrets?(): Readonly<Record<string, string>>;
 }
@@ -77,8 +77,8 @@ export function nodeSearch(setting: string): NodeSearch {
 }
 
 /**
- * Returns the environment variables of a trainer process: those of this process without VS Code's internal variables,
- * plus the stored secrets. Disables ONNX Runtime's telemetry before its library is loaded.
+ * Returns the environment variables of a trainer process: the variables of this process without VS Code's internal
+ * variables, plus the stored secrets. Disables ONNX Runtime's telemetry before its library is loaded.
  */
 export function trainerEnvironment(
   env: NodeJS.ProcessEnv,

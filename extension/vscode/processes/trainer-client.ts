@@ -1,6 +1,7 @@
-// Connection to a run's trainer: JSON-RPC over the socket or pipe named in the run's lease. Reconnects automatically
-// with increasing delays when the trainer restarts (a resume writes a new lease) or the socket closes, until disposed.
-// A lost connection loses no data, because all persistent data is in the run folder. Must not import `vscode`.
+// Connection to a run's trainer: JSON-RPC over the socket or pipe named in the run's lease. When the trainer restarts
+// (a resume writes a new lease) or the socket closes, the client reconnects with increasing delays. It stops when it is
+// disposed of. A lost connection loses no data, because all persistent data is in the run folder. Must not import
+// `vscode`.
 import { connect, type Socket } from 'node:net';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import type { Lease } from '../../run-data/lease-file';

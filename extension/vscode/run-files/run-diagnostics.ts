@@ -20,7 +20,7 @@ import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {
-  /** Cache of the last diagnosis, because the page requests its families one after another. */
+  /** The last diagnosis. It is cached because the page requests its families one after another. */
   private newest: { step: number; diagnosis: CollapseDiagnosis } | undefined;
 
   constructor(private readonly folder: string) {}

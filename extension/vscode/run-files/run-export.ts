@@ -31,8 +31,8 @@ export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
 }
 
 /**
- * Creates `target` and writes `parts` of a run into it. Throws a UserError if `target` exists and is not empty, or
- * cannot be written.
+ * Creates `target` and writes `parts` of a run into it. Throws a UserError if `target` is not empty or cannot be
+ * written.
  */
 export async function exportRun(reader: RunReader, parts: readonly ExportPart[], target: string): Promise<void> {
   const there = await readdir(target).catch(() => []);

@@ -61,8 +61,8 @@ export function firstLine(notes: string): string {
 }
 
 /**
- * Milliseconds between checks of a lock, and age in milliseconds after which a lock is abandoned. Writers hold a lock
- * only while they write one small file.
+ * `pollMs`: milliseconds between checks of a lock. `abandonedMs`: age in milliseconds from which a lock counts as
+ * abandoned. Writers hold a lock only while they write one small file.
  */
 const [pollMs, abandonedMs] = [20, 2000];
 

@@ -164,8 +164,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the lease in the folder, live or stale. Null if the lease was written for another folder, of which this
-   * folder is a copy.
+   * Returns the lease in the folder, live or stale. Null if this folder is a copy of the folder for which the lease was
+   * written.
    */
   async lease(): Promise<Lease | null | undefined> {
     const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
@@ -196,7 +196,7 @@ export class RunReader {
     });
   }
 
-  /** Returns the current events, without metrics. The array grows as with `numbers`. */
+  /** Returns the current events, without metrics. The reader appends to the returned array later, as with `numbers`. */
   events(): Promise<Readonly<Pick<RunNumbers, 'epoch' | 'events'>>> {
     return this.inTurn(async () => {
       await this.readEvents();

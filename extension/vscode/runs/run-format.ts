@@ -1,5 +1,6 @@
-// Formats and groups runs for all views of the host: the phase of a run, and numbers as short texts (three
-// significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the views.
+// Formats and groups runs for all views of the host: determines the phase of a run, and formats numbers as short texts
+// (three significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the
+// views.
 import type { RunSummary } from '../../protocol/page-state';
 import { isEvaluation, isInterrupted } from '../../run-data/run-progress';
 

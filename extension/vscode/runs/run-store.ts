@@ -1,7 +1,7 @@
-// All runs of the workspace, kept up to date: found under `.ragen/runs` of each workspace folder by file watching and
-// by polling, because watchers miss changes on network drives and in containers. Creates and disposes of the readers
-// and the connections to trainers; views subscribe to its events. Runs that a terminal or another window starts appear
-// in the same way.
+// All runs of the workspace, kept up to date. Runs are found under `.ragen/runs` of each workspace folder by file
+// watching and by polling. Polling is needed because watchers miss changes on network drives and in containers. Creates
+// and disposes of readers and connections to trainers. Views subscribe to the store's events. Runs that a terminal or
+// another window starts appear as well.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -78,7 +78,10 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
     return { accepted: [], manifest };
   }
 
-  /** Opens the file contents that were read and hashed; the file that would be executed is in front. */
+  /**
+   * Opens documents with the file contents that were read and hashed. The active document is the file that would be
+   * executed.
+   */
   private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
     const uris: vscode.Uri[] = [];
     for (const { file, sha256, bytes } of [...files].reverse()) {

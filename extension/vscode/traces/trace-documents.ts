@@ -50,7 +50,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     ];
   }
 
-  /** Returns the episode of a URI as its document shows it. Throws FileNotFound if the episode does not exist. */
+  /** Returns the episode that the document at a URI shows. Throws FileNotFound if the episode does not exist. */
   async open(uri: vscode.Uri): Promise<OpenTrace> {
     const key = uri.toString();
     const known = this.traces.get(key) ?? this.load(uri);
@@ -61,7 +61,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     return known;
   }
 
-  /** Returns the episode of a document; undefined if it is not a trace or shows outdated text. */
+  /** Returns the episode of a document; undefined if the document is not a trace or shows outdated text. */
   async of(document: vscode.TextDocument): Promise<OpenTrace | undefined> {
     if (document.uri.scheme !== traceScheme) return undefined;
     const open = await this.open(document.uri).catch(() => undefined);

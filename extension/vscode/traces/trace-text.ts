@@ -47,7 +47,7 @@ export interface TracedTurn {
 export interface Trace {
   text: string;
   episode: Episode;
-  /** Sampled tokens in order; a turn whose tokens are unknown has none. */
+  /** Sampled tokens in order, without turns whose tokens are unknown. */
   tokens: PlacedToken[];
   header: Span;
   prompt: Span | null;

@@ -4,7 +4,9 @@ import { platform } from 'node:os';
 import { ControlGroup } from '../../../node/control-group';
 
 export interface EnvironmentLimits {
-  /** Version of the control groups for environments; null if this user cannot create any. */
+  /**
+   * Version of the control groups that can be created for environments; null if this user cannot create control groups.
+   */
   control_group: 1 | 2 | null;
   /** Whether the memory of a process's children is measured. */
   children_measured: boolean;

@@ -116,8 +116,8 @@ export class EpisodeIndexReader {
       }
       for (const line of lines) reported.push(line);
     }
-    // File sizes are read after the index lines. The trainer writes a file before its index line, so an index line that
-    // covers more bytes than the file has is outdated: the file was truncated.
+    // File sizes are read after the index lines. The trainer writes a file before its index line. If an index line
+    // covers more bytes than the file has, the file was truncated and the line is outdated.
     const sizes = await this.sizes();
     const gone = [...this.reported].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
     if (gone) {

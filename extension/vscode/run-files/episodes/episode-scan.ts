@@ -141,7 +141,7 @@ const runOf = (path: string): string => dirname(dirname(path));
 const sliceBytes = 1 << 22;
 
 /**
- * Yields slices of complete lines of a file from byte `from` on, each with its end offset. Of a line longer than
+ * Yields slices of complete lines of a file from byte `from` on, each with its end offset. For a line longer than
  * `mostLineBytes`, only the end offset is yielded. An incomplete last line is not yielded.
  */
 function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: number }> {

@@ -1,6 +1,6 @@
-// First and last step at which each prompt was played, from the run's episode index (run-data/episode-index-line.ts).
-// The trace lenses use them to offer navigation to the same prompt at earlier and later steps. Must not import
-// `vscode`.
+// Finds the first and the last step at which each prompt was played, from the run's episode index
+// (run-data/episode-index-line.ts). The trace lenses use these steps to offer navigation to the same prompt at earlier
+// and later steps. Must not import `vscode`.
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isIndexLine, textHash, type EpisodeIndexLine } from '../../../run-data/episode-index-line';

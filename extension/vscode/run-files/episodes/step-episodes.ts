@@ -1,5 +1,5 @@
-// Episodes of one step as rows, and single episodes: a file is read again only if it has changed. Must not import
-// `vscode`.
+// Returns the episodes of a step as rows, and single episodes. A file is read again only if it has changed. Must not
+// import `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../../common/json';
 import { namesInRun, openRunFile } from '../../../node/run-file';

@@ -51,7 +51,10 @@ export class ColumnTable {
     return columns;
   }
 
-  /** Returns all rows of a key, NaN where missing. A view, valid until the table grows. */
+  /**
+   * Returns a key's values in all rows, with NaN for missing values. The result is a view that is valid until the table
+   * grows.
+   */
   column(key: string): Float64Array {
     const { rows } = this;
     let entry = this.joined.get(key);

@@ -66,7 +66,7 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
   const phase = runPhase(summary);
   item.id = folder;
-  // Tags come first, because a narrow side bar cuts off the end.
+  // Tags come first, because a narrow side bar truncates the end.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
   const began = isShared ? [formatStart(summary.created)] : [];
   const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...began].join(' · ');
@@ -87,7 +87,7 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
 }
 
 /**
- * Returns the icon of a phase. The shape identifies the phase as well as the colour does, because not all users can
+ * Returns the icon of a phase. Each phase has its own shape in addition to its colour, because not all users can
  * distinguish the colours. A run that its trainer paused has the icon of an interrupted run.
  */
 function iconOf(phase: RunPhase): vscode.ThemeIcon {

@@ -1,4 +1,4 @@
-// Registers the status bar item and the failure notifications, which report the state of runs in addition to pages and
+// Registers the status bar item and the failure notifications, which report the state of runs outside the pages and the
 // Runs view.
 import type * as vscode from 'vscode';
 import type { Host } from '../../host-services';

@@ -15,7 +15,7 @@ import type { OpenTrace } from '../trace-documents';
 
 /** Replays an episode and reports whether the result is the same. */
 export async function replayEpisode({ trust, cliFor }: TraceServices, { location, trace }: OpenTrace): Promise<void> {
-  // The manifest determines the file that is executed and its settings.
+  // The manifest determines which environment file is executed, and the environment's settings.
   const trusted = await trust.ask(location.folder);
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);

@@ -18,7 +18,7 @@ export interface ClipRange {
 
 export interface TokenFacts {
   id: number;
-  /** Whether the mask is 1: the token was sampled, and it is trained on if its episode is trained on. */
+  /** Whether the mask is 1. If so, the token was sampled, and training uses it if the episode is trained on. */
   trained: boolean;
   /** Log-prob (natural logarithm) under the policy that sampled the token. */
   then: number | null;
