@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // The CLI. `ragen x` is implemented in the file x.ts of its group's folder, and `ragen env x` in env/x.ts. Code that
 // several commands use is in options, input, output, run-lifecycle and model-files. Every command takes --json:
-// standard output is then one JSON document, and progress and notes go to standard error. A user error is one sentence
-// and exit code 1.
+// standard output is then one JSON document, and progress and notes go to standard error. A user error prints one
+// sentence and results in exit code 1.
 import { Command, CommanderError } from 'commander';
 import { clearPrinted } from '../node/secrets';
 import { addAlgo } from './algo/algo';

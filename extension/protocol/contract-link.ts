@@ -1,7 +1,7 @@
-// Messages between `ragen env check` and the process that checks an environment, as frames over the process's channel
-// (frame-channel.ts): one request, one report, and pings, which the process answers while environment code runs.
-// JSON-RPC is not used because environment code can write to the channel: frames limit the size of a message and detect
-// invalid bytes.
+// Messages between `ragen env check` and the process that checks an environment. There is one request and one report,
+// and the process answers pings while environment code runs. Messages are frames over the process's channel
+// (frame-channel.ts). JSON-RPC is not used, because environment code can write to the channel. Frames limit the size of
+// a message and detect invalid bytes.
 import { z } from 'zod';
 import type { ContractReport } from './environment-tools';
 

@@ -41,8 +41,8 @@ export type ColumnPart =
 export const dashboardReady: RequestType<null, DashboardSnapshot> = { method: 'dashboard/ready' };
 
 /**
- * Returns columns of the given epoch. If `overview` is true, long columns are reduced. If `smoothing` is not 0 as well,
- * a second version of these columns is returned, smoothed with this weight.
+ * Returns columns of the given epoch. If `overview` is true, long columns are reduced. If `smoothing` is not 0, each
+ * reduced column is returned twice: without smoothing, and smoothed with this weight.
  */
 export const dashboardColumns: RequestType<
   { epoch: number; keys: string[]; overview: boolean; smoothing: number },

@@ -88,7 +88,10 @@ export interface WatchedEpisode {
 }
 
 export interface WatchChoice {
-  /** Restricts the choice of the episode to this tag and to `group`, the index of a prompt group of the batch. */
+  /**
+   * Restricts the choice of the episode to this tag. `group` restricts it to a prompt group, given by its index in the
+   * batch.
+   */
   tag?: string;
   group?: number;
 }

@@ -196,8 +196,8 @@ export function boundsOver(rule: AlarmRule, values: ArrayLike<number>, limits?: 
 }
 
 /**
- * Returns for each row: `now`, the number of consecutive values up to the row that exceed the row's bound
- * (`boundsOver`); and `most`, the maximum of `now` up to the row.
+ * Returns two numbers per row. `now` is the number of consecutive values, up to the row, that exceed the row's bound
+ * (`boundsOver`). `most` is the maximum of `now` up to the row.
  */
 export function streaksOver(
   rule: AlarmRule,

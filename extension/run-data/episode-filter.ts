@@ -1,8 +1,9 @@
 // Filter syntax of the Episodes page and of `ragen episodes`: `success:false score<0 text:"stuck" step:40..60 group:3
 // kept:false -tag:lake`. Terms are combined with "and"; a leading `-` negates a term. `field:value` and `field=value`
-// test equality, `field:a..b` an inclusive range (either end optional), and `<`, `<=`, `>`, `>=` compare. Words and
-// quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case. Pure
-// functions. All terms except `text:` are evaluated on the columns. For `text:` terms, the host searches the texts.
+// test equality. `field:a..b` tests an inclusive range; either end is optional. `<`, `<=`, `>` and `>=` compare values.
+// Words and quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case.
+// Pure functions. All terms except `text:` are evaluated on the columns. For `text:` terms, the host searches the
+// texts.
 import { episodeId } from './episode-index-line';
 import type { EpisodeTable, TableColumn } from './episode-table';
 

@@ -1,4 +1,5 @@
-// Progress of a run in steps or, for an evaluation, in episodes, and whether the run has ended.
+// Determines the progress of a run and whether it has ended. The progress of an evaluation is in episodes, that of
+// other runs in steps.
 import type { RunState, RunStatus } from './run-status-file';
 
 export interface RunProgress {

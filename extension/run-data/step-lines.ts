@@ -1,4 +1,4 @@
-// Lines that a training step writes besides its episodes: `metrics.jsonl`, `scores.jsonl` and
+// Schemas of the lines that a training step writes in addition to its episodes: `metrics.jsonl`, `scores.jsonl` and
 // `diagnostics/groups-*.jsonl`.
 import { z } from 'zod';
 

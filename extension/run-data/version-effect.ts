@@ -1,7 +1,7 @@
-// Effect of an environment code change on reward and success: compares the last episodes before the swap with the first
-// episodes after it. Members of a group share their initial state, so the independent samples are groups, not episodes.
-// The interval is Welch's interval over group means. The difference includes the effect of training during the compared
-// steps; fewer steps reduce this effect.
+// Effect of an environment code change on reward and success: compares the last episodes before the change with the
+// first episodes after the change. Members of a group share their initial state, so the independent samples are groups,
+// not episodes. The interval is Welch's interval over group means. The difference includes the effect of training
+// during the compared steps; fewer steps reduce this effect.
 import { environmentReloadSchema, environmentVersionSchema } from './run-events';
 import { episodeSchema } from './episode';
 import { isVersionName } from './run-files';
@@ -72,7 +72,7 @@ export interface SampleMoments {
 export interface Effect {
   before: SampleMoments;
   after: SampleMoments;
-  /** Mean after the swap minus mean before the swap. */
+  /** Mean after the change minus mean before the change. */
   difference: number;
   /** Two-sided 95 % confidence interval; null with fewer than two groups on a side. */
   interval: [low: number, high: number] | null;

@@ -4,8 +4,8 @@ import * as vscode from 'vscode';
 import { notifyWarning } from './notifications';
 
 /**
- * Returns whether the workspace is trusted; if not, notifies the user. An untrusted workspace starts no process,
- * because its environments are executable code.
+ * Returns whether the workspace is trusted; if not, notifies the user. In an untrusted workspace no process is started,
+ * because the workspace's environments are executable code.
  */
 export function trusted(
   message = vscode.l10n.t('A run executes code of this workspace, which is not trusted: trust it to start runs.'),

@@ -8,7 +8,7 @@ import type { HubProgress } from '../../hub/hub-model';
 
 /**
  * Returns the absolute path of the model's folder. `asked` is the option or configuration key whose value is `model`,
- * for error messages. During a download, standard error shows a progress bar; without a TTY, one line. Throws a
+ * for error messages. During a download, standard error shows a progress bar or, without a TTY, one line. Throws a
  * UserError if the model does not exist or cannot be fetched.
  */
 export async function modelFolder(

@@ -1,5 +1,5 @@
-// Commands of the code lenses above a run configuration: start a run, check the configuration with the trainer, show
-// the resolved configuration. The trainer's check is authoritative. The check also runs after each save in a trusted
+// Commands of the code lenses above a run configuration: start a run, check the configuration with the trainer, or show
+// the resolved configuration. The trainer's check is authoritative. It also runs after each save in a trusted
 // workspace, and shows its problems at their lines.
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';

@@ -132,7 +132,7 @@ const within = ({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSc
   value > (exclusiveMinimum ?? -Infinity) &&
   value < (exclusiveMaximum ?? Infinity);
 
-/** Formats a value for a message: JSON, cut to 80 characters. */
+/** Formats a value for a message: JSON, truncated to 80 characters. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;

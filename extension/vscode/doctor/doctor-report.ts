@@ -148,8 +148,8 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
 }
 
 /**
- * Explains how to get a provider's library. The extension's packages do not contain the CUDA library; the package of
- * each platform contains the platform's other libraries.
+ * Explains how to get a provider's library. No package of the extension contains the CUDA library. Each platform's
+ * package contains all other libraries for the platform.
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'

@@ -1,7 +1,7 @@
 // Inspection processes, which load the models of runs (`cli.cjs inspect --stdio` in Node.js). Each workspace folder has
-// at most one process. It starts at the first request and ends after `idleMs` without a request. Messages are JSON-RPC
-// over standard input and output (protocol/inspection.ts). In an untrusted workspace no process is started. Must not
-// import `vscode`.
+// at most one process. The process starts at the first request and ends after `idleMs` without a request. Messages are
+// JSON-RPC over standard input and output (protocol/inspection.ts). In an untrusted workspace no process is started.
+// Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { resolve } from 'node:path';
 import { ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';

@@ -44,8 +44,8 @@ export interface ReaderDependencies extends Processes {
 }
 
 /**
- * Default dependencies. On systems other than Linux, the start time of a process could only be read by running a
- * program, which would block the host. A lease is then judged only by its touches.
+ * Default dependencies. On systems other than Linux, a lease is judged only by its touches. The start time of a process
+ * could be read there only by running a program, which would block the host.
  */
 const defaultDependencies: ReaderDependencies = {
   now: Date.now,

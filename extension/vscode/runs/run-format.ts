@@ -59,7 +59,7 @@ export function briefly(sentence: string, length = 60): string {
   return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
 }
 
-/** Returns the names that several of these runs share; labels of such runs need more than the name. */
+/** Returns the names that several of these runs share; labels of such runs contain more than the name. */
 export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
   const seen = new Set<string>();
   return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));

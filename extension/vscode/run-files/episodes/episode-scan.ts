@@ -51,7 +51,7 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
       }
       const messages = bytes.indexOf(beforeMessages, start);
       const turns = bytes.indexOf(beforeTurns, start);
-      // With another key order, the complete line is searched.
+      // If the keys have another order, the complete line is searched.
       const usual = turns >= 0 && turns < messages && messages < end;
       addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }
