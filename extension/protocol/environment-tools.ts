@@ -95,8 +95,8 @@ export interface PlaySession {
   total: number;
   over: boolean;
   /**
-   * After `hint`: names of the solver's actions from the current state; null if the solver finds no solution. Absent
-   * after the next action.
+   * After `hint`: names of the solver's actions from the current state; null if the solver finds no solution. The key
+   * is absent after the next action.
    */
   hint?: string[] | null;
   /** After `reload`: the previous version, and the differences in the replayed episode. */

@@ -43,7 +43,7 @@ const sourceProblemSchema = z.object({
   kind: z.enum(['build', 'type', 'load']),
 });
 
-/** `data` of `environment_reload`: episodes that start from now on run the new code. */
+/** `data` of `environment_reload`: episodes that start after the event run the new code. */
 export const environmentReloadSchema = z.object({
   tag: z.string(),
   from: z.string().describe('the previous version'),

@@ -48,8 +48,8 @@ export const manifestIn = (name: string) =>
     .transform((manifest): Manifest => ({ ...manifest, id: name }));
 
 /**
- * `labels.json`: the user's labels, which override the manifest. Any process may replace the file, and replaces it
- * atomically.
+ * `labels.json`: the user's labels, which override the manifest. Any process may replace the file; each replacement is
+ * atomic.
  */
 export const labelsSchema = z.object({
   schema: z.literal(1),

@@ -25,7 +25,7 @@ export function serveSourceSnapshots(): vscode.Disposable {
       const { folder, version, name } = JSON.parse(query) as SourceSnapshot;
       if (!isVersionName(version) || !isSourceName(name)) return '';
       const file = environmentFile(version, `${environmentFiles.sources}/${name}`);
-      return (await readRunFile(folder, file).catch(() => '')).toString('utf8'); // this version lacks the file
+      return (await readRunFile(folder, file).catch(() => '')).toString('utf8'); // empty if this version lacks the file
     },
   });
 }

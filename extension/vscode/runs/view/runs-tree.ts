@@ -85,7 +85,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     return this.memory.get(archivedKey, false);
   }
 
-  /** Shows or hides archived runs; stored in the workspace state. */
+  /** Shows or hides archived runs. The choice is stored in the workspace state. */
   async showArchived(shown: boolean): Promise<void> {
     await this.memory.update(archivedKey, shown);
     this.refresh();
