@@ -23,7 +23,10 @@ const config = z.strictObject({
       'validation problems; null: those of train_path, or the shipped validation problems if train_path is null',
     ),
   max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, starting with the first'),
-  solvable_filter: z.boolean().default(true).describe('true: use only problems that can be solved with sums and differences'),
+  solvable_filter: z
+    .boolean()
+    .default(true)
+    .describe('true: use only problems that can be solved with sums and differences'),
   score: z.number().default(1),
   format_score: z.number().default(0.1).describe('reward for the right numbers and a wrong value'),
   max_steps: z.literal(1).default(1),

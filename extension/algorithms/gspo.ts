@@ -2,6 +2,8 @@
 // instead of the ratio of each token. As in verl, a token's loss has a gradient only through the probability of this
 // token: s_t = sg[s] · π(t)/sg[π(t)]. Its value is s and its gradient is s · ∇ log π(t). The paper calls this variant
 // GSPO-token.
+// Evaluated by `ragen algo`, and compared with the graph operations that train (models/graphs/policy-loss-graph.ts): change
+// both.
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';

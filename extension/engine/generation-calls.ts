@@ -1,6 +1,6 @@
 // Arguments and results of the engine's `generate`: rows of token ids, and sampling options. A row's tokens depend only
 // on its ids, its seed and the weights.
-import type { SamplingCuts } from './sampling/sampling';
+import type { SamplingCuts } from './sampling/host-sampler';
 
 export interface SamplingOptions extends SamplingCuts {
   /** Maximum number of new tokens. */

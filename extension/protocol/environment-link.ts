@@ -1,7 +1,7 @@
 // Messages between a trainer and its environment process. Messages are frames (frames.ts) over a pipe on file
 // descriptor 3. A request contains a batch and gets one reply, or several if some episodes are ready before others.
 // Requests overlap; a reply has the `id` of its request.
-import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-bounds';
+import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
 import { isRecord } from '../common/json';
 
 /** Environment variable with the tag of an environment; set for its thread and child processes. */

@@ -27,7 +27,7 @@ export const stop = new RequestType<null, RunStatus, void>('ragen/stop');
 export const checkpoint = new RequestType<null, { folder: string }, void>('ragen/checkpoint');
 
 /**
- * Changes settings (run-settings.ts) from the next step on. Returns that step and the changes, or rejects with one
+ * Changes settings (run-data/changeable-settings.ts) from the next step on. Returns that step and the changes, or rejects with one
  * sentence. With `checkOnly` nothing changes.
  */
 export const change = new RequestType<

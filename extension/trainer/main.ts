@@ -8,7 +8,7 @@ import pino from 'pino';
 import { runFiles } from '../run-data/run-files';
 import type { RunStatus } from '../run-data/run-status-file';
 import { UserError } from '../common/user-error';
-import { valueAt } from '../run-data/run-settings';
+import { valueAt } from '../run-data/changeable-settings';
 import { changedConfig, onlyEvaluates } from './run/stored-config';
 import { Journal } from './run/journal';
 import { RunStopped } from '../engine/run-stopped';

@@ -4,7 +4,10 @@ import { build } from 'esbuild';
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { EnvironmentProcess, type EnvironmentProcessOptions } from '../../extension/environments/client/shared-process';
+import {
+  EnvironmentProcess,
+  type EnvironmentProcessOptions,
+} from '../../extension/environments/client/environment-process';
 import type { EnvironmentNotice } from '../../extension/protocol/environment-link';
 
 /** The repository's root. */

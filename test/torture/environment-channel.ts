@@ -7,7 +7,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EnvironmentProcess } from '../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../extension/environments/client/environment-process';
 import { isAlive, leaseOf, readRun, results, startDetached, statusOf } from '../support/terminal';
 import { makeWorkspace, root, wordsEnvironment } from '../support/workspace';
 import { scaled, table } from './scale';

@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EnvironmentSpec } from '../../extension/protocol/environment-link';
 import type { RunEvent } from '../../extension/run-data/run-events';
-import { EnvironmentProcess } from '../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../extension/environments/client/environment-process';
 import { workspace as sourceFolder } from '../support/bundles';
 import { childrenOf, isAlive, leaseOf, readRun, startDetached, statusOf } from '../support/terminal';
 import { makeWorkspace, root } from '../support/workspace';

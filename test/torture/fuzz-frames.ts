@@ -6,7 +6,7 @@ import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { EnvironmentProcess } from '../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../extension/environments/client/environment-process';
 import { playRequest } from '../../extension/environments/tools/play-stdio';
 import { isEnvironmentMessage } from '../../extension/protocol/environment-link';
 import { jsonOrNothing } from '../../extension/common/json';

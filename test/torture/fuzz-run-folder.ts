@@ -26,7 +26,7 @@ import { environmentFile, runFiles } from '../../extension/run-data/run-files';
 import { episodeSchema } from '../../extension/run-data/episode';
 import { scoresLineSchema } from '../../extension/run-data/step-lines';
 import type { Episode } from '../../extension/run-data/episode';
-import { configInEffect } from '../../extension/run-data/run-settings';
+import { configInEffect } from '../../extension/run-data/changeable-settings';
 import { changedConfig } from '../../extension/trainer/run/stored-config';
 import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { readLease } from '../../extension/trainer/store/held-lease';

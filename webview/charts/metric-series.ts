@@ -1,7 +1,7 @@
 // A run's metrics in the page: its rows, and the curves of metrics that have been displayed. In a long run, a curve is
 // first loaded as an overview and then completely. Each request is sent once. New rows are appended. When the run is
 // resumed, a new epoch starts and all data is reloaded.
-import { MovingAverage, smoothOn } from '../../extension/common/curves';
+import { MovingAverage, smoothOn } from '../../extension/common/smoothing';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
 import type { Host } from '../shared/host';

@@ -4,7 +4,7 @@ import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import type { Theme } from '../shared/theme';
 
 /** Settings that are restored when the page is shown again. */
-export interface LiveSettings {
+export interface PendingSettings {
   /** Tag to watch; an empty string watches all tags. */
   readonly tag: string;
   readonly follow: boolean;
@@ -20,13 +20,13 @@ export interface LiveState {
   readonly received: WatchedEpisode | null;
   /** The displayed episode: the received episode or an earlier one. */
   readonly shown: WatchedEpisode | null;
-  readonly settings: LiveSettings;
+  readonly settings: PendingSettings;
   readonly theme: Theme;
 }
 
-export const firstSettings: LiveSettings = { tag: '', follow: true };
+export const firstSettings: PendingSettings = { tag: '', follow: true };
 
-export const initialState = (settings: LiveSettings, theme: Theme): LiveState => ({
+export const initialState = (settings: PendingSettings, theme: Theme): LiveState => ({
   connection: 'connecting',
   run: null,
   tags: [],

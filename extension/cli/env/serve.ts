@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import { startEnvironmentServer } from '../../environments/server/http-server';
 import { builtInTypes, environmentSpec } from '../../environments/tools/environment-sources';
 import { installation } from '../../node/installation';
-import { EnvironmentProcess } from '../../environments/client/shared-process';
+import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentVariables } from '../../environments/client/environment-variables';
 import { logNotice } from '../../trainer/run/run-environments';
 import { answer, type Answer } from '../output/answer';

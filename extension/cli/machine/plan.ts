@@ -1,7 +1,7 @@
 // `ragen plan`: reports the resolved configuration, the memory use and the time per step of a run without starting it.
 // Contract: a run that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
 import type { Command } from 'commander';
-import { defaultConfig, planRun } from '../../trainer/plan/run-report';
+import { defaultConfig, planRun } from '../../trainer/plan/run-plan';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
 import { questionOf, formatRun } from './doctor';

@@ -14,7 +14,7 @@ import type { RunStatus } from '../../run-data/run-status-file';
 import { socketMessages } from '../../node/socket-messages';
 import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';
-import type { RequestedChange } from '../../trainer/live/live-settings';
+import type { RequestedChange } from '../../trainer/live/pending-settings';
 import { readLease } from '../../trainer/store/held-lease';
 import { readLines, readValues } from '../../trainer/store/line-log';
 import type { RunFolder } from '../../trainer/store/run-folder';

@@ -1,7 +1,7 @@
 // `ragen set`: changes settings of a run during training, through its trainer; without arguments, prints the current
 // settings.
 import type { Command } from 'commander';
-import { changeable } from '../../run-data/run-settings';
+import { changeable } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
 import { readLease } from '../../trainer/store/held-lease';

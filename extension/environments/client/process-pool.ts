@@ -14,7 +14,7 @@ import type {
 } from '../../protocol/environment-link';
 import { maximum } from '../../common/lists';
 import type { EnvironmentPool } from './environment-pool';
-import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './shared-process';
+import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './environment-process';
 
 export class EnvironmentProcessPool implements EnvironmentPool {
   /** Process of each episode. */

@@ -11,7 +11,7 @@ import type {
   Shown,
 } from '../../protocol/environment-tools';
 import { UserError } from '../../common/user-error';
-import type { EnvironmentProcess } from '../client/shared-process';
+import type { EnvironmentProcess } from '../client/environment-process';
 import { actionOf, nameOf, type ActionNames } from './named-actions';
 import { startToolProcess } from './tool-process';
 import { shownOf } from './transcripts';

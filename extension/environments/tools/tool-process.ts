@@ -3,7 +3,7 @@
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../../node/installation';
 import { secrets } from '../../node/secrets';
-import { EnvironmentProcess } from '../client/shared-process';
+import { EnvironmentProcess } from '../client/environment-process';
 import { environmentVariables } from '../client/environment-variables';
 
 /** Time limit in milliseconds of a call into environment code; an environment's `patience` may raise it. */

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 import type { Shown, ShownStep, Transcript } from '../../protocol/environment-tools';
 import { UserError } from '../../common/user-error';
-import type { EnvironmentProcess } from '../client/shared-process';
+import type { EnvironmentProcess } from '../client/environment-process';
 import { environmentSpec } from './environment-sources';
 import { actionOf, type ActionNames } from './named-actions';
 import { withLocation, loadEach, startToolProcess } from './tool-process';

@@ -2,9 +2,9 @@
 // its random stream, its earlier ids and the sampling options, not on the other rows of the batch.
 import { appendAll, maximum } from '../../common/lists';
 import type { SamplingOptions } from '../../engine/generation-calls';
-import { Sampler } from '../../engine/sampling/sampler';
+import { Sampler } from '../../engine/sampling/graph-sampler';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
-import { drawToken, isUncut } from '../../engine/sampling/sampling';
+import { drawToken, isUncut } from '../../engine/sampling/host-sampler';
 import { dispose } from '../../engine/session/device-tensor';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
 import { Transfer } from '../../engine/session/transfer';

@@ -1,6 +1,6 @@
 // Checks max_model_len against the maximum number of positions of the model, before the run folder is created. A length
 // that was set for another model is lowered with a note; a length that was set for this model is an error.
-import { valueAt } from '../../run-data/run-settings';
+import { valueAt } from '../../run-data/changeable-settings';
 import { ConfigError } from './config-error';
 import { configHash } from './config-hash';
 import type { LoadedConfig } from './loaded-config';

@@ -11,7 +11,7 @@ import { gibibytes } from '../../common/numbers';
 import { memoryForRun } from '../../node/machine-memory';
 import { planMemory } from '../../models/memory/memory-plan';
 import { deriveSeed } from '../rollout/seeds';
-import { planInput, usesCritic, usesReference, weightsLoaded } from '../plan/run-plan';
+import { planInput, usesCritic, usesReference, weightsLoaded } from '../plan/memory-input';
 import { readFloats } from '../store/checkpoint';
 import type { InspectedRun } from './inspected-run';
 

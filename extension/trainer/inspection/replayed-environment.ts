@@ -6,7 +6,7 @@ import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';
-import { EnvironmentProcess } from '../../environments/client/shared-process';
+import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import { environmentVariables } from '../../environments/client/environment-variables';
 import { logNotice } from '../run/run-environments';

@@ -19,7 +19,7 @@ import type { Journal } from '../run/journal';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { reasoningPieces } from '../rollout/reasoning-pieces';
 import { passBudget } from '../run/pass-budget';
-import { diagnosesCollapse } from '../plan/run-plan';
+import { diagnosesCollapse } from '../plan/memory-input';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import type { Stopwatch } from './stopwatch';

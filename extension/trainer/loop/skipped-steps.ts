@@ -66,16 +66,6 @@ export function afterSkips(
   return { partly: before.partly + 1, wholly: all ? before.wholly + 1 : 0, reason, sound: failure === null };
 }
 
-/**
- * Whether a checkpoint is due after a step: every `save_freq` steps. Of consecutive steps without any change, only the
- * first writes a checkpoint, and only if the policy can be sampled. Further checkpoints of the unchanged policy would
- * replace all earlier checkpoints.
- */
-export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {
-  if (saveFreq <= 0) return false;
-  return wholly > 0 ? wholly === 1 && sound : step % saveFreq === 0;
-}
-
 /** Throws a UserError if more than `max_skipped_steps` consecutive steps changed nothing. */
 export function refuseSkips({ wholly, reason }: SkippedSteps, { workbench }: Pick<RunConfig, 'workbench'>): void {
   if (wholly <= workbench.max_skipped_steps) return;

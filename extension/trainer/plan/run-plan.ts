@@ -1,172 +1,207 @@
-// Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts):
-// the networks that a run loads, the size of the run's passes, and the number of concurrent rollouts. The weights are
-// not needed, so a run can be planned before its model is downloaded.
-import { readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { maximum } from '../../common/lists';
+// Plans a run before it is started: memory of its phases on this machine, overrides if the memory is insufficient, and
+// time per step. If the model is on the hub, only its small files are downloaded.
+import { statSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { jsonOrNothing } from '../../common/json';
+import { gibibytes } from '../../common/numbers';
+import { hasRunFile } from '../../node/run-file';
+import { metricsLineSchema } from '../../run-data/step-lines';
+import { runFiles } from '../../run-data/run-files';
+import type { MetricsLine } from '../../run-data/step-lines';
 import { UserError } from '../../common/user-error';
-import { lengthProblem } from '../config/model-length';
+import { ConfigError } from '../config/config-error';
+import { loadConfig } from '../config/load-config';
+import type { ConfigRequest } from '../config/load-config';
+import type { LoadedConfig } from '../config/loaded-config';
+import { fitLength } from '../config/model-length';
+import { modelSource } from '../config/model-path';
+import { runConfigSchema } from '../config/schema';
 import type { RunConfig } from '../config/schema';
-import type { LoadOptions } from '../../engine/load-options';
-import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
-import type { DecoderConfig } from '../../models/decoder/decoder-config';
+import { chooseProvider, providerStates } from '../../engine/session/devices';
+import { installation } from '../../node/installation';
+import { memoryForRun } from '../../node/machine-memory';
+import { largestMicroBatchTokens, planMemory } from '../../models/memory/memory-plan';
+import type { MemoryPlan } from '../../models/memory/memory-plan';
 import type { PlanInput } from '../../models/memory/plan-input';
-import type { Bounds } from '../../models/memory/memory-remedy';
-import { openDecoder, readDecoderConfig } from '../../models/weights/model-folder';
-import { readAdapter } from '../../models/adapters/peft-adapter';
-import { passBudget } from '../run/pass-budget';
-import { workersOf } from '../run/run-environments';
-import { readRegularSync } from '../../node/regular-file';
+import { largestDivisor, remedyFor } from '../../models/memory/memory-remedy';
+import { readDecoderConfig } from '../../models/weights/model-folder';
+import { countParameters, fewerEpisodes, planInput } from './memory-input';
+import { measuredRun, stepTime, workloadOf } from './step-time';
+import type { MeasuredRun, StepTime } from './step-time';
+import { findHubModel, withSmallFiles } from '../../hub/hub-model';
+import { readLines } from '../store/line-log';
+import { RunFolder } from '../store/run-folder';
 
-/** Minimum number of parameters at which `auto` enables gradient checkpointing. */
-const largeModel = 1e8;
+/** Configuration used if the request names none. */
+export const defaultConfig = 'base';
 
-/** Whether the backward pass recomputes activations (enable_gradient_checkpointing). */
-function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
-  const { enable_gradient_checkpointing: wanted } = model;
-  return wanted === 'auto' ? parameters >= largeModel : wanted;
+/** The plan of a run on this machine; sizes are in bytes. */
+export interface RunReport extends MemoryPlan {
+  config_name: string;
+  model: { path: string; parameters: number; trained: 'all' | 'adapters' };
+  available: number;
+  fits: boolean;
+  /** The largest micro-batch of a gradient pass that fits into memory; zeros if a single episode does not fit. */
+  largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
+  /** One sentence if the run does not fit into memory, otherwise null. */
+  remedy: string | null;
+  /** Predicted times; null for an evaluation. Also null on a GPU on which no run of this workspace was measured. */
+  time: StepTime | null;
+  /** Notes of the configuration, for example about a lowered max_model_len. */
+  notes: string[];
 }
+
+/** The run to plan: a configuration by name or file (by default `base`), with overrides. */
+export interface RunReportRequest {
+  configName?: string;
+  configFile?: string;
+  /** Replaces model_path. */
+  model?: string;
+  overrides: readonly string[];
+  presetFolders: readonly string[];
+  workspace: string;
+}
+
+/** Limits for measuring step times: number of runs read, and bytes read from the end of each metrics log. */
+const mostRuns = 30;
+const mostBytes = 2 ** 19;
 
 /**
- * Returns the options of the adapters that the configuration creates; null if all weights are trained or an existing
- * adapter is continued.
+ * Plans a run on this machine. Also returns the resolved configuration.
+ * @param subject beginning of the remedy's sentence
+ * @throws ConfigError or UserError if the run could not be started
  */
-function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
-  const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
-  return rank > 0 ? { rank, alpha, dropout, targets } : null;
+export async function planRun(
+  { model, ...question }: RunReportRequest,
+  subject: string,
+  available = memoryForRun(),
+): Promise<{ run: RunReport; loaded: LoadedConfig }> {
+  const named = question.configName !== undefined || question.configFile !== undefined;
+  const source: ConfigRequest = {
+    ...question,
+    configName: named ? question.configName : defaultConfig,
+    overrides: [...(model === undefined ? [] : [`model_path=${JSON.stringify(model)}`]), ...question.overrides],
+  };
+  const { workspace } = question;
+  const first = loadConfig(source);
+  chooseProvider(first.config.workbench.device, await providerStates(), 'workbench.device');
+  const asked = model === undefined ? undefined : '--model';
+  return withModelFolder(first.config.model_path, workspace, asked, async folder => {
+    const loaded = fitLength(first, readDecoderConfig(folder).maxPositions, override =>
+      loadConfig({ ...source, overrides: [...source.overrides, override] }),
+    );
+    const { config, notes } = loaded;
+    const input = await planInput(config, folder, workspace);
+    const parameters = countParameters(input.decoder);
+    const { model_path: path, trainer } = config;
+    const time = input.trains
+      ? stepTime(workloadOf(config, parameters), path, trainer.total_training_steps, measuredRuns(workspace))
+      : null;
+    const run: RunReport = {
+      config_name: source.configFile ?? source.configName ?? '',
+      model: { path, parameters, trained: input.lora ? 'adapters' : 'all' },
+      ...fit(input, config, available, subject),
+      time,
+      notes,
+    };
+    return { run, loaded };
+  });
 }
 
-/** Returns the weights to load, one of: the model, a full checkpoint of the model, the base model with adapters. */
-export function weightsLoaded(
+/** Measurements of the newest runs of a workspace on the same processor. Runs without usable metrics are omitted. */
+function measuredRuns(workspace: string): MeasuredRun[] {
+  const here = cpus()[0]?.model;
+  const runs = RunFolder.list(workspace).filter(({ manifest }) => manifest.hardware.cpu === here);
+  return runs.slice(0, mostRuns).flatMap(folder => {
+    const config = runConfigSchema.safeParse(folder.manifest.config);
+    const measured = config.success && measuredRun(folder.manifest, config.data, lastMetrics(folder));
+    return measured ? [measured] : [];
+  });
+}
+
+function lastMetrics(folder: RunFolder): MetricsLine[] {
+  const file = folder.file(runFiles.metrics);
+  if (!hasRunFile(folder.path, runFiles.metrics)) return [];
+  const from = Math.max(0, statSync(file).size - mostBytes);
+  const lines = [...readLines(file, from)].slice(from > 0 ? 1 : 0); // the first line may be incomplete
+  return lines.flatMap(({ text }) => {
+    const line = metricsLineSchema.safeParse(jsonOrNothing(text));
+    return line.success ? [line.data] : [];
+  });
+}
+
+function fit(
+  input: PlanInput,
   config: RunConfig,
-  modelFolder: string,
+  available: number,
+  subject: string,
+): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes'> {
+  const { actor, rollout } = config.actor_rollout_ref;
+  const plan = planMemory(input);
+  const fits = plan.peak.bytes <= available;
+  const tokens = input.trains ? largestMicroBatchTokens(input, available) : 0;
+  const miniBatch = actor.ppo_mini_batch_size;
+  const remedy = (): string =>
+    remedySentence(
+      subject,
+      plan,
+      available,
+      remedyFor(input, available, {
+        miniBatch,
+        shortest: 2 * rollout.response_length,
+        fewerEpisodes: fewerEpisodes(config),
+      }),
+    );
+  return {
+    ...plan,
+    available,
+    fits,
+    largest_micro_batch: {
+      tokens,
+      ppo_micro_batch_size_per_gpu: tokens > 0 ? largestDivisor(miniBatch, tokens / input.longest) : 0,
+    },
+    remedy: fits ? null : remedy(),
+  };
+}
+
+function remedySentence(
+  subject: string,
+  { peak }: MemoryPlan,
+  available: number,
+  { overrides, fits, bytes }: ReturnType<typeof remedyFor>,
+): string {
+  const problem = `${subject}: the run needs ${gibibytes(peak.bytes)} in its ${peak.phase}, but ${gibibytes(available)} is available`;
+  if (fits) return `${problem}: set ${listed(overrides)}, which needs ${gibibytes(bytes)}`;
+  const even = overrides.length > 0 ? `even with ${listed(overrides)} it needs ${gibibytes(bytes)}, so ` : '';
+  return `${problem}: ${even}use a smaller model or a machine with more memory`;
+}
+
+/**
+ * Calls `work` with a folder that contains at least the small files of a model. `asked` names the command option that
+ * set the model. If `asked` is undefined, the model comes from the key model_path. If the model cannot be found, a
+ * ConfigError on this key is then thrown, so that a form can mark the field.
+ */
+async function withModelFolder<T>(
+  path: string,
   workspace: string,
-  checkpoint: string | undefined,
-): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
-  const { model } = config.actor_rollout_ref;
-  const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
-  if (model.lora_rank === 0 && first === null)
-    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
-  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config) };
-}
-
-export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer }: RunConfig): boolean {
-  return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
-}
-
-/**
- * Whether any weights are read from the model's folder: as the complete model, as the base of adapters, or as the
- * reference policy.
- */
-export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
-  loaded.modelFolder === modelFolder || usesReference(config);
-
-/** Whether the policy scores samples before the update, for old log-probs or for an entropy filter. */
-const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
-  !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
-
-export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
-  !trainer.val_only && algorithm.adv_estimator === 'gae';
-
-/** Whether template collapse is diagnosed. This requires an enabled family of pairs and the context mode `full`. */
-export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, workbench }: RunConfig): boolean =>
-  agent_proxy.context_window_mode === 'full' &&
-  (wanted.first_turn_enabled || wanted.multi_turn_enabled || workbench.collapse_turn_uniform);
-
-/**
- * Returns the memory plan's input for a run of `config`.
- * @param modelFolder folder with config.json; the weights may be missing
- * @param workspace base folder for relative paths of the configuration
- * @throws UserError if config.json, existing weights or the adapter cannot be used
- */
-export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
-  const { actor, ref, rollout, model } = config.actor_rollout_ref;
-  const { decoder, stored } = await decoderPlanned(modelFolder);
-  checkLength(config, decoder);
-  const longest = rollout.max_model_len;
-  const { train, val } = config.es_manager;
-  const trains = !config.trainer.val_only;
-  // A pass has at least the tokens of one full-length sequence, and at most the tokens of `most` episodes.
-  const pass = (micro: number, most: number): number =>
-    Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
-  const all = episodesOf(train);
-  const given =
-    model.lora_adapter_path === null
-      ? null
-      : await readAdapter(resolve(workspace, model.lora_adapter_path), { config: decoder, folder: modelFolder });
-  return {
-    decoder,
-    stored,
-    lora: given?.lora ?? newAdapters(config),
-    rolloutQuantization: config.workbench.rollout_quantization,
-    baseQuantization: config.workbench.base_quantization,
-    moments: { actor: actor.optim.moments, critic: config.critic.optim.moments },
-    checkpointed: isCheckpointed(config, countParameters(decoder)),
-    reference: usesReference(config),
-    critic: usesCritic(config),
-    klLoss: actor.use_kl_loss,
-    lossMode: actor.policy_loss.loss_mode,
-    trains,
-    longest,
-    updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
-    criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
-    scoreTokens: scoresBeforeUpdate(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
-    referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
-    diagnosisTokens: diagnosesCollapse(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
-    environments: environmentProcesses(config, trains),
-    sharesPrefixes: true,
-    answer: Math.min(rollout.response_length, longest),
-    promptSharedBy: trains && config.agent_proxy.max_turn === 1 ? train.group_size : 0,
-    rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
+  asked: string | undefined,
+  work: (folder: string) => Promise<T>,
+): Promise<T> {
+  let known = false;
+  const look = (folder: string): Promise<T> => {
+    readDecoderConfig(folder);
+    known = true;
+    return work(folder);
   };
-}
-
-/** Number of environment processes: the maximum over the tags in use (run-environments.ts). */
-function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunConfig, trains: boolean): number {
-  const tags = [...(trains ? train.env_configs.tags : []), ...val.env_configs.tags];
-  return maximum(tags.map(tag => workersOf(custom_envs[tag])));
-}
-
-const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
-
-/**
- * Returns overrides that lower the concurrent episodes of a validation to the number in training. Returns null if the
- * validation is not larger, if it has several tags, or if no group would remain.
- */
-export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
-  const groups = Math.floor(episodesOf(train) / val.group_size);
-  if (groups < 1 || groups >= val.env_groups || val.env_configs.n_groups.length !== 1) return null;
-  return {
-    rollouts: episodesOf(train),
-    overrides: [`es_manager.val.env_groups=${groups}`, `es_manager.val.env_configs.n_groups=[${groups}]`],
-  };
-}
-
-export const countParameters = (decoder: DecoderConfig): number =>
-  parameterSpecs(decoder).reduce((sum, { dims }) => sum + elements(dims), 0);
-
-/** Throws a UserError if max_model_len exceeds the model's maximum number of positions. */
-function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
-  const problem = lengthProblem(config, maxPositions);
-  if (problem !== undefined) throw new UserError(problem);
-}
-
-const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
-
-/**
- * Returns the decoder and the dtype of its weights. The dtype is read from the weights if they exist, otherwise from
- * config.json.
- */
-async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder' | 'stored'>> {
-  const isThere = readdirSync(folder).some(name => name.endsWith('.safetensors'));
-  if (isThere) {
-    const { config, files, specs } = await openDecoder(folder);
-    const dtype = files.info(specs[0].name)?.dtype;
-    await files.close();
-    return { decoder: config, stored: Object.values(types).find(type => type === dtype) ?? 'F32' };
+  try {
+    const source = modelSource(path, { workspace, modelFolders: [installation.models], asked });
+    if ('folder' in source) return await look(source.folder);
+    const facts = await findHubModel(source.hub);
+    return await (facts.folder === null ? withSmallFiles(facts, look) : look(facts.folder));
+  } catch (error) {
+    const isOfModel = !known && asked === undefined && error instanceof UserError && !(error instanceof ConfigError);
+    throw isOfModel ? new ConfigError([{ key: 'model_path', message: error.message }]) : error;
   }
-  const json = JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')) as Record<string, unknown>;
-  const said = json.dtype ?? json.torch_dtype; // `dtype` since transformers 5, `torch_dtype` before
-  const stored = Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
-  return { decoder: readDecoderConfig(folder), stored };
 }
+
+const listed = (overrides: readonly string[]): string => overrides.join(' ');

@@ -6,7 +6,7 @@ import { median } from '../../common/mean-estimate';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
-import { usesCritic, usesReference } from './run-plan';
+import { usesCritic, usesReference } from './memory-input';
 
 /**
  * Seconds per token, fitted to three models on two threads of an AMD EPYC 7R13. 0.4 M parameters (quickstart): 35 µs

@@ -1,6 +1,6 @@
 // The inputs of a rollout: the request, the part of the configuration that the agent proxy reads, the generator, and
 // the observer.
-import type { SamplingCuts } from '../../engine/sampling/sampling';
+import type { SamplingCuts } from '../../engine/sampling/host-sampler';
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';

@@ -8,7 +8,7 @@ import { startEngine } from '../../engine/remote-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
 import { LiveEnvironments } from '../live/live-environments';
-import { LiveSettings } from '../live/live-settings';
+import { PendingSettings } from '../live/pending-settings';
 import { gibibytes } from '../../common/numbers';
 import { memoryForRun } from '../../node/machine-memory';
 import { planMemory } from '../../models/memory/memory-plan';
@@ -21,7 +21,7 @@ import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { requireSameModel } from '../../models/weights/model-checksum';
 import { keepTokenizer, runModelFolder } from './run-model';
-import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from '../plan/run-plan';
+import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from '../plan/memory-input';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
 import type { TrainerState } from './trainer-state';
@@ -119,7 +119,7 @@ export async function openRun({
       tags: [...new Set(tags)],
       maxTurn: config.agent_proxy.max_turn,
     });
-    const settings = new LiveSettings(config);
+    const settings = new PendingSettings(config);
     const run = new Run(settings, folder, journal, control, engine, live, openProxy, modelFolder, model, tokenizer);
     return { run, state: checkpoint ? await run.checkpoints.restore(checkpoint) : firstState(run.config) };
   } catch (error) {

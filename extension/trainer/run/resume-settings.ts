@@ -2,10 +2,10 @@
 // change during training. New values apply from the step after the checkpoint and are recorded as events, as with
 // `ragen set`; the signed manifest is not changed. A change of any other key is rejected, because finished steps depend
 // on its old value.
-import { settingKeys } from '../../run-data/run-settings';
+import { settingKeys } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import { shown } from '../config/config-error';
-import { LiveSettings } from '../live/live-settings';
+import { PendingSettings } from '../live/pending-settings';
 import { onlyEvaluates, readableConfig } from './stored-config';
 import type { RunFolder } from '../store/run-folder';
 
@@ -78,7 +78,7 @@ export function refuseSettings(folder: RunFolder, step: number, values: Readonly
     throw new UserError(
       `run ${folder.id} is an evaluation, which has no settings: resume it without ${Object.keys(values).join(', ')}`,
     );
-  const settings = new LiveSettings(readableConfig(folder));
+  const settings = new PendingSettings(readableConfig(folder));
   settings.apply(step + 1, false);
   settings.request(values, true);
 }

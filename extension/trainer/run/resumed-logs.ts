@@ -5,7 +5,7 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../../run-data/run-files';
-import { configInEffect } from '../../run-data/run-settings';
+import { configInEffect } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import { rebuildIndex } from '../store/episode-index-log';

@@ -6,7 +6,7 @@ import type { RunState } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { RunStopped } from '../../engine/run-stopped';
 import { LiveView } from '../live/live-view';
-import type { RequestedChange, LiveSettings } from '../live/live-settings';
+import type { RequestedChange, PendingSettings } from '../live/pending-settings';
 
 /** Debugging and coverage of a run's environments. */
 export interface EnvironmentSwitches {
@@ -31,7 +31,7 @@ export class RunControl {
   /** Clients with debugging enabled. */
   private readonly debuggers = new Set<object>();
   private environments: EnvironmentSwitches | undefined;
-  private settings: LiveSettings | undefined;
+  private settings: PendingSettings | undefined;
 
   /** @param onChange receives each state change; `because` gives the reason if `wait` began a pause */
   constructor(private readonly onChange: (state: RunState, because?: string) => void) {}
@@ -119,7 +119,7 @@ export class RunControl {
   }
 
   /** Enables setting changes; called before training begins. */
-  serveSettings(settings: LiveSettings): void {
+  serveSettings(settings: PendingSettings): void {
     this.settings = settings;
   }
 

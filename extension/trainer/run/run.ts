@@ -7,11 +7,11 @@ import { passBudget } from './pass-budget';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Journal } from './journal';
 import type { LiveEnvironments } from '../live/live-environments';
-import type { LiveSettings } from '../live/live-settings';
+import type { PendingSettings } from '../live/pending-settings';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { SeedState } from '../rollout/group-layout';
 import type { RunControl } from './run-control';
-import { usesCritic, usesReference } from '../plan/run-plan';
+import { usesCritic, usesReference } from '../plan/memory-input';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
 import { BatchPlayer } from './batch-player';
@@ -32,7 +32,7 @@ export class Run {
 
   constructor(
     /** Current settings and pending changes. */
-    readonly settings: LiveSettings,
+    readonly settings: PendingSettings,
     readonly folder: RunFolder,
     readonly journal: Journal,
     readonly control: RunControl,

@@ -4,7 +4,7 @@ import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { runFiles } from '../../run-data/run-files';
 import type { RunEvent } from '../../run-data/run-events';
-import { configInEffect, settingKeys, valueAt } from '../../run-data/run-settings';
+import { configInEffect, settingKeys, valueAt } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import { runConfigSchema } from '../config/schema';
 import type { RunConfig } from '../config/schema';

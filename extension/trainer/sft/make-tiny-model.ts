@@ -20,7 +20,7 @@ import { Weights, initialize } from '../../models/weights/weights';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { TextGenerator } from '../rollout/rollout-request';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
-import { EnvironmentProcess } from '../../environments/client/shared-process';
+import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import { environmentVariables } from '../../environments/client/environment-variables';
 import type { LoadedEnvironment } from '../../protocol/environment-link';

@@ -1,7 +1,7 @@
 // Converts the choices on the New Run page to CLI overrides and to an equivalent configuration file. Pure functions.
 import { stringify } from 'yaml';
 import type { GroupsByTag, NewRunChoice } from '../../protocol/new-run-page';
-import { valueAt } from '../../run-data/run-settings';
+import { valueAt } from '../../run-data/changeable-settings';
 import { yamlValue } from '../../common/yaml-text';
 
 const sides = ['train', 'val'] as const;

@@ -9,7 +9,7 @@ import { compareColumns, compareGrew, compareOpen, compareReady } from '../../pr
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/page-state';
 import type { Manifest } from '../../run-data/run-manifest';
-import { valueAt } from '../../run-data/run-settings';
+import { valueAt } from '../../run-data/changeable-settings';
 import { groupRuns } from './compared-runs';
 import { fillPanel } from './fill-panel';
 import { MetricColumns } from '../run-files/metrics/metric-columns';

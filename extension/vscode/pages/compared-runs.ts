@@ -77,7 +77,7 @@ function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): 
     const before = change && leaves.get(change.key);
     if (!change || before === undefined) continue;
     // If the length of a learning-rate schedule equals the run's number of steps, both change at once
-    // (run-data/run-settings.ts).
+    // (run-data/changeable-settings.ts).
     const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
     for (const [key, value] of leaves)
       if (key === change.key || (follows(key) && value === before))

@@ -8,7 +8,7 @@ import { isRecord, jsonOrNothing } from '../../common/json';
 import { manifestIn } from '../../run-data/run-manifest';
 import type { Manifest } from '../../run-data/run-manifest';
 import { readKeptCode, readManifestCode, untrusted, type ReadCode } from '../../node/run-trust';
-import { valueAt } from '../../run-data/run-settings';
+import { valueAt } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import { acceptFiles } from '../../node/user-storage';
 import { chooseAction } from '../notifications';

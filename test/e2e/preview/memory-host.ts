@@ -1,6 +1,7 @@
 // In-memory host for the pages: answers requests as the extension host does, from generated runs. Page tests call it
 // directly; the preview calls it through acquireVsCodeApi.
-import { overviewOf, smooth } from '../../../extension/common/curves';
+import { overviewOf } from '../../../extension/common/curves';
+import { smooth } from '../../../extension/common/smoothing';
 import {
   dashboardColumns,
   dashboardExport,

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { EnvironmentProcess } from '../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../extension/environments/client/environment-process';
 import { isolationMissing } from './deepcoder/isolation';
 import { buildEntry, root, startProcess } from '../../support/bundles';
 

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ContractReport } from '../../../extension/protocol/environment-tools';
 import { TypeCheckService } from '../../../extension/environments/runtime/build/type-check';
 import { loadConfig } from '../../../extension/trainer/config/load-config';
-import type { EnvironmentProcess } from '../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../extension/environments/client/environment-process';
 import { environmentSpecs } from '../../../extension/environments/client/environment-specs';
 import { presetFolder } from '../trainer/config/presets';
 import { root, startProcess } from '../../support/bundles';

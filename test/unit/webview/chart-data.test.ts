@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { RunEvent } from '../../../extension/run-data/run-events';
-import { overviewOf, smooth } from '../../../extension/common/curves';
+import { overviewOf } from '../../../extension/common/curves';
+import { smooth } from '../../../extension/common/smoothing';
 import type { ColumnPart, DashboardSnapshot } from '../../../extension/protocol/dashboard-page';
 import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/charts/arrangement';
 import {
@@ -19,7 +20,7 @@ import { Curve, lowerBound } from '../../../webview/charts/curve';
 import { marksOf, thinned } from '../../../webview/charts/event-marks';
 import { wilson } from '../../../webview/charts/plot-data';
 import { SeriesStore } from '../../../webview/charts/metric-series';
-import { changeOverTenSteps } from '../../../webview/dashboard/charts/transforms';
+import { changeOverTenSteps } from '../../../webview/dashboard/charts/recent-change';
 import { firstSettings } from '../../../webview/dashboard/dashboard-settings';
 import { panned, zoomed } from '../../../webview/dashboard/charts/zoom';
 import { reinterpret } from '../../support/partial';

@@ -4,7 +4,7 @@ import type { FilterSettings, PolicySettings } from '../../../extension/protocol
 import type { ReasoningState } from './assessment';
 import type { Evidence } from './evidence';
 import type { Anchor, Sign, SignKind } from './warning-signs';
-import { fallOf, informationFall, type Fall } from '../trends/trends';
+import { fallOf, informationFall, type Fall } from '../trends/lasting-falls';
 
 export interface Advice {
   text: string;

@@ -4,7 +4,7 @@
 import { median } from '../../../extension/common/mean-estimate';
 import { retrievalOverChance } from '../../../extension/run-data/regimes';
 import type { PathPoint } from '../trends/run-series';
-import { informationFall, type Fall } from '../trends/trends';
+import { informationFall, type Fall } from '../trends/lasting-falls';
 
 /** Number of latest diagnoses whose median is used. */
 const medianOver = 3;

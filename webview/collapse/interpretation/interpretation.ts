@@ -8,7 +8,7 @@ import { assess, type Assessment, type ReasoningState } from './assessment';
 import type { Evidence } from './evidence';
 import type { Estimate, PathPoint } from '../trends/run-series';
 import { signsOf, type Sign } from './warning-signs';
-import { fallen, narrowing } from '../trends/trends';
+import { fallen, narrowing } from '../trends/lasting-falls';
 
 export interface Interpretation {
   /** The state of the reasoning in one sentence. */

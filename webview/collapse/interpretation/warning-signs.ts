@@ -3,7 +3,7 @@
 import { alarmRules, boundsOver } from '../../../extension/run-data/alarm-rules';
 import { formatNumber, formatPercent } from '../../shared/format';
 import type { Evidence } from './evidence';
-import { fallOf, fallUnderFirst, tail, type Fall, type Onset } from '../trends/trends';
+import { fallOf, fallUnderFirst, tail, type Fall, type Onset } from '../trends/lasting-falls';
 
 /** Anchor of a heading in docs/METRICS.md. */
 export type Anchor =

@@ -8,7 +8,7 @@ import type { ChartSpec } from '../../charts/catalogue';
 import type { ChartContext } from './chart-context';
 import { glyphs } from '../../charts/event-marks';
 import { lineStyle } from '../../charts/plot-data';
-import { changeOverTenSteps } from './transforms';
+import { changeOverTenSteps } from './recent-change';
 
 export function chartValues(
   { lines, unit }: ChartSpec,

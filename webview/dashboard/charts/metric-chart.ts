@@ -1,6 +1,7 @@
 // A chart of metrics. Its header has a short name, the latest value, the change over the last ten steps, and a menu;
 // key and description are in a tooltip. A table of the values can replace the drawing. The drawing is computed when the
 // draw queue calls it, and only if rows, columns or settings have changed since the last drawing.
+// Titles: webview/charts/catalogue.ts; values of the header: chart-values.ts; tooltips: chart-hints.ts.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../../components/chart-card';
@@ -14,7 +15,7 @@ import { ChartDrawing } from './chart-drawing';
 import { ChartElement } from './chart-element';
 import { chartButtons, chartKeys, chartMenu } from './chart-menu';
 import { chartTable } from './chart-table';
-import { explanation, keysHint, nameOfPicture, titleHint } from './chart-texts';
+import { explanation, keysHint, nameOfPicture, titleHint } from './chart-hints';
 import { chartValues } from './chart-values';
 import { formatX } from '../../charts/format-x';
 import { axisWidth } from '../../charts/plot';

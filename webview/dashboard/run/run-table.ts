@@ -5,7 +5,7 @@ import { formatChange, formatValue } from '../../shared/format';
 import { unitOf, type ChartGroup } from '../../charts/catalogue';
 import type { SeriesStore } from '../../charts/metric-series';
 import { compared, numberCell, sortableHead, type Sort } from './table-sorting';
-import { changeOverTenSteps } from '../charts/transforms';
+import { changeOverTenSteps } from '../charts/recent-change';
 
 const columns = ['metric', 'last', '10 steps', 'min', 'max', 'at step', 'meaning'];
 

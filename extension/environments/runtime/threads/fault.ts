@@ -1,5 +1,5 @@
 // Converts errors into faults: errors of our own checks (`FaultError`), and any value that environment code throws.
-import { longestText } from '../../../protocol/environment-bounds';
+import { longestText } from '../../../protocol/environment-message-bounds';
 import { shown } from '../worker/returned-values';
 import type { Fault } from './worker-messages';
 

@@ -4,7 +4,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
 import { tagVariable } from '../../../protocol/environment-link';
-import { largest } from '../../../protocol/environment-bounds';
+import { largest } from '../../../protocol/environment-message-bounds';
 import { isRecord } from '../../../common/json';
 import { OutputBudget } from '../../../node/output-budget';
 import type { Blame } from '../../supervision/supervisor';

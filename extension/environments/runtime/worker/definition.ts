@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { compileFunction } from 'node:vm';
 import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
-import { areNames, largest, longestText } from '../../../protocol/environment-bounds';
+import { areNames, largest, longestText } from '../../../protocol/environment-message-bounds';
 import { builtInFolder } from '../build/built-in-environments';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { providedModules } from '../build/provided-modules';

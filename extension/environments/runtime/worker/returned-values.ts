@@ -2,7 +2,7 @@
 // and its getters may throw or return a different value at each read. Copying reads each property once and calls no
 // method of the value.
 import { types } from 'node:util';
-import { largest, longestKey } from '../../../protocol/environment-bounds';
+import { largest, longestKey } from '../../../protocol/environment-message-bounds';
 
 const deepest = 8;
 

@@ -2,7 +2,7 @@
 // value is checked before it is sent. If environment code throws, only its own episode ends.
 import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
-import { largest, largestImages } from '../../../protocol/environment-bounds';
+import { largest, largestImages } from '../../../protocol/environment-message-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
 import { lockBuiltIns } from '../build/frozen-built-ins';
 import { badValue, FaultError, faultOf } from '../threads/fault';

@@ -1,6 +1,7 @@
 // Overviews of metric columns: minimum and maximum per part. The charts of a long run draw overviews before the full
 // columns arrive. An overview is computed once and then extended with new rows. Must not import `vscode`.
-import { MovingAverage, overviewOf, smoothOn, type CurvePoints } from '../../../common/curves';
+import { MovingAverage, smoothOn } from '../../../common/smoothing';
+import { overviewOf, type CurvePoints } from '../../../common/curves';
 import type { ColumnPart } from '../../../protocol/dashboard-page';
 import type { ColumnTable } from './column-table';
 

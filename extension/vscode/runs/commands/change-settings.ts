@@ -2,7 +2,7 @@
 // value while the user types, and applies the change from its next step on.
 import * as vscode from 'vscode';
 import { isEvaluation } from '../../../run-data/run-progress';
-import { changeable, configInEffect } from '../../../run-data/run-settings';
+import { changeable, configInEffect } from '../../../run-data/changeable-settings';
 import { noRuns, takesNoSteps } from './run-checks';
 import type { Command } from '../../command';
 import { notifyBriefly } from '../../notifications';

@@ -3,8 +3,8 @@
 // precision.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { drawToken } from '../../../../extension/engine/sampling/sampling';
-import type { SamplingCuts } from '../../../../extension/engine/sampling/sampling';
+import { drawToken } from '../../../../extension/engine/sampling/host-sampler';
+import type { SamplingCuts } from '../../../../extension/engine/sampling/host-sampler';
 import { plainSampling } from '../../../support/small-models';
 
 /** Multiples of 1/64: ties are common, and different logits have different weights. */

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LoadedEnvironment } from '../../../../extension/protocol/environment-link';
-import type { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { builtIn, startServing, type Serving } from '../../../unit/environments/server/serving';
 
 const environments = {

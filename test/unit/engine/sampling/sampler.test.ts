@@ -3,9 +3,9 @@
 // min-p combined on the host at such temperatures.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import { Sampler } from '../../../../extension/engine/sampling/sampler';
-import { drawToken } from '../../../../extension/engine/sampling/sampling';
-import type { SamplingCuts } from '../../../../extension/engine/sampling/sampling';
+import { Sampler } from '../../../../extension/engine/sampling/graph-sampler';
+import { drawToken } from '../../../../extension/engine/sampling/host-sampler';
+import type { SamplingCuts } from '../../../../extension/engine/sampling/host-sampler';
 import { float32 } from '../../../../extension/engine/session/session';
 import { plainSampling } from '../../../support/small-models';
 

@@ -1,7 +1,7 @@
 // Sampling with the seeded stream: frequencies by chi-square, and hand-computed edge cases.
 import { describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import { drawToken } from '../../../../extension/engine/sampling/sampling';
+import { drawToken } from '../../../../extension/engine/sampling/host-sampler';
 
 const plain = { temperature: 1, top_p: 1, top_k: -1, min_p: 0, repetition_penalty: 1, do_sample: true };
 const logitsOf = (...p: number[]): Float32Array => Float32Array.from(p, Math.log);

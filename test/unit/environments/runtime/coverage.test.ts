@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CoveredCode } from '../../../../extension/protocol/environment-link';
-import { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { root, workspace } from '../../../support/bundles';
 
 const { folder, write } = workspace();

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { counter, root, workspace } from '../../../support/bundles';
 import { reinterpret } from '../../../support/partial';
 

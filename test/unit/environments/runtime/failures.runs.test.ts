@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import type { EnvironmentNotice } from '../../../../extension/protocol/environment-link';
 import { buildEntry, counter, startProcess, workspace } from '../../../support/bundles';
 

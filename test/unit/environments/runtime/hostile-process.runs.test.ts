@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { buildEntry, counter, startProcess, workspace } from '../../../support/bundles';
 
 let entry: string;

@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import type { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { buildEntry, counter, startProcess, workspace } from '../../../support/bundles';
 
 let entry: string;

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EnvironmentSpec, PreparedEnvironment } from '../../../../extension/protocol/environment-link';
-import { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { counter, root, workspace } from '../../../support/bundles';
 import { isAlive } from '../../../support/terminal';
 

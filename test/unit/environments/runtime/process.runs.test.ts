@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { buildEntry, counter, root, startProcess, workspace } from '../../../support/bundles';
 
 let entry: string;

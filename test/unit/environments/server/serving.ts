@@ -7,7 +7,7 @@ import {
   type EnvironmentServer,
   type EnvironmentServerOptions,
 } from '../../../../extension/environments/server/http-server';
-import type { EnvironmentProcess } from '../../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
 import { buildEntry, root, startProcess } from '../../../support/bundles';
 
 const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8')) as Record<string, string>;

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import type { Graph } from '../../../../extension/engine/graph/graph';
 import { executionOrder } from '../../../../extension/engine/graph/onnx-writer';
-import { samplerGraph } from '../../../../extension/engine/sampling/sampler';
+import { samplerGraph } from '../../../../extension/engine/sampling/graph-sampler';
 import { sessionSettings } from '../../../../extension/engine/session/session';
 import { criticSpecs, criticGraph } from '../../../../extension/models/decoder/critic';
 import { parameterSpecs } from '../../../../extension/models/decoder/decoder-config';

@@ -11,7 +11,7 @@ import { openDecoder, readDecoder } from '../../../../extension/models/weights/m
 import { mapDecoder } from '../../../../extension/models/decoder/mapped-decoder';
 import { PolicyEngine } from '../../../../extension/models/policy-engine';
 import { quantizedNetwork } from '../../../../extension/models/weights/quantized-base';
-import { planInput } from '../../../../extension/trainer/plan/run-plan';
+import { planInput } from '../../../../extension/trainer/plan/memory-input';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { tensorsOf } from '../../../golden/tensors';

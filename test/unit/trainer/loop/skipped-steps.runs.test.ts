@@ -2,13 +2,8 @@
 // and the end of the run.
 import { expect, test } from 'vitest';
 import { NotFiniteError } from '../../../../extension/engine/optimizer/not-finite';
-import {
-  afterSkips,
-  checkpointDue,
-  nothingSkipped,
-  refuseSkips,
-  stepOrSkip,
-} from '../../../../extension/trainer/loop/skipped-steps';
+import { afterSkips, nothingSkipped, refuseSkips, stepOrSkip } from '../../../../extension/trainer/loop/skipped-steps';
+import { checkpointDue } from '../../../../extension/trainer/loop/checkpoint-due';
 import type { SkippedSteps } from '../../../../extension/trainer/loop/skipped-steps';
 
 const sentences: string[] = [];

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { planMemory } from '../../../../extension/models/memory/memory-plan';
-import { planInput } from '../../../../extension/trainer/plan/run-plan';
+import { planInput } from '../../../../extension/trainer/plan/memory-input';
 import { temporaryFolder } from '../../../support/temporary-folder';
 
 const root = resolve(__dirname, '../../../..');

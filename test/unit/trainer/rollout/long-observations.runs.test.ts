@@ -2,7 +2,7 @@
 // episode with a message that it does not fit; the other episodes of the batch continue.
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { largest } from '../../../../extension/protocol/environment-bounds';
+import { largest } from '../../../../extension/protocol/environment-message-bounds';
 import { installation } from '../../../../extension/node/installation';
 import { trainHere } from '../../../support/train-here';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';

@@ -12,7 +12,7 @@ import { ConfigError } from '../../../../extension/vscode/processes/cli-command'
 import type { NewRunChoice } from '../../../../extension/protocol/new-run-page';
 import { ConfigError as TrainerConfigError } from '../../../../extension/trainer/config/config-error';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
-import { planRun } from '../../../../extension/trainer/plan/run-report';
+import { planRun } from '../../../../extension/trainer/plan/run-plan';
 
 const presetFolders = ['media/presets'];
 const workspace = mkdtempSync(join(tmpdir(), 'ragen-new-run-'));

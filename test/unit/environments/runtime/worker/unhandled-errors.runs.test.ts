@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { EnvironmentNotice, EpisodeStep } from '../../../../../extension/protocol/environment-link';
-import type { EnvironmentProcess } from '../../../../../extension/environments/client/shared-process';
+import type { EnvironmentProcess } from '../../../../../extension/environments/client/environment-process';
 import { buildEntry, counter, startProcess, workspace } from '../../../../support/bundles';
 
 let entry: string;

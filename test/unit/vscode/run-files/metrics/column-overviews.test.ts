@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { ColumnOverviews } from '../../../../../extension/vscode/run-files/metrics/column-overviews';
 import { ColumnTable } from '../../../../../extension/vscode/run-files/metrics/column-table';
-import { smooth, type CurvePoints } from '../../../../../extension/common/curves';
+import { smooth } from '../../../../../extension/common/smoothing';
+import { type CurvePoints } from '../../../../../extension/common/curves';
 
 const seeded = (row: number) => (row % 7 === 3 ? Number.NaN : Math.sin(row / 50) + ((row * 7919) % 13) / 100);
 

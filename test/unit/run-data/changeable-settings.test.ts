@@ -1,7 +1,7 @@
 // The configuration in effect after the setting events of a run folder, including invalid events.
 import { expect, it } from 'vitest';
 import type { RunEvent } from '../../../extension/run-data/run-events';
-import { configInEffect } from '../../../extension/run-data/run-settings';
+import { configInEffect } from '../../../extension/run-data/changeable-settings';
 
 const config = { trainer: { critic_warmup: 1, total_training_steps: 5 }, list: [1] };
 const setting = (key: string, to = 9): RunEvent => ({

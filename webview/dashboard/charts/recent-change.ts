@@ -1,4 +1,4 @@
-// Statistics of a curve. Pure functions.
+// The change of a curve over the last ten steps. Pure.
 import type { Curve } from '../../charts/curve';
 
 /** The latest value minus the latest value that is at least ten steps older; NaN if there is no older value. */

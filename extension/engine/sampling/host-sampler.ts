@@ -2,7 +2,7 @@
 // mass reaches top_p), min-p and repetition penalty. Order: repetition penalty, temperature, top-k, top-p, min-p, then
 // inverse CDF with one uniform number. Order and semantics match transformers and vLLM. The returned log-prob is that
 // of the temperature-scaled distribution without penalty and cuts, because the training graph computes the same
-// log-prob. Distributions without cuts are sampled in the graph (sampler.ts).
+// log-prob. Distributions without cuts are sampled in the graph (graph-sampler.ts).
 
 export interface SamplingCuts {
   temperature: number;

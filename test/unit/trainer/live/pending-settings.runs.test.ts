@@ -3,10 +3,10 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
-import { changeable, configInEffect, valueAt, withSetting } from '../../../../extension/run-data/run-settings';
+import { changeable, configInEffect, valueAt, withSetting } from '../../../../extension/run-data/changeable-settings';
 import { change } from '../../../../extension/protocol/trainer-link';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
-import { LiveSettings } from '../../../../extension/trainer/live/live-settings';
+import { PendingSettings } from '../../../../extension/trainer/live/pending-settings';
 import {
   document,
   kill,
@@ -35,7 +35,7 @@ const temperature = 'actor_rollout_ref.rollout.temperature';
 const filter = 'actor_rollout_ref.rollout.rollout_filter_value';
 
 describe('a setting change', () => {
-  const refusal = (settings: LiveSettings, values: Record<string, unknown>): string => {
+  const refusal = (settings: PendingSettings, values: Record<string, unknown>): string => {
     try {
       settings.request(values);
     } catch (error) {
@@ -45,7 +45,7 @@ describe('a setting change', () => {
   };
 
   it('waits for the end of the current step, and applies from the next', () => {
-    const settings = new LiveSettings(load());
+    const settings = new PendingSettings(load());
     settings.apply(1, true);
     const { lr: before } = settings.config.actor_rollout_ref.actor.optim;
     expect(settings.request({ [lr]: 1e-7, [entropy]: 0.5 })).toMatchObject({
@@ -66,7 +66,7 @@ describe('a setting change', () => {
   });
 
   it('is refused in one sentence that names key, value and remedy, without any change', () => {
-    const settings = new LiveSettings(load());
+    const settings = new PendingSettings(load());
     settings.apply(5, true);
     expect(refusal(settings, { [lr]: -1 })).toMatch(/^config: actor_rollout_ref\.actor\.optim\.lr is -1: use /);
     expect(refusal(settings, { [temperature]: 'warm' })).toMatch(/^config: .*temperature is "warm": use /);
@@ -82,7 +82,7 @@ describe('a setting change', () => {
   });
 
   it('is refused in the last step, except for more steps', () => {
-    const settings = new LiveSettings(load(`${steps}=3`));
+    const settings = new PendingSettings(load(`${steps}=3`));
     settings.apply(3, true);
     expect(refusal(settings, { [lr]: 1e-7 })).toMatch(/last step.*raise trainer\.total_training_steps/);
     expect(settings.request({ [lr]: 1e-7, [steps]: 4 }).step).toBe(4);

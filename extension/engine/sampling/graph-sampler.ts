@@ -1,14 +1,14 @@
 // Samples the next token of each row in a graph, so that logits need not be copied to the host. Sampling is greedy, or
 // by inverse CDF with one uniform number per row. Cumulative sums are computed over the blocks of the vocabulary, and
 // then within one block. This needs fewer additions and loses less precision than one long sum. Distributions with
-// top-k, top-p, min-p or repetition penalty are sampled on the host (sampling.ts).
+// top-k, top-p, min-p or repetition penalty are sampled on the host (host-sampler.ts).
 import { Graph } from '../graph/graph';
 import type { Dim, Lowering, Value } from '../graph/graph';
 import { binary, unary } from '../graph/ops';
-import { isUncut } from './sampling';
+import { isUncut } from './host-sampler';
 import { Session, float32, int32, loweringOf } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
-import type { SamplingCuts } from './sampling';
+import type { SamplingCuts } from './host-sampler';
 
 /** Largest uniform number u for which u · total is less than the total in single precision. */
 const belowOne = 1 - 2 ** -23;

@@ -2,7 +2,7 @@
 // schema and the rules that apply to every configuration. The change takes effect at the beginning of the next step, so
 // a step uses a single configuration.
 import type { SettingChange } from '../../run-data/run-events';
-import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/run-settings';
+import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/changeable-settings';
 import { nearest } from '../../common/suggest';
 import { UserError } from '../../common/user-error';
 import { ConfigError } from '../config/config-error';
@@ -19,7 +19,7 @@ export interface RequestedChange {
 
 type Plain = Record<string, unknown>;
 
-export class LiveSettings {
+export class PendingSettings {
   private pending: SettingChange[] = [];
   /** The first step that would use a change requested now. */
   private next = 1;

@@ -1,0 +1,172 @@
+// Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts):
+// the networks that a run loads, the size of the run's passes, and the number of concurrent rollouts. The weights are
+// not needed, so a run can be planned before its model is downloaded.
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { maximum } from '../../common/lists';
+import { UserError } from '../../common/user-error';
+import { lengthProblem } from '../config/model-length';
+import type { RunConfig } from '../config/schema';
+import type { LoadOptions } from '../../engine/load-options';
+import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
+import type { DecoderConfig } from '../../models/decoder/decoder-config';
+import type { PlanInput } from '../../models/memory/plan-input';
+import type { Bounds } from '../../models/memory/memory-remedy';
+import { openDecoder, readDecoderConfig } from '../../models/weights/model-folder';
+import { readAdapter } from '../../models/adapters/peft-adapter';
+import { passBudget } from '../run/pass-budget';
+import { workersOf } from '../run/run-environments';
+import { readRegularSync } from '../../node/regular-file';
+
+/** Minimum number of parameters at which `auto` enables gradient checkpointing. */
+const largeModel = 1e8;
+
+/** Whether the backward pass recomputes activations (enable_gradient_checkpointing). */
+function isCheckpointed({ actor_rollout_ref: { model } }: RunConfig, parameters: number): boolean {
+  const { enable_gradient_checkpointing: wanted } = model;
+  return wanted === 'auto' ? parameters >= largeModel : wanted;
+}
+
+/**
+ * Returns the options of the adapters that the configuration creates; null if all weights are trained or an existing
+ * adapter is continued.
+ */
+function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['lora'] {
+  const { lora_rank: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: targets } = model;
+  return rank > 0 ? { rank, alpha, dropout, targets } : null;
+}
+
+/** Returns the weights to load, one of: the model, a full checkpoint of the model, the base model with adapters. */
+export function weightsLoaded(
+  config: RunConfig,
+  modelFolder: string,
+  workspace: string,
+  checkpoint: string | undefined,
+): Pick<LoadOptions, 'modelFolder' | 'adapterFolder' | 'lora'> {
+  const { model } = config.actor_rollout_ref;
+  const first = model.lora_adapter_path === null ? null : resolve(workspace, model.lora_adapter_path);
+  if (model.lora_rank === 0 && first === null)
+    return { modelFolder: checkpoint ?? modelFolder, adapterFolder: null, lora: null };
+  return { modelFolder, adapterFolder: checkpoint ?? first, lora: newAdapters(config) };
+}
+
+export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer }: RunConfig): boolean {
+  return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
+}
+
+/**
+ * Whether any weights are read from the model's folder: as the complete model, as the base of adapters, or as the
+ * reference policy.
+ */
+export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
+  loaded.modelFolder === modelFolder || usesReference(config);
+
+/** Whether the policy scores samples before the update, for old log-probs or for an entropy filter. */
+const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
+  !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
+
+export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
+  !trainer.val_only && algorithm.adv_estimator === 'gae';
+
+/** Whether template collapse is diagnosed. This requires an enabled family of pairs and the context mode `full`. */
+export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, workbench }: RunConfig): boolean =>
+  agent_proxy.context_window_mode === 'full' &&
+  (wanted.first_turn_enabled || wanted.multi_turn_enabled || workbench.collapse_turn_uniform);
+
+/**
+ * Returns the memory plan's input for a run of `config`.
+ * @param modelFolder folder with config.json; the weights may be missing
+ * @param workspace base folder for relative paths of the configuration
+ * @throws UserError if config.json, existing weights or the adapter cannot be used
+ */
+export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
+  const { actor, ref, rollout, model } = config.actor_rollout_ref;
+  const { decoder, stored } = await decoderPlanned(modelFolder);
+  checkLength(config, decoder);
+  const longest = rollout.max_model_len;
+  const { train, val } = config.es_manager;
+  const trains = !config.trainer.val_only;
+  // A pass has at least the tokens of one full-length sequence, and at most the tokens of `most` episodes.
+  const pass = (micro: number, most: number): number =>
+    Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
+  const all = episodesOf(train);
+  const given =
+    model.lora_adapter_path === null
+      ? null
+      : await readAdapter(resolve(workspace, model.lora_adapter_path), { config: decoder, folder: modelFolder });
+  return {
+    decoder,
+    stored,
+    lora: given?.lora ?? newAdapters(config),
+    rolloutQuantization: config.workbench.rollout_quantization,
+    baseQuantization: config.workbench.base_quantization,
+    moments: { actor: actor.optim.moments, critic: config.critic.optim.moments },
+    checkpointed: isCheckpointed(config, countParameters(decoder)),
+    reference: usesReference(config),
+    critic: usesCritic(config),
+    klLoss: actor.use_kl_loss,
+    lossMode: actor.policy_loss.loss_mode,
+    trains,
+    longest,
+    updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
+    criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
+    scoreTokens: scoresBeforeUpdate(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
+    referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
+    diagnosisTokens: diagnosesCollapse(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
+    environments: environmentProcesses(config, trains),
+    sharesPrefixes: true,
+    answer: Math.min(rollout.response_length, longest),
+    promptSharedBy: trains && config.agent_proxy.max_turn === 1 ? train.group_size : 0,
+    rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
+  };
+}
+
+/** Number of environment processes: the maximum over the tags in use (run-environments.ts). */
+function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunConfig, trains: boolean): number {
+  const tags = [...(trains ? train.env_configs.tags : []), ...val.env_configs.tags];
+  return maximum(tags.map(tag => workersOf(custom_envs[tag])));
+}
+
+const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
+
+/**
+ * Returns overrides that lower the concurrent episodes of a validation to the number in training. Returns null if the
+ * validation is not larger, if it has several tags, or if no group would remain.
+ */
+export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
+  const groups = Math.floor(episodesOf(train) / val.group_size);
+  if (groups < 1 || groups >= val.env_groups || val.env_configs.n_groups.length !== 1) return null;
+  return {
+    rollouts: episodesOf(train),
+    overrides: [`es_manager.val.env_groups=${groups}`, `es_manager.val.env_configs.n_groups=[${groups}]`],
+  };
+}
+
+export const countParameters = (decoder: DecoderConfig): number =>
+  parameterSpecs(decoder).reduce((sum, { dims }) => sum + elements(dims), 0);
+
+/** Throws a UserError if max_model_len exceeds the model's maximum number of positions. */
+function checkLength(config: RunConfig, { maxPositions }: Pick<DecoderConfig, 'maxPositions'>): void {
+  const problem = lengthProblem(config, maxPositions);
+  if (problem !== undefined) throw new UserError(problem);
+}
+
+const types = { float32: 'F32', float16: 'F16', bfloat16: 'BF16' } as const;
+
+/**
+ * Returns the decoder and the dtype of its weights. The dtype is read from the weights if they exist, otherwise from
+ * config.json.
+ */
+async function decoderPlanned(folder: string): Promise<Pick<PlanInput, 'decoder' | 'stored'>> {
+  const isThere = readdirSync(folder).some(name => name.endsWith('.safetensors'));
+  if (isThere) {
+    const { config, files, specs } = await openDecoder(folder);
+    const dtype = files.info(specs[0].name)?.dtype;
+    await files.close();
+    return { decoder: config, stored: Object.values(types).find(type => type === dtype) ?? 'F32' };
+  }
+  const json = JSON.parse(readRegularSync(join(folder, 'config.json')).toString('utf8')) as Record<string, unknown>;
+  const said = json.dtype ?? json.torch_dtype; // `dtype` since transformers 5, `torch_dtype` before
+  const stored = Object.entries(types).find(([name]) => name === said)?.[1] ?? 'F32';
+  return { decoder: readDecoderConfig(folder), stored };
+}
