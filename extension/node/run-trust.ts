@@ -9,7 +9,7 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { jsonOrNothing } from '../common/json';
-import { environmentFile, environmentFiles, isVersionName, runFiles } from '../run-data/run-files';
+import { environmentFile, environmentFiles, isVersionName, runFiles } from '../run-data/run-file-names';
 import { acceptedFiles, signingKey, signingKeyOrNew, type AcceptedFile } from './user-storage';
 
 /** Maximum bytes of a file that is executed or selects what is executed. */

@@ -1,7 +1,7 @@
 // Schemas of the files in `diagnostics/` of a run folder, one JSON file per diagnosed step. The files contain all
 // inputs of the diagnosis metrics, so the metrics can be recomputed and the pages need no model.
 import { z } from 'zod';
-import { runFiles } from './run-files';
+import { runFiles } from './run-file-names';
 
 const stepFile = (name: string, step: number): string =>
   `${runFiles.diagnostics}/${name}-${String(step).padStart(6, '0')}.json`;

@@ -5,7 +5,7 @@
 // lines and stores them in its own storage.
 import { actionOutcomes } from './action-outcomes';
 import { recordOf } from '../common/records';
-import { mostLineBytes } from './run-files';
+import { mostLineBytes } from './run-file-names';
 import { type Episode } from './episode';
 
 /** Numbers stored for each episode. Flags are 0 and 1. */

@@ -1,7 +1,7 @@
 // Schemas of two files of a run folder. `manifest.json` is the immutable description of the run. `labels.json` contains
 // the user's labels, which override the name and tags in the manifest.
 import { z } from 'zod';
-import { isRunId } from './run-files';
+import { isRunId } from './run-file-names';
 
 /** `manifest.json`: written once when the run is created; a resume never changes it. */
 export const manifestSchema = z.object({

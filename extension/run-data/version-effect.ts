@@ -4,7 +4,7 @@
 // during the compared steps; fewer steps reduce this effect.
 import { environmentReloadSchema, environmentVersionSchema } from './run-events';
 import { episodeSchema } from './episode';
-import { isVersionName } from './run-files';
+import { isVersionName } from './run-file-names';
 import type { Episode } from './episode';
 import type { Manifest } from './run-manifest';
 import type { RunEvent } from './run-events';

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
-import { runFiles } from '../run-data/run-files';
+import { runFiles } from '../run-data/run-file-names';
 import type { RunStatus } from '../run-data/run-status-file';
 import { UserError } from '../common/user-error';
 import { valueAt } from '../run-data/changeable-settings';

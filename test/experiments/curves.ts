@@ -7,7 +7,7 @@ import { createCanvas } from '@napi-rs/canvas';
 import { Chart, registerables } from 'chart.js';
 import { z } from 'zod';
 import { metricsLineSchema } from '../../extension/run-data/step-lines';
-import { runFiles } from '../../extension/run-data/run-files';
+import { runFiles } from '../../extension/run-data/run-file-names';
 import { partial } from '../support/partial';
 
 /** Metrics with a panel each; a panel without values in any run is omitted. */

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { metricsLineSchema } from '../../extension/run-data/step-lines';
-import { runFiles } from '../../extension/run-data/run-files';
+import { runFiles } from '../../extension/run-data/run-file-names';
 
 const window = 10;
 

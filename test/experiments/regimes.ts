@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { regimeRule, retrievalOverChance } from '../../extension/run-data/regimes';
 import { episodeSchema } from '../../extension/run-data/episode';
-import { episodesFile, runFiles } from '../../extension/run-data/run-files';
+import { episodesFile, runFiles } from '../../extension/run-data/run-file-names';
 import { metricsLineSchema } from '../../extension/run-data/step-lines';
 import { groundedShare, promptSimilarity } from './panel-texts';
 import { figures, halves, judgedSteps, panelCsv, readPanelCsv } from './regime-panel';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { collapseFile } from '../../extension/run-data/diagnostics';
 import type { LoadedEnvironment } from '../../extension/protocol/environment-link';
-import { runFiles } from '../../extension/run-data/run-files';
+import { runFiles } from '../../extension/run-data/run-file-names';
 import type { Episode } from '../../extension/run-data/episode';
 import type { Manifest } from '../../extension/run-data/run-manifest';
 import type { RunStatus } from '../../extension/run-data/run-status-file';

@@ -22,7 +22,7 @@ import { addToIndex, indexColumns, indexLine, isIndexLine } from '../../extensio
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import { columnsOf, decodeSegments, encodeSegment, numbersOf } from '../../extension/run-data/metric-segments';
 import { coverageLineSchema } from '../../extension/run-data/environment-snapshot';
-import { environmentFile, runFiles } from '../../extension/run-data/run-files';
+import { environmentFile, runFiles } from '../../extension/run-data/run-file-names';
 import { episodeSchema } from '../../extension/run-data/episode';
 import { scoresLineSchema } from '../../extension/run-data/step-lines';
 import type { Episode } from '../../extension/run-data/episode';

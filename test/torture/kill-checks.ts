@@ -6,7 +6,7 @@ import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { runFiles } from '../../extension/run-data/run-files';
+import { runFiles } from '../../extension/run-data/run-file-names';
 import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { scalarSteps } from '../support/events-in';

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { explainExit } from '../../extension/common/process-exit';
-import { runFiles } from '../../extension/run-data/run-files';
+import { runFiles } from '../../extension/run-data/run-file-names';
 import { installation } from '../../extension/node/installation';
 import { isAlive, statusOf } from '../support/terminal';
 

@@ -1,7 +1,7 @@
 // `ragen env versions RUN`: lists the code versions of a run's environments in order. Each version has the folder of
 // its stored sources and the effect of its edit on reward and success.
 import type { Command } from 'commander';
-import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-files';
+import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-file-names';
 import { eventSchema } from '../../run-data/run-events';
 import type { RunEvent } from '../../run-data/run-events';
 import {

@@ -7,7 +7,7 @@ import type { MessageConnection } from 'vscode-jsonrpc/node';
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { metricsLineSchema } from '../../run-data/step-lines';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';

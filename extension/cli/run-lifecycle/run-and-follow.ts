@@ -2,8 +2,8 @@
 // contains the evaluation's summary.
 import { isUnended } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
-import { hasRunFile, readRunFileSync } from '../../node/run-file';
-import { runFiles } from '../../run-data/run-files';
+import { hasRunFile, readRunFileSync } from '../../node/read-run-file';
+import { runFiles } from '../../run-data/run-file-names';
 import { type Manifest } from '../../run-data/run-manifest';
 import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
 import { onlyEvaluates } from '../../trainer/run/stored-config';
@@ -16,7 +16,7 @@ import { formatClosing, summarize, type RunSummary } from '../output/run-summary
 import { StepTable } from '../output/step-table';
 import { eventLines, follow, metricLines } from './follow';
 import { makeRun } from './make-run';
-import { unexplainedEnd } from './trainer-end';
+import { unexplainedEnd } from './trainer-end-message';
 import { TrainerEnded, startTrainer } from './trainer-process';
 import { type TrainerProcess } from './trainer-exit';
 

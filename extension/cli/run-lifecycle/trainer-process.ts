@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../common/user-error';
 import { installation } from '../../node/installation';
 import { openToAppendSync } from '../../node/regular-file';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { requireNoLinks, trustFlag } from '../../trainer/run/trusted-run';
 import { alreadyTrained, readLease } from '../../trainer/store/held-lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import { endBeforeServing } from './trainer-end';
+import { endBeforeServing } from './trainer-end-message';
 
 /**
  * The trainer of a run ended before it served the run. The message is the trainer's own error, if the trainer recorded

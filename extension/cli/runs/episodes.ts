@@ -10,7 +10,7 @@ import { EpisodeTable } from '../../run-data/episode-table';
 import type { EpisodeRow } from '../../run-data/episode-table';
 import { printable } from '../../common/printable';
 import { episodeSchema } from '../../run-data/episode';
-import { episodesFile } from '../../run-data/run-files';
+import { episodesFile } from '../../run-data/run-file-names';
 import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { readValues } from '../../trainer/store/line-log';

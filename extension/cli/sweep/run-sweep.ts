@@ -6,7 +6,7 @@ import { isMadeOf } from '../../trainer/config/model-length';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { follow } from '../run-lifecycle/follow';
-import { unexplainedEnd } from '../run-lifecycle/trainer-end';
+import { unexplainedEnd } from '../run-lifecycle/trainer-end-message';
 import { makeRun } from '../run-lifecycle/make-run';
 import { startTrainer } from '../run-lifecycle/trainer-process';
 import type { StepTable } from '../output/step-table';

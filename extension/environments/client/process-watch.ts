@@ -4,7 +4,7 @@
 // two check intervals as elapsed time. Therefore a delay of this process or a suspended machine does not end the
 // environment.
 // The memory limit: workbench.max_environment_memory_gb, by default half of the memory (node/machine-memory.ts); within a
-// process it is enforced by environments/runtime/threads/memory-watch.ts.
+// process it is enforced by environments/runtime/threads/thread-memory-watch.ts.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';

@@ -9,7 +9,7 @@ import type {
 } from '../../protocol/environment-link';
 import { EpisodeThreads } from './threads/episode-threads';
 import { LoadedEnvironments } from './threads/loaded-environments';
-import { MemoryWatch } from './threads/memory-watch';
+import { MemoryWatch } from './threads/thread-memory-watch';
 import type { EnvironmentThread, ThreadItem } from './threads/thread';
 
 type Request<M extends EnvironmentRequest['method']> = Extract<EnvironmentRequest, { method: M }>;

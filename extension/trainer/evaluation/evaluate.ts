@@ -5,7 +5,7 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { appendAll } from '../../common/lists';
 import { episodeSchema } from '../../run-data/episode';
-import { episodesFile, runFiles } from '../../run-data/run-files';
+import { episodesFile, runFiles } from '../../run-data/run-file-names';
 import type { Episode } from '../../run-data/episode';
 import { secrets } from '../../node/secrets';
 import { UserError } from '../../common/user-error';

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import type { WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import { maximum } from '../../common/lists';
-import { episodeFile } from '../../run-data/run-files';
+import { episodeFile } from '../../run-data/run-file-names';
 import type { Episode, EpisodeTurn } from '../../run-data/episode';
 import { shaped } from '../loop/rollout-collection';
 import { episodeRecord } from '../rollout/episode-record';

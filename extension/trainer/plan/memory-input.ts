@@ -11,7 +11,7 @@ import type { LoadOptions } from '../../engine/load-options';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
 import type { PlanInput } from '../../models/memory/plan-input';
-import type { Bounds } from '../../models/memory/memory-remedy';
+import type { Bounds } from '../../models/memory/memory-overrides';
 import { openDecoder, readDecoderConfig } from '../../models/weights/model-folder';
 import { readAdapter } from '../../models/adapters/peft-adapter';
 import { passBudget } from '../run/pass-budget';

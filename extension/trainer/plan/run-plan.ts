@@ -1,12 +1,13 @@
-// Plans a run before it is started: memory of its phases on this machine, overrides if the memory is insufficient, and
-// time per step. If the model is on the hub, only its small files are downloaded.
+// Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit,
+// the plan has the overrides that make it fit, and a sentence about them. If the model is on the hub, only its small
+// files are downloaded.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
 import { gibibytes } from '../../common/numbers';
-import { hasRunFile } from '../../node/run-file';
+import { hasRunFile } from '../../node/read-run-file';
 import { metricsLineSchema } from '../../run-data/step-lines';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import type { MetricsLine } from '../../run-data/step-lines';
 import { UserError } from '../../common/user-error';
 import { ConfigError } from '../config/config-error';
@@ -23,7 +24,7 @@ import { memoryForRun } from '../../node/machine-memory';
 import { largestMicroBatchTokens, planMemory } from '../../models/memory/memory-plan';
 import type { MemoryPlan } from '../../models/memory/memory-plan';
 import type { PlanInput } from '../../models/memory/plan-input';
-import { largestDivisor, remedyFor } from '../../models/memory/memory-remedy';
+import { largestDivisor, remedyFor } from '../../models/memory/memory-overrides';
 import { readDecoderConfig } from '../../models/weights/model-folder';
 import { countParameters, fewerEpisodes, planInput } from './memory-input';
 import { measuredRun, stepTime, workloadOf } from './step-time';

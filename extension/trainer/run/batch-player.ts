@@ -5,7 +5,7 @@ import type { LiveEnvironments } from '../live/live-environments';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
 import type { RunConfig } from '../config/schema';
-import { FailureReporter } from '../loop/failure-reporter';
+import { FailureReporter } from '../loop/environment-failure-reporter';
 import { RunStopped } from '../../engine/run-stopped';
 import { FailedBatch } from '../rollout/rollout-request';
 import type { AgentProxyOptions, RolloutRequest } from '../rollout/rollout-request';

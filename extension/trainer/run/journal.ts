@@ -7,7 +7,7 @@ import type { Episode } from '../../run-data/episode';
 import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
-import { episodesFile, groupsFile, runFiles } from '../../run-data/run-files';
+import { episodesFile, groupsFile, runFiles } from '../../run-data/run-file-names';
 import { secrets } from '../../node/secrets';
 import { scoresByTag } from '../loop/score-spread';
 import { finiteOnly } from '../loop/metric-statistics';

@@ -4,7 +4,7 @@
 // those of the checkpoint, even if the damage is accepted.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { configInEffect } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import type { StoredCheckpoint } from '../store/checkpoint';

@@ -3,7 +3,7 @@
 // close during the download. The status shows the progress, and stopping the run stops the download.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../config/model-path';
 import { storedConfig } from './stored-config';

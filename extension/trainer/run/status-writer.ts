@@ -3,7 +3,7 @@
 // waiting run overwrites the old file in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '../../run-data/run-status-file';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { secrets } from '../../node/secrets';
 import type { RunFolder } from '../store/run-folder';
 import type { RunEvent } from '../../run-data/run-events';

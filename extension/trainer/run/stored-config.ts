@@ -2,7 +2,7 @@
 // the setting changes that the run's events record.
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import type { RunEvent } from '../../run-data/run-events';
 import { configInEffect, settingKeys, valueAt } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';

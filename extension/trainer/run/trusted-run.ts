@@ -3,7 +3,7 @@
 // could redirect writes to other folders (node/run-trust.ts).
 import { readdirSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { untrusted, type RunCode } from '../../node/run-trust';
 import { UserError } from '../../common/user-error';
 import { storeError } from '../../node/files';

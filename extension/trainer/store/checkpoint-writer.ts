@@ -4,7 +4,7 @@
 // the new one.
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
-import { checkpointFolder, runFiles } from '../../run-data/run-files';
+import { checkpointFolder, runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { bytesOf, fileSystem, makeFolder, storeError, syncFolder, writeNewFile } from '../../node/files';
 import type { FileSystem } from '../../node/files';

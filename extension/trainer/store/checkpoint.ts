@@ -5,7 +5,7 @@ import { existsSync, lstatSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { isMissing, regularTargetSync } from '../../node/bounded-file';
-import { checkpointFolder } from '../../run-data/run-files';
+import { checkpointFolder } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { digestFile, fileSystem, storeError } from '../../node/files';
 import { canonicalJson } from '../config/config-hash';

@@ -1,13 +1,13 @@
 // The environment code of a run folder, `environments/<version>/`: bundle, sources, signature and line coverage. The
 // code is signed when it is stored, so that later sessions may execute it (node/run-trust.ts).
 import { dirname } from 'node:path';
-import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-files';
+import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-file-names';
 import { keptEnvironmentSchema } from '../../run-data/environment-snapshot';
 import type { CoverageLine, KeptEnvironment } from '../../run-data/environment-snapshot';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { UserError } from '../../common/user-error';
 import { fileSystem, makeFolder, replaceFile } from '../../node/files';
-import { hasRunFile } from '../../node/run-file';
+import { hasRunFile } from '../../node/read-run-file';
 import { environmentSignature, readKeptCode, sha256Of, signedTags } from '../../node/run-trust';
 import type { ReadCode } from '../../node/run-trust';
 import { bytesIn, json, readJson, writeSignature } from './run-documents';

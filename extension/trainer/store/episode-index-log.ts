@@ -8,7 +8,7 @@ import { addToIndex, indexLine, isIndexLine } from '../../run-data/episode-index
 import type { EpisodeIndexLine } from '../../run-data/episode-index-line';
 import { jsonOrNothing } from '../../common/json';
 import { episodeSchema } from '../../run-data/episode';
-import { episodesFile } from '../../run-data/run-files';
+import { episodesFile } from '../../run-data/run-file-names';
 import type { Episode } from '../../run-data/episode';
 import type { LogPiece } from './append-log';
 import { LineLog, readLines } from './line-log';

@@ -22,9 +22,9 @@ import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../node/leas
 import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../node/process-identity';
 import type { Processes } from '../../node/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs } from '../../run-data/lease-file';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import type { Lease } from '../../run-data/lease-file';
-import { readRunFileSync } from '../../node/run-file';
+import { readRunFileSync } from '../../node/read-run-file';
 import { UserError } from '../../common/user-error';
 import { storeError } from '../../node/files';
 

@@ -3,7 +3,7 @@
 // `offset` consists of complete lines.
 import { dirname } from 'node:path';
 import { readFlags, regularTargetSync } from '../../node/bounded-file';
-import { mostLineBytes } from '../../run-data/run-files';
+import { mostLineBytes } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';
 import { AppendLog } from './append-log';

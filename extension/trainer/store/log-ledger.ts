@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import type { LogPiece } from './append-log';
 import { digestFile, storeError } from '../../node/files';
 import { LineLog, readLines } from './line-log';

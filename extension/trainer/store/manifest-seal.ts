@@ -4,8 +4,8 @@
 // copied.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { readRunFileSync } from '../../node/run-file';
-import { runFiles } from '../../run-data/run-files';
+import { readRunFileSync } from '../../node/read-run-file';
+import { runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { canonicalJson, configHash } from '../config/config-hash';
 import { storeError } from '../../node/files';

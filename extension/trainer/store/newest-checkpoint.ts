@@ -1,7 +1,7 @@
 // Finds the newest intact checkpoint of a run; reads only. A checkpoint of another run counts as broken. If the newest
 // checkpoint is broken, the user decides whether to continue from an older one.
 import { basename, join } from 'node:path';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { fileSystem, storeError } from '../../node/files';
 import type { FileSystem } from '../../node/files';

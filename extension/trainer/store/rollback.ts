@@ -4,11 +4,11 @@
 import { existsSync, statSync } from 'node:fs';
 import { rm, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { listBoundedSync } from '../../node/bounded-file';
 import { fileSystem, isTemporary, makeFolder, storeError } from '../../node/files';
-import { mostEntries, namesInRunSync } from '../../node/run-file';
+import { mostEntries, namesInRunSync } from '../../node/read-run-file';
 import { LineLog, readLines } from './line-log';
 import { inTensorboard } from './run-folder';
 import type { RunFolder } from './run-folder';

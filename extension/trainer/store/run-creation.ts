@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { runFiles, runsFolder } from '../../run-data/run-files';
+import { runFiles, runsFolder } from '../../run-data/run-file-names';
 import { manifestSchema } from '../../run-data/run-manifest';
 import type { Manifest } from '../../run-data/run-manifest';
 import { makeFolder, replaceFile, storeError } from '../../node/files';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ZodError, type z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { replaceFile, storeError } from '../../node/files';
-import { readRunFileSync } from '../../node/run-file';
+import { readRunFileSync } from '../../node/read-run-file';
 
 /** Formats a value as the text of a document. */
 export const json = (value: unknown): string => `${JSON.stringify(value, null, 1)}\n`;

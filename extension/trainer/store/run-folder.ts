@@ -1,11 +1,11 @@
 // The folder of one run: opens and lists runs, reads and writes status and labels, and opens the writers of the logs.
 // The status file is replaced atomically. A folder without a manifest is not a run. Related files: run-creation.ts,
-// rollback.ts, environment-store.ts and checkpoint.ts; file names are in run-data/run-files.ts.
+// rollback.ts, environment-store.ts and checkpoint.ts; file names are in run-data/run-file-names.ts.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { maximum } from '../../common/lists';
-import { episodesFile, groupsFile, isRunId, runFiles, runsFolder } from '../../run-data/run-files';
+import { episodesFile, groupsFile, isRunId, runFiles, runsFolder } from '../../run-data/run-file-names';
 import { labelsSchema, manifestIn } from '../../run-data/run-manifest';
 import { statusSchema } from '../../run-data/run-status-file';
 import type { Labels, Manifest } from '../../run-data/run-manifest';
@@ -13,7 +13,7 @@ import type { RunStatus } from '../../run-data/run-status-file';
 import { isManifestSigned, sha256Of } from '../../node/run-trust';
 import type { RunCode } from '../../node/run-trust';
 import { secrets } from '../../node/secrets';
-import { hasEntrySync, runNamesSync } from '../../node/run-file';
+import { hasEntrySync, runNamesSync } from '../../node/read-run-file';
 import { UserError } from '../../common/user-error';
 import { makeFolderSync, replaceFile, storeError } from '../../node/files';
 import type { LogPiece } from './append-log';

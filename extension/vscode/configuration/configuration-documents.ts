@@ -6,8 +6,8 @@ import * as vscode from 'vscode';
 import { z } from 'zod';
 import { jsonOrNothing } from '../../common/json';
 import { manifestIn } from '../../run-data/run-manifest';
-import { runFiles } from '../../run-data/run-files';
-import { readRunFile } from '../../node/run-file';
+import { runFiles } from '../../run-data/run-file-names';
+import { readRunFile } from '../../node/read-run-file';
 import type { Run } from '../runs/run-store';
 import { yamlOf } from './configuration-text';
 

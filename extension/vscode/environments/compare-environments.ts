@@ -1,9 +1,9 @@
 // Shows two versions of a run's environment code in VS Code's diff editor, with the effect of the change on reward and
 // success. The sources are read-only documents from the run folder, under a separate URI scheme.
 import * as vscode from 'vscode';
-import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-files';
+import { environmentFile, environmentFiles, isVersionName } from '../../run-data/run-file-names';
 import { isSourceName } from '../../run-data/environment-snapshot';
-import { readRunFile } from '../../node/run-file';
+import { readRunFile } from '../../node/read-run-file';
 import { formatEffect, lastRuns, spansOf, type RanVersion } from '../../run-data/version-effect';
 import { notifyInformation } from '../notifications';
 import { plain } from '../plain-text';

@@ -3,9 +3,9 @@
 // because the line numbers differ.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
-import { readRunFile } from '../../node/run-file';
+import { readRunFile } from '../../node/read-run-file';
 import { coverageLineSchema } from '../../run-data/environment-snapshot';
-import { environmentFile, environmentFiles } from '../../run-data/run-files';
+import { environmentFile, environmentFiles } from '../../run-data/run-file-names';
 import { fileCoverage, formatMark, type FileCoverage, type LineMark } from './environment-coverage';
 import { JsonLines } from '../run-files/json-lines';
 import type { Run, RunStore } from '../runs/run-store';

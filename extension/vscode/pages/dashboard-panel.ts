@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as vscode from 'vscode';
-import { hasRunFile } from '../../node/run-file';
+import { hasRunFile } from '../../node/read-run-file';
 import {
   dashboardColumns,
   dashboardCommand,
@@ -19,7 +19,7 @@ import {
   type DashboardSnapshot,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from './configured-episodes';
 import { MetricColumns } from '../run-files/metrics/metric-columns';

@@ -9,8 +9,8 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { z } from 'zod';
 import { isMissing, openRegular } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
-import { requireLogSize } from '../../node/run-file';
-import { mostLineBytes } from '../../run-data/run-files';
+import { requireLogSize } from '../../node/read-run-file';
+import { mostLineBytes } from '../../run-data/run-file-names';
 
 /** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;

@@ -13,9 +13,9 @@ import {
   type CollapseFamily,
   type GradientAnalysisRecord,
 } from '../../run-data/diagnostics';
-import { namesInRun, readRunFile } from '../../node/run-file';
+import { namesInRun, readRunFile } from '../../node/read-run-file';
 import { groupRowSchema, type GroupRow } from '../../run-data/step-lines';
-import { groupsFile, runFiles } from '../../run-data/run-files';
+import { groupsFile, runFiles } from '../../run-data/run-file-names';
 import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 

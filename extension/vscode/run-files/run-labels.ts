@@ -8,9 +8,9 @@ import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonOrNothing } from '../../common/json';
-import { readRunFile } from '../../node/run-file';
+import { readRunFile } from '../../node/read-run-file';
 import { labelsSchema } from '../../run-data/run-manifest';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import type { Labels } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 

@@ -9,7 +9,13 @@ import { holderOf, TouchWatch, type LeaseHolder } from '../../node/lease-livenes
 import type { EpisodeRow } from '../../run-data/episode-table';
 import type { RunSummary } from '../../protocol/page-state';
 import { isAlive, startOf, currentPidScope, type Processes } from '../../node/process-identity';
-import { environmentFile, environmentFiles, episodesFile, isVersionName, runFiles } from '../../run-data/run-files';
+import {
+  environmentFile,
+  environmentFiles,
+  episodesFile,
+  isVersionName,
+  runFiles,
+} from '../../run-data/run-file-names';
 import { eventSchema, type RunEvent } from '../../run-data/run-events';
 import { isLeaseOf, leaseSchema, type Lease } from '../../run-data/lease-file';
 import { keptEnvironmentSchema, type KeptEnvironment } from '../../run-data/environment-snapshot';
@@ -17,7 +23,7 @@ import { manifestIn, type Labels, type Manifest } from '../../run-data/run-manif
 import { metricsLineSchema, type MetricsLine } from '../../run-data/step-lines';
 import { statusSchema, type RunStatus } from '../../run-data/run-status-file';
 import { type Episode } from '../../run-data/episode';
-import { hasEntry, namesInRun, readRunFile } from '../../node/run-file';
+import { hasEntry, namesInRun, readRunFile } from '../../node/read-run-file';
 import {
   comparedEpisodeSchema,
   comparedRange,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { z } from 'zod';
 import { jsonOrNothing } from '../../common/json';
 import { RefusedFile, isMissing } from '../../node/bounded-file';
-import { readRunFile } from '../../node/run-file';
+import { readRunFile } from '../../node/read-run-file';
 
 /** Reader of one file. An unchanged file is not read again, whether or not the last read succeeded. */
 export class SmallFile<T> {

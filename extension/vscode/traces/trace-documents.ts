@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { readBounded } from '../../node/bounded-file';
 import { jsonOrNothing } from '../../common/json';
-import { episodeFile, runFiles } from '../../run-data/run-files';
+import { episodeFile, runFiles } from '../../run-data/run-file-names';
 import { manifestIn } from '../../run-data/run-manifest';
 import type { Manifest } from '../../run-data/run-manifest';
 import { readManifestCode, untrusted } from '../../node/run-trust';

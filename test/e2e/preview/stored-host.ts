@@ -13,7 +13,7 @@ import { promptGroups } from '../../../extension/vscode/run-files/episodes/promp
 import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/run-data/diagnostics';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { columnsOf, numbersOf } from '../../../extension/run-data/metric-segments';
-import { episodesFile, groupsFile } from '../../../extension/run-data/run-files';
+import { episodesFile, groupsFile } from '../../../extension/run-data/run-file-names';
 import type { Episode } from '../../../extension/run-data/episode';
 import type { Manifest } from '../../../extension/run-data/run-manifest';
 import type { RunEvent } from '../../../extension/run-data/run-events';

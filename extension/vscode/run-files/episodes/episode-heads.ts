@@ -8,9 +8,9 @@ import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { openRegular } from '../../../node/bounded-file';
 import { jsonOrNothing } from '../../../common/json';
-import { requireLogSize } from '../../../node/run-file';
+import { requireLogSize } from '../../../node/read-run-file';
 import { episodeSchema, type Episode } from '../../../run-data/episode';
-import { episodesFile, mostLineBytes } from '../../../run-data/run-files';
+import { episodesFile, mostLineBytes } from '../../../run-data/run-file-names';
 import { readRange } from '../json-lines';
 
 export interface StepFile {

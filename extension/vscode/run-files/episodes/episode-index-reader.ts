@@ -11,9 +11,9 @@ import { isIndexLine, type EpisodeIndexLine } from '../../../run-data/episode-in
 import { EpisodeTable } from '../../../run-data/episode-table';
 import type { TextTerm } from '../../../run-data/episode-filter';
 import type { EpisodeRef } from '../../../protocol/episodes-page';
-import { mostLogBytes, namesInRun, openRunFile } from '../../../node/run-file';
+import { mostLogBytes, namesInRun, openRunFile } from '../../../node/read-run-file';
 import { episodeSchema, type Episode } from '../../../run-data/episode';
-import { episodesFile, runFiles } from '../../../run-data/run-files';
+import { episodesFile, runFiles } from '../../../run-data/run-file-names';
 import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 

@@ -8,9 +8,9 @@ import { openRegularSync } from '../../../node/bounded-file';
 import { jsonOrNothing } from '../../../common/json';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
 import type { TextTerm } from '../../../run-data/episode-filter';
-import { requireLogSize } from '../../../node/run-file';
+import { requireLogSize } from '../../../node/read-run-file';
 import { episodeSchema } from '../../../run-data/episode';
-import { mostLineBytes } from '../../../run-data/run-files';
+import { mostLineBytes } from '../../../run-data/run-file-names';
 
 export interface ScanFile {
   path: string;

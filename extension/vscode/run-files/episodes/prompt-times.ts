@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { isIndexLine, textHash, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
-import { runFiles } from '../../../run-data/run-files';
+import { runFiles } from '../../../run-data/run-file-names';
 import { type Episode } from '../../../run-data/episode';
 import { JsonLines } from '../json-lines';
 

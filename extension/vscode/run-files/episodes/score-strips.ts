@@ -2,7 +2,7 @@
 // with the requested number of columns. A page thus receives only a few kilobytes for 100,000 steps.
 import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
-import { runFiles } from '../../../run-data/run-files';
+import { runFiles } from '../../../run-data/run-file-names';
 import { scoresLineSchema } from '../../../run-data/step-lines';
 import { JsonLines } from '../json-lines';
 

@@ -2,10 +2,10 @@
 // import `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../../common/json';
-import { namesInRun, openRunFile } from '../../../node/run-file';
+import { namesInRun, openRunFile } from '../../../node/read-run-file';
 import type { EpisodeRow } from '../../../run-data/episode-table';
 import { episodeSchema, type Episode } from '../../../run-data/episode';
-import { episodesFile, runFiles } from '../../../run-data/run-files';
+import { episodesFile, runFiles } from '../../../run-data/run-file-names';
 import { lineSlices, openOrNothing, readRange } from '../json-lines';
 import { stampOf } from '../small-file';
 

@@ -17,7 +17,7 @@ import {
   type MetricNumbers,
   type MetricSegment,
 } from '../../../run-data/metric-segments';
-import { runFiles } from '../../../run-data/run-files';
+import { runFiles } from '../../../run-data/run-file-names';
 import { ColumnTable } from './column-table';
 import { lineSlices, openOrNothing, readRange } from '../json-lines';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
-import { runFiles } from '../../../run-data/run-files';
+import { runFiles } from '../../../run-data/run-file-names';
 import type { Command } from '../../command';
 import { anyRun, noRuns } from './run-checks';
 import type { Run } from '../run-store';

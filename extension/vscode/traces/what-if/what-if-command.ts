@@ -8,7 +8,7 @@ import * as vscode from 'vscode';
 import { formatSigned } from '../../../common/numbers';
 import { UserError } from '../../../common/user-error';
 import type { EpisodeRef, WhatIfState } from '../../../protocol/inspection';
-import { episodeFile } from '../../../run-data/run-files';
+import { episodeFile } from '../../../run-data/run-file-names';
 import { type Episode } from '../../../run-data/episode';
 import { registerActions } from '../../command';
 import type { Host } from '../../host-services';

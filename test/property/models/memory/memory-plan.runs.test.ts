@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { parseDecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { largestMicroBatchTokens, planMemory } from '../../../../extension/models/memory/memory-plan';
 import type { PlanInput } from '../../../../extension/models/memory/plan-input';
-import { remedyFor } from '../../../../extension/models/memory/memory-remedy';
+import { remedyFor } from '../../../../extension/models/memory/memory-overrides';
 
 const quantization = fc.constantFrom('none', 'int8');
 const input: fc.Arbitrary<PlanInput> = fc

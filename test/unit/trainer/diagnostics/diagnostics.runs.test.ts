@@ -9,7 +9,7 @@ import {
   gradientAnalysisSchema,
   gradientsFile,
 } from '../../../../extension/run-data/diagnostics';
-import { checkpointFolder } from '../../../../extension/run-data/run-files';
+import { checkpointFolder } from '../../../../extension/run-data/run-file-names';
 import { collapseMetrics } from '../../../../extension/trainer/diagnostics/collapse-metrics';
 import type { CollapseState } from '../../../../extension/trainer/diagnostics/collapse-metrics';
 import { installation } from '../../../../extension/node/installation';

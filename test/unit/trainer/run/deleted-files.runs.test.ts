@@ -92,7 +92,7 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
     rmSync(join(run, name));
     const refused = await ragen('resume', basename(run));
     expect(refused.answer.error?.message).toContain(`${join(run, name)} is gone: restore it, or continue with`);
-    const [, command] = / with ragen (resume .+)$/.exec(refused.answer.error!.message)!;
+    const [, command] = /: ragen (resume .+)$/.exec(refused.answer.error!.message)!;
     const { code, stderr } = await ragen(...command.split(' '));
     expect(code, stderr).toBe(0);
     expect(results(run).weights).toEqual(expected.weights);

@@ -4,7 +4,7 @@ import { readdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runFiles } from '../../../../extension/run-data/run-files';
+import { runFiles } from '../../../../extension/run-data/run-file-names';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { RunStatus } from '../../../../extension/run-data/run-status-file';
 import { Journal } from '../../../../extension/trainer/run/journal';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { LineLog, readDamagedLines, readLines, readValues } from '../../../../extension/trainer/store/line-log';
 import type { SyncFileSystem } from '../../../../extension/node/files';
 import { syncFileSystem } from '../../../../extension/node/files';
-import { mostLineBytes } from '../../../../extension/run-data/run-files';
+import { mostLineBytes } from '../../../../extension/run-data/run-file-names';
 import { UserError } from '../../../../extension/common/user-error';
 import { diskFull, failingSyncFiles } from '../../../support/failing-files';
 import { temporaryFolder } from '../../../support/temporary-folder';

@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { exportRun, partsOf } from '../../../../extension/vscode/run-files/run-export';
 import { changeLabels, notesFile } from '../../../../extension/vscode/run-files/run-labels';
 import { RunReader } from '../../../../extension/vscode/run-files/run-reader';
-import { isRunId } from '../../../../extension/run-data/run-files';
+import { isRunId } from '../../../../extension/run-data/run-file-names';
 import { makeRun, touchLease } from '../../../e2e/fixtures/make-run.mjs';
 
 let workspace: string;

@@ -26,7 +26,7 @@ import {
 import { readHeads } from '../../../../../extension/vscode/run-files/episodes/episode-heads';
 import { invalidActions, textHash } from '../../../../../extension/run-data/episode-index-line';
 import type { EpisodeTable } from '../../../../../extension/run-data/episode-table';
-import { episodesFile, runFiles } from '../../../../../extension/run-data/run-files';
+import { episodesFile, runFiles } from '../../../../../extension/run-data/run-file-names';
 import { type Episode } from '../../../../../extension/run-data/episode';
 import { EpisodeIndexLog } from '../../../../../extension/trainer/store/episode-index-log';
 import { LineLog } from '../../../../../extension/trainer/store/line-log';

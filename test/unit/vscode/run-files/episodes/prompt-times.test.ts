@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { PromptTimes } from '../../../../../extension/vscode/run-files/episodes/prompt-times';
 import { addToIndex, indexLine } from '../../../../../extension/run-data/episode-index-line';
-import { runFiles } from '../../../../../extension/run-data/run-files';
+import { runFiles } from '../../../../../extension/run-data/run-file-names';
 import { type Episode } from '../../../../../extension/run-data/episode';
 import { lakeEpisode } from '../../traces/lake-episode';
 

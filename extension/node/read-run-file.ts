@@ -16,7 +16,7 @@ import {
   readBoundedSync,
 } from './bounded-file';
 import type { Bounds } from './bounded-file';
-import { environmentFiles, runFiles } from '../run-data/run-files';
+import { environmentFiles, runFiles } from '../run-data/run-file-names';
 
 const mebibyte = 2 ** 20;
 

@@ -3,6 +3,8 @@
 // limit, it is ended. Otherwise the thread with the longest-running call is ended, because a call that allocates
 // continuously reports nothing, and filling the memory takes longer than other calls. Checks pause after a thread is
 // ended, because its memory is returned with a delay. The trainer monitors the memory of child processes.
+// The limit: workbench.max_environment_memory_gb, by default environmentMemory of node/machine-memory.ts. The memory of
+// complete processes: environments/client/process-watch.ts.
 import type { EnvironmentThread } from './thread';
 
 const lookMs = 100;

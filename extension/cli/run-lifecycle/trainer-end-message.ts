@@ -4,7 +4,7 @@ import { closeSync, existsSync, fstatSync, readSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endedBySystem, explainExit } from '../../common/process-exit';
 import { openRegularSync } from '../../node/bounded-file';
-import { runFiles } from '../../run-data/run-files';
+import { runFiles } from '../../run-data/run-file-names';
 import { folderGone } from '../../trainer/store/held-lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { TrainerExit, TrainerProcess } from './trainer-exit';
