@@ -1,6 +1,7 @@
 // Household tasks in text (RAGEN, ALFWorld on TextWorld). The games need Python, so they run on a server; the clients
-// in `envs/remote` connect to it. The server selects a game of the split by seed and returns `admissible_commands` and
-// `won` in its info. This file builds the observation, the reward, the step limit and the info flags as RAGEN does.
+// in `envs/remote` connect to it. The server uses the seed to select a game of the split. Its info contains
+// `admissible_commands` and `won`. As RAGEN does, this file computes the observation, the reward and the info flags,
+// and applies the step limit.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { timeoutMsOf, peerOf, requireServer, serverKeys } from '../remote/index';
@@ -21,7 +22,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the server's environment. It sends a configuration in which the split has ALFWorld's name. */
+/** The client for the server's environment. The configuration that it sends names the split as ALFWorld does. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

@@ -27,7 +27,7 @@ export interface DataSetOptions {
   configuration?: string;
   /** Name of a split, such as `train`. If no file name contains a split, all files are used. */
   split?: string;
-  /** Instruction how to get the data, in the imperative. It ends the error message. */
+  /** What the user can do to get the data, as an imperative. Error messages end with this text. */
   remedy: string;
 }
 

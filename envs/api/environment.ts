@@ -6,12 +6,11 @@ import type { z } from 'zod';
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
 export type Observation = string | { text: string; images: Uint8Array[] };
 
-/** Values and flags of a step. Numbers and booleans are averaged into metrics that have the same key. */
+/** Values and flags of a step. A run averages the numbers and booleans of each key into a metric with this key. */
 export type Info = Record<string, unknown>;
 
 /**
- * An action. If the environment declares `actions`, it is the id of a named action, otherwise the text of the model's
- * answer.
+ * An action: the id of a named action if the environment declares `actions`, otherwise the text of the model's answer.
  */
 export type Action = number | string;
 
@@ -60,8 +59,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export type ActionLookup = Readonly<Record<number, string>>;
 
 /**
- * A zod schema, as the bound of type parameters. Environments are type-checked at each save; with the bound `z.ZodType`
- * the check takes twenty times as long.
+ * Any zod schema. Type parameters use this bound instead of `z.ZodType`, with which a type check of an environment
+ * takes twenty times as long. Environments are type-checked at each save.
  */
 export type ConfigSchema = z.core.$ZodType;
 
@@ -102,7 +101,7 @@ export class MissingDependency extends Error {
   override readonly name = 'MissingDependency';
 
   /**
-   * @param what predicate of a sentence whose subject is the environment: 'finds no Lean server at http://…'
+   * @param what describes the problem, worded to follow the environment's name: 'finds no Lean server at http://…'
    * @param remedy how to get the dependency, as an imperative
    */
   constructor(

@@ -1,6 +1,6 @@
-// The environment variables of a child process: an allowlist of common variables (search paths, locale, user, temporary
-// folders) plus variables that the program needs. All other variables are dropped, because they may hold keys and
-// tokens.
+// Selects the environment variables of a child process: common variables (search paths, locale, user, temporary
+// folders) and the additional variables that its kind of program needs. All other variables are dropped, because they
+// may hold keys and tokens.
 
 /**
  * Variable that marks every process started by a run, directly or indirectly, so that the run can find its processes.

@@ -5,8 +5,8 @@
 export type PythonNumber = bigint | number;
 
 /**
- * Maximum size of an integer in bits. An expression such as `9 ** 9 ** 9` therefore has no value instead of exhausting
- * memory.
+ * Maximum size of an integer in bits. An expression with a larger integer, such as `9 ** 9 ** 9`, has no value, because
+ * it could exhaust memory.
  */
 const mostBits = 4096;
 

@@ -19,9 +19,7 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe(
-      'validation problems; null: those of train_path, or the shipped validation problems if train_path is null',
-    ),
+    .describe('validation problems; if null, those of train_path; if both are null, the shipped validation problems'),
   max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, starting with the first'),
   solvable_filter: z
     .boolean()

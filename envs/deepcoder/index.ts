@@ -1,7 +1,7 @@
 // DeepCoder (RAGEN): a programming task. The answer is a Python or JavaScript program or function; the reward is the
-// share of the task's tests that it passes. Programs run only in isolation; sandbox.ts lists what the isolation covers.
-// If isolation is unavailable, the environment fails to load. The built-in tasks are media/data/deepcoder; RAGEN uses
-// agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
+// share of the task's tests that it passes. By default, programs run in isolation, and the environment fails to load if
+// isolation is unavailable. sandbox.ts lists what the isolation covers. The built-in tasks are media/data/deepcoder;
+// RAGEN uses agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
@@ -25,7 +25,7 @@ const config = z.strictObject({
   language: z
     .enum(['python', 'javascript'])
     .default('python')
-    .describe('language of answers whose code fence names none'),
+    .describe('language of an answer if its code fence names no language'),
   isolation: z
     .enum(['bubblewrap', 'none'])
     .default('bubblewrap')
@@ -35,15 +35,19 @@ const config = z.strictObject({
     .number()
     .positive()
     .default(8)
-    .describe('timeout in seconds for all tests of an answer; tests that have not run then fail'),
+    .describe('timeout in seconds for all tests of an answer; tests that have not run by then fail'),
   memory_mb: z.int().min(64).default(512).describe('memory limit of one test in MiB'),
   max_tests: z.int().min(1).nullable().default(null).describe('maximum number of tests per task; null: all'),
   python_path: z
     .string()
     .nullable()
     .default(null)
-    .describe('path of python3; null: the one under /usr, else on the PATH'),
-  node_path: z.string().nullable().default(null).describe('path of node; null: the one under /usr, else on the PATH'),
+    .describe('path of python3; if null, python3 under /usr or, if there is none, on the PATH'),
+  node_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('path of node; if null, node under /usr or, if there is none, on the PATH'),
 });
 type Config = z.infer<typeof config>;
 type Mode = 'train' | 'val';
@@ -78,7 +82,7 @@ const limitsOf = ({ test_timeout, memory_mb }: Config) => ({ seconds: test_timeo
 
 interface Verdict {
   passed: number;
-  /** In at least one test, the program exited by itself with code 0. */
+  /** Whether the program exited by itself with code 0 in at least one test. */
   runnable: boolean;
   /** The reason why the first failing test failed; empty if all tests pass. */
   detail: string;

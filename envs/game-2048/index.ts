@@ -15,7 +15,7 @@ const config = z.strictObject({
   use_log_reward: z
     .boolean()
     .default(true)
-    .describe('true: reward log2(1 + sum of merged tiles) / 10; false: the sum itself'),
+    .describe('true: the reward is log2(1 + sum of merged tiles) / 10; false: the reward is the sum'),
   invalid_act_score: z.number().default(-0.1).describe('raw reward of a move that changes nothing'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.literal('grid').default('grid'),

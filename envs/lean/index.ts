@@ -30,7 +30,7 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'key of the Kimina server; null: the variable LEAN_SERVER_API_KEY, if set; runs must use the variable, because a run stores its configuration',
+      'API key of the Kimina server; if null, the variable LEAN_SERVER_API_KEY contains it. For runs, use the variable, because the run folder stores the configuration',
     ),
   repl_command: z
     .array(z.string())
@@ -44,7 +44,7 @@ const config = z.strictObject({
     .number()
     .positive()
     .default(60)
-    .describe('HTTP timeout in seconds; for a REPL, the timeout of its imports'),
+    .describe('timeout of an HTTP request in seconds; with repl_command, the timeout of the imports'),
   max_retries: z.int().min(1).default(3).describe('maximum number of attempts per request to the server'),
   max_steps: z.int().min(1).default(100),
   step_penalty: z.number().default(-0.1),
@@ -56,7 +56,7 @@ const config = z.strictObject({
   default_imports: z
     .string()
     .default('import Mathlib\nimport Aesop\nset_option maxHeartbeats 0\nopen BigOperators Real Nat Topology Rat')
-    .describe('text that precedes theorems without imports'),
+    .describe('text that is placed before a theorem without imports'),
   message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message; 0: all'),
 });
 type Config = z.infer<typeof config>;

@@ -1,7 +1,7 @@
 // Client of a local Lean REPL (leanprover-community/repl): a process that reads a JSON command and a blank line, and
-// replies with JSON and a blank line. The state after each header is cached, so each header is imported once. Line
-// numbers in replies are corrected by the length of the header. A command that times out kills the process; the next
-// command starts a new process.
+// replies with JSON and a blank line. The state after each header is cached, so each header is imported once. The
+// number of lines of the header is added to the line numbers in replies. A command that times out kills the process;
+// the next command starts a new process.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { programEnvironment } from '../api/program-environment';
 import { checkOf, type Check, type Checker, type Script } from './lean-check';

@@ -52,7 +52,9 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('OpenEnv: field of the observation to show; null: text, or the whole observation as JSON'),
+    .describe(
+      'OpenEnv: field of the observation that is shown; if null, the field text or, without this field, the whole observation as JSON',
+    ),
   image_field: z.string().default('images').describe('OpenEnv: field of the observation with images in base64'),
   success_return: z
     .number()

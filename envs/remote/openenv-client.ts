@@ -24,7 +24,10 @@ import {
 export interface OpenEnvFields {
   /** Template of the dictionary that is sent as an action; `{action}` in its strings is replaced by the action. */
   action: Record<string, unknown>;
-  /** Key of the observation's text. Null: the key `text`, or the whole observation as JSON if that key has no text. */
+  /**
+   * Key of the observation's text. If null, the key is `text`; if this key has no text, the text is the whole
+   * observation as JSON.
+   */
   text: string | null;
   /** Key of the observation's images, a base64 string or a list of them. */
   images: string;

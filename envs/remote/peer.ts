@@ -1,6 +1,6 @@
-// The interface between a protocol and an episode on a server, and the three kinds of failure. The server did not
-// accept the request (`NotTaken`): the request may be repeated. The server may have executed the request
-// (`SessionLost`): the session must not be used again. The server returned an error (`Error`).
+// The interface between a protocol and an episode on a server, and the three kinds of failure. `NotTaken`: the server
+// did not accept the request, so the request may be repeated. `SessionLost`: the server may have executed the request,
+// so the session must not be used again. `Error`: the server returned an error.
 import { bodyBytes } from '../api/response-body';
 import type { ActionLookup } from '../api/environment';
 

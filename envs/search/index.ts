@@ -12,7 +12,10 @@ import { healthy, retrieve } from './retrieval-server';
 import { answerIn, scoreAnswer } from './scoring';
 
 const config = z.strictObject({
-  dataset_name: z.string().default('hotpotqa').describe('no effect: a name for readers of the configuration'),
+  dataset_name: z
+    .string()
+    .default('hotpotqa')
+    .describe('no effect; names the data set for readers of the configuration'),
   train_path: z.string().nullable().default(null).describe('file or folder of questions; null: the shipped questions'),
   val_path: z.string().nullable().default(null).describe('questions for validation; null: those of train_path'),
   max_instances: z.int().min(1).default(20000).describe('maximum number of questions to use, starting with the first'),
@@ -27,7 +30,7 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'address of a retrieval server; null: the variable RETRIEVAL_SERVER_URL, or without it the corpus in memory',
+      'address of a retrieval server; if null, the address in the variable RETRIEVAL_SERVER_URL; if neither is set, the corpus in memory is searched',
     ),
   retrieval_timeout: z.number().positive().default(30).describe('timeout of a request to the server in seconds'),
   max_search_results: z.int().min(1).max(50).default(5),

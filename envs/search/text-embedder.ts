@@ -72,7 +72,7 @@ export class TextEmbedder {
       ids = []; // the library reports an unusable tokenizer.json only at this point
     }
     if (ids.length === 0 || !ids.every(Number.isSafeInteger))
-      throw new MissingDependency('has an embedding model whose tokenizer.json gives no ids', remedy);
+      throw new MissingDependency('has an embedding model whose tokenizer.json produces no token ids', remedy);
     return ids.length > this.limit ? [...ids.slice(0, this.limit - 1), ids.at(-1)!] : ids;
   }
 

@@ -56,7 +56,7 @@ const walkDirections = [
 ] as const;
 
 /**
- * The room of a seed, an integer in [0, 2³²).
+ * The room for a seed. The seed is an integer in [0, 2³²).
  * @throws Error if none of 100 seeds yields a room with this size and number of boxes
  */
 export function drawRoom(options: RoomOptions, seed: number): Room {

@@ -1,6 +1,6 @@
-// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. A number
-// that blocks the right number of another cell must be overwritten. If the right number is not allowed in the blocking
-// cell yet, a temporary number is placed there first.
+// Finds placements that complete a grid from its current state. A number can be overwritten but not removed. If a wrong
+// number blocks the right number of another cell, the wrong number must be overwritten. If the cell with the wrong
+// number cannot hold its right number yet, a temporary number is placed in this cell first.
 import { candidates, isAllowed, type Grid } from './grid';
 import { completions } from './solver';
 

@@ -1,6 +1,6 @@
 // Shopping goals, generated or written by humans. As in WebShop, one goal is generated per combination of a product's
 // options, with a random price limit above the price. Human-written goals come from items_human_ins.json. Seeded random
-// streams determine order and limits.
+// streams determine the order of the goals and their price limits.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { MissingDependency } from '../api/environment';

@@ -179,8 +179,8 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 const isSource = (value: unknown): boolean => typeof value === 'string';
 
 /**
- * For each reply: the name of its list, the check of an entry, and the key that must be unique in the list ('' if
- * none).
+ * For each reply: the name of its list, the function that checks an entry of the list, and the key that must be unique
+ * in the list ('' if none).
  */
 const replyLists: Readonly<
   Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>
@@ -218,9 +218,9 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 }
 
 /**
- * What is wrong with a reply, as a predicate whose subject is the process. Possible faults: the reply is for another
- * method; it contains a name that was not requested, or a name twice; it omits a name. Undefined if the reply is
- * correct.
+ * What is wrong with a reply, worded to follow 'the process', for example 'did not answer for 2 of the requested
+ * episodes'. Undefined if the reply is correct. A reply is wrong if it is for another method, omits a requested name,
+ * or contains a name twice or without a request.
  * @param open names that have not been answered; the names in the reply are removed from it
  */
 export function replyProblem(

@@ -20,7 +20,7 @@ type Plain = Record<string, unknown>;
 const isText = (value: unknown, most: number = largest): value is string =>
   typeof value === 'string' && value.length <= most;
 
-/** Returns a predicate that describes the problem of an episode's state, or undefined if the state is valid. */
+/** The problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
   const { episode, observation, version, info, actions, images, outcomes, error } = state;

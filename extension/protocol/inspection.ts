@@ -5,7 +5,10 @@
 import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Episode } from '../run-data/episode';
 
-/** Error codes: the request was cancelled, or it failed for the reason in the error's message. */
+/**
+ * Error codes. `cancelledCode`: the request was cancelled. The other code: the request failed, and the message gives
+ * the reason.
+ */
 export const cancelledCode = -32800;
 export const failedCode = 1;
 

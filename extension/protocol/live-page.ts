@@ -11,7 +11,7 @@ export interface LiveSnapshot {
   episode: WatchedEpisode | null;
 }
 
-/** Starts the token reports for the page's choice of tag and group. */
+/** Starts the token-by-token report of an episode with the tag and group that the user chose. */
 export const liveReady: RequestType<WatchChoice, LiveSnapshot> = { method: 'live/ready' };
 export const liveRun: NotificationType<{ run: RunSummary }> = { method: 'live/run' };
 export const liveTags: NotificationType<{ tags: string[] }> = { method: 'live/tags' };

@@ -13,7 +13,8 @@ export interface Welcome {
 
 /**
  * Whether a lease's endpoint, which is a socket path or a pipe name, is on this machine. A forged lease could name a
- * port or, on Windows, a pipe of another machine. Windows would disclose the user's identity to that machine.
+ * port or, on Windows, a pipe of another machine. If the client connected to such a pipe, Windows would disclose the
+ * user's identity to the other machine.
  */
 export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
   windows ? /^\\\\\.\\pipe\\[^\\/]+$/.test(endpoint) : endpoint.startsWith('/');
@@ -27,8 +28,9 @@ export const stop = new RequestType<null, RunStatus, void>('ragen/stop');
 export const checkpoint = new RequestType<null, { folder: string }, void>('ragen/checkpoint');
 
 /**
- * Changes settings (run-data/changeable-settings.ts) from the next step on. Returns that step and the changes, or rejects with one
- * sentence. With `checkOnly` nothing changes.
+ * Changes settings (run-data/changeable-settings.ts) from the next step on. Returns the number of the next step and the
+ * changes. If a change is not possible, rejects with a message of one sentence. With `checkOnly`, only checks the
+ * changes.
  */
 export const change = new RequestType<
   { values: Record<string, number>; checkOnly?: boolean },

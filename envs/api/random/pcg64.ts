@@ -35,7 +35,9 @@ export class Pcg64 {
   /** Upper and lower half of the latest 64-bit output. */
   private high = 0;
   private low = 0;
-  /** Upper half of a 64-bit output whose lower half was returned by `uint32`; the next `uint32` returns it. */
+  /**
+   * Upper half of the latest 64-bit output of which `uint32` returned the lower half. The next call returns this half.
+   */
   private spare = 0;
   private hasSpare = false;
 

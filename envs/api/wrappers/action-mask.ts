@@ -27,7 +27,7 @@ export interface MaskedState<Config> {
 export interface ActionMaskOptions {
   /** Reward of a forbidden action; default 0. */
   penalty?: number;
-  /** If true, a last line of each observation lists the allowed actions. */
+  /** If true, each observation ends with a line that lists the allowed actions. */
   tell?: boolean;
 }
 

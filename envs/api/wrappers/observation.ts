@@ -21,7 +21,7 @@ export interface ObservedState<Config> {
 
 /**
  * @param observe returns the observation to show; must be a pure function of its arguments
- * @param texts instruction and legend that match the new observation; default: the definition's own
+ * @param texts instruction and legend that match the new observation; default: those of the definition
  */
 export function withObservation<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

@@ -181,7 +181,7 @@ test('without isolation, the environment is refused by default', async () => {
   process.env.PATH = folder;
   try {
     await expect(deepcoder.dependencies!(deepcoder.config.parse({}))).rejects.toMatchObject({
-      message: 'finds no isolation for the programs it runs (there is no bwrap)',
+      message: 'cannot isolate the programs that it runs (there is no bwrap)',
       remedy: expect.stringContaining('apt-get install bubblewrap'),
     });
   } finally {
