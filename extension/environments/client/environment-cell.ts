@@ -1,8 +1,8 @@
 // One supervised environment process (environments/supervision/supervisor.ts), with the data needed to rebuild it.
 // Sends requests, and records the episodes that the requests start and continue. If the process dies, the supervisor
 // starts a new process, replays the live episodes and repeats the requests. Only the episode whose code ended the
-// process fails. If several tags share the process and the process violates a limit or dies repeatedly, the tag at
-// fault moves to a process of its own. If the tag at fault is unknown, every tag moves.
+// process fails. Several tags may share the process. If such a process violates a limit or dies repeatedly, the tag at
+// fault moves to a separate process. If the tag at fault is unknown, every tag moves.
 import type {
   CoveredCode,
   EnvironmentSpec,
@@ -266,8 +266,8 @@ export class EnvironmentCell {
   }
 
   /**
-   * Handles the end of the process. After a limit violation, moves the tag at fault to a process of its own, or every
-   * tag if the tag at fault is unknown.
+   * Handles the end of the process. After a limit violation, moves the tag at fault to a separate process. If the tag
+   * at fault is unknown, moves every tag.
    */
   private died(end: ProcessEnd): void {
     const { offence } = end;

@@ -81,8 +81,8 @@ export class HeldEpisodes {
   }
 
   /**
-   * Records the result of a step. If the episode failed meanwhile, for example because its process was replaced, this
-   * failure replaces the step's own error.
+   * Records the result of a step. If the episode failed meanwhile, for example because its process was replaced, the
+   * returned step contains this failure instead of its own error.
    */
   stepped(step: EpisodeStep): EpisodeStep {
     const lost = this.history.get(step.episode)?.failure;
@@ -102,8 +102,9 @@ export class HeldEpisodes {
   }
 
   /**
-   * What a new process must load and replay, in order. Older code comes first, each version with the live episodes that
-   * started with it. The current code comes last, with the other episodes.
+   * The code that a new process must load, and the episodes that it must replay with this code, in order. Older code
+   * comes first: each version with the live episodes that started with it. The current code comes last, with all other
+   * live episodes.
    */
   replays(): CodeReplay[] {
     const present = [...this.specs.values()];
@@ -129,7 +130,10 @@ export class HeldEpisodes {
     }
   }
 
-  /** Marks an episode as failed. `why` is a predicate whose subject is the episode's environment. */
+  /**
+   * Marks an episode as failed. In the message, `why` follows the environment's name: 'was edited before its process
+   * died'.
+   */
   lose(episode: string, why: string): void {
     const { tag, seed, member } = this.history.get(episode)!.start;
     const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost: no action is needed, later episodes are unaffected`;
@@ -147,7 +151,7 @@ export class HeldEpisodes {
     return this.failure(tag, ` in ${method}(${given})${where}`, end);
   }
 
-  /** The failure that the end of a process causes for the tag at fault. */
+  /** The failure to report for the tag at fault after its process has ended. */
   failure(tag: string, where: string, { how, offence }: ProcessEnd): EnvironmentFailure {
     const source = this.specs.get(tag)?.source;
     const { what, remedy } = offence ?? {

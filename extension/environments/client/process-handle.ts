@@ -37,7 +37,7 @@ export interface ProcessHandleOptions {
 
 /** How a process ended. */
 export interface ProcessEnd {
-  /** How the process ended, as a predicate: the subject of the sentence is the process. */
+  /** How the process ended, worded to follow 'the process', for example 'ended with exit code 1'. */
   how: string;
   /** The reason for which the trainer ended the process; undefined if the process ended by itself. */
   offence?: Offence;
@@ -265,7 +265,9 @@ function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
 export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
   (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
 
-/** The offence of a process that sent invalid data on its channel. `what` is a predicate. */
+/**
+ * The offence of a process that sent invalid data on its channel. `what` says what it did: 'sent an invalid message'.
+ */
 export const channelOffence = (what: string): Offence => ({
   kind: 'channel',
   what,

@@ -1,6 +1,6 @@
 // Requests to the supervised process of an environment cell. Each request waits until a process is running and has
-// replayed the live episodes. If the process dies during a request, the request is repeated once while no other request
-// is pending.
+// replayed the live episodes. If the process dies during a request, the request is sent once more, and no other request
+// is sent meanwhile.
 import type { Ending, Supervisor } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';
 import type { Content, Method, ProcessCause, ProcessRuntime, Reply } from './process-runtime';
@@ -13,7 +13,7 @@ export class ProcessRequests {
   ) {}
 
   /**
-   * Waits until a process is running; after a death, the new process has the same state.
+   * Waits until a process is running and has replayed all live episodes.
    * @throws UserError if no process can be started
    */
   async connect(): Promise<void> {

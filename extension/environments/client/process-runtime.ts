@@ -17,7 +17,9 @@ export type Method = EnvironmentRequest['method'];
 export type Content<M extends Method> = Omit<Extract<EnvironmentRequest, { method: M }>, 'id' | 'method'>;
 export type Reply<M extends Method> = Extract<EnvironmentReply, { method: M }>;
 
-/** How the process ended. `refusal` is set if its state cannot be rebuilt at present; a later attempt may succeed. */
+/**
+ * How the process ended. `refusal` is set if no new process can rebuild the episodes now; a later attempt may succeed.
+ */
 export interface ProcessCause extends ProcessEnd {
   refusal?: EnvironmentFailure;
 }

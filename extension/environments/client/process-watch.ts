@@ -1,10 +1,10 @@
 // Monitors an environment process from outside, also between calls. Ends the process if it does not answer pings, or if
-// the process and its children exceed the memory limit. If a thread uses too much memory, the environment process ends
-// it. This monitor covers the other cases: children, files in memory, and a blocked process. Each check counts at most
-// two check intervals as elapsed time. Therefore a delay of this process or a suspended machine does not end the
-// environment.
-// The memory limit: workbench.max_environment_memory_gb, by default half of the memory (node/machine-memory.ts); within a
-// process it is enforced by environments/runtime/threads/thread-memory-watch.ts.
+// the process and its children exceed the memory limit. If a thread uses too much memory, the environment process
+// itself ends the thread. This monitor covers the other cases: memory of children, files in memory, and a blocked
+// process. Each check counts at most two check intervals as elapsed time. Therefore the environment is not ended
+// because the trainer was delayed or the machine was suspended. The memory limit is
+// workbench.max_environment_memory_gb, by default half of the memory (node/machine-memory.ts). Within the process,
+// environments/runtime/threads/thread-memory-watch.ts enforces it.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';
@@ -14,11 +14,11 @@ import { ProcessTree, type TreeMemory } from '../../node/process-tree';
 /** The reason for which the trainer ends a process. */
 export interface Offence {
   kind: 'channel' | 'flood' | 'memory' | 'silent';
-  /** What happened, as a predicate whose subject is the environment. */
+  /** What happened, worded to follow the environment's name, for example 'exceeded the memory limit of 8 GiB …'. */
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;
-  /** Whether child processes use the memory. Child processes outlive the call that started them. */
+  /** Whether child processes use the memory. A call that ended earlier may have started these processes. */
   children?: boolean;
   /** Tag of the environment at fault, if known. */
   tag?: string;
@@ -119,7 +119,7 @@ export class ProcessWatch {
     this.timer.unref();
   }
 
-  /** Must be called for each message from the process; ends the period of silence. */
+  /** Must be called for each message from the process; restarts the time without a message. */
   signOfLife(): void {
     this.silent = 0;
   }
@@ -201,8 +201,8 @@ export class ProcessWatch {
   }
 
   /**
-   * The offence after the kernel killed a child at the control group's limit. Fast allocation can reach this limit
-   * between two checks.
+   * The offence to report if the kernel killed a child at the control group's limit. Fast allocation can reach this
+   * limit between two checks.
    */
   private childOffence(): Offence {
     const held = new Map<string, number>();

@@ -128,7 +128,10 @@ export class HttpRouter {
     const other = Object.keys(of).find(known => known.endsWith(` ${route}`));
     if (other) throw new ServiceError(405, `${route} takes ${other.split(' ')[0]}, not ${method}`);
     const names = this.sessions.names.join(', ');
-    throw new ServiceError(404, `there is no ${route}: use a path of OpenEnv or GymService, below /<name> of ${names}`);
+    throw new ServiceError(
+      404,
+      `there is no ${route}: use a path of OpenEnv or GymService, alone or after /<name>, where <name> is one of ${names}`,
+    );
   }
 
   /** The response to a health check, with the fields that all protocols require. */

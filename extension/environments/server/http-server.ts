@@ -35,7 +35,7 @@ export interface EnvironmentServer {
 /** Maximum milliseconds for which running requests may finish at shutdown. */
 const shutdownTimeoutMs = 5000;
 
-/** Number of checks for slow requests during the shorter of the two time limits. */
+/** Number of checks for slow requests during the shorter of `headersMs` and `requestMs`. */
 const looksPerLimit = 4;
 
 /**
@@ -47,7 +47,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
   const { host, port, apiKey, maxBodyBytes } = options;
   if (apiKey === undefined && !isLoopback(host))
     throw new UserError(
-      `env serve: --host ${host} can be reached by others: set --api-key-env to the name of a variable with a key, or serve on 127.0.0.1`,
+      `env serve: --host ${host} can be reached by other machines: set --api-key-env to the name of a variable with a key, or serve on 127.0.0.1`,
     );
   const sessions = new Sessions(options);
   const router = new HttpRouter(sessions, options);

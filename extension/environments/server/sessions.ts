@@ -143,7 +143,7 @@ export class Sessions {
    */
   async create({ name, config, id = randomUUID(), client }: SessionRequest): Promise<Session> {
     const { maxSessions, maxClientSessions = maxSessions, pool } = this.options;
-    if (this.open.has(id)) throw new ServiceError(409, `there is a session ${id} already: close it, or choose another`);
+    if (this.open.has(id)) throw new ServiceError(409, `session ${id} already exists: close it, or choose another id`);
     const clients = [...this.opening, ...this.list().map(session => session.client)];
     const own = clients.filter(each => each === client).length;
     if (clients.length >= maxSessions) throw atCapacity(`${maxSessions}/${maxSessions} sessions active`);

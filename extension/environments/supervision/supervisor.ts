@@ -1,9 +1,9 @@
 // Supervises a runtime of environment code that can be replaced: a thread (environments/runtime/threads/thread.ts) or a
 // process (environments/client/process-runtime.ts). If the runtime ends, the supervisor starts a new runtime, replays
-// the live episodes and repeats the calls that have no result. Each call is answered exactly once, and only the culprit
-// of an ending fails: the episode that the runtime names. If the runtime names no episode, the calls or replays are
-// repeated one at a time. The culprit is then the episode whose call was running. Calls of one episode run in order;
-// calls of different episodes overlap.
+// the live episodes and repeats the calls that have no result. Each call is answered exactly once. If a call ended the
+// runtime, only its episode fails. The runtime may name this episode. Otherwise, the calls or replays are repeated one
+// at a time, so that the next end of a runtime shows which episode causes it. Calls of one episode run in order; calls
+// of different episodes overlap.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**

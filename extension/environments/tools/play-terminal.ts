@@ -91,7 +91,7 @@ function formatReply(
   const end = [terminated && 'terminated', truncated && 'truncated'].filter(Boolean).join(' and ');
   const facts = Object.entries(info).map(([key, value]) => `${key} ${JSON.stringify(value)}`);
   const ending = over ? ` The episode is over (${end}): :undo, :restart or :seed N.` : '';
-  return `${steps.length}. ${name}: reward ${number(reward)}, in all ${number(total)}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}.${ending}`;
+  return `${steps.length}. ${name}: reward ${number(reward)}, total ${number(total)}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}.${ending}`;
 }
 
 const number = (value: number): string => String(Number(value.toPrecision(6)));

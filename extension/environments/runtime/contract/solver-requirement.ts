@@ -19,8 +19,8 @@ interface Solved {
 const mostSolved = 500;
 
 /**
- * The solver solves at least half of the episodes for which it returns a plan, and calling it does not change the
- * state. Returns the evidence.
+ * Checks that the solver solves at least half of the episodes for which it returns a plan, and that calling it does not
+ * change the state. Returns the evidence.
  */
 export async function solves(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('solve')) return new Skip('It has no solver.');

@@ -44,7 +44,7 @@ export function faultOf(error: unknown): Found {
   return { kind: 'threw', what: `threw ${shown(message ?? error)}`, remedy: 'fix the file and save it', stack };
 }
 
-/** Converts an error that no code awaits into a fault. */
+/** Converts an error of a promise or callback that no code awaits into a fault. */
 export function unhandledFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;

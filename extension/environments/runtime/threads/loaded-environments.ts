@@ -129,7 +129,7 @@ export class LoadedEnvironments {
 
   /**
    * Switches coverage on or off and returns the counts so far. V8 can only count code that is compiled after coverage
-   * was started. Therefore each thread with the other setting is replaced for later episodes.
+   * was started. Therefore, if a thread has the other setting, later episodes of its tag run in a new thread.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     this.covering = on;

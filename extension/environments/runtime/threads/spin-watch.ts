@@ -3,7 +3,9 @@
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Worker } from 'node:worker_threads';
 
-/** Minimum length of a measurement in milliseconds, and the fraction of it above which the thread counts as busy. */
+/**
+ * Minimum length of a measurement in milliseconds, and the utilization (0 to 1) above which the thread counts as busy.
+ */
 const spinMs = 1000;
 const spinShare = 0.05;
 
@@ -18,13 +20,13 @@ export class SpinWatch {
     private readonly spins: () => void,
   ) {}
 
-  /** Starts one measurement, which begins when no items are pending. Called after a call has timed out. */
+  /** Requests one measurement, which begins when no items are pending. Must be called after a call has timed out. */
   start(): void {
     this.timer ??= setInterval(() => this.look(), spinMs / 2);
     this.timer.unref();
   }
 
-  /** Discards the current measurement, because items are sent. */
+  /** Discards the current measurement. Must be called when items are sent. */
   restart(): void {
     this.from = undefined;
   }

@@ -35,8 +35,8 @@ const foreignMessage = {
 } as const;
 
 /**
- * Maximum attempts to load code that was loaded before. Such code is not assumed to be broken after one failure, which
- * may be transient.
+ * Maximum attempts to load code that has loaded successfully before. A single failure may be transient, so it does not
+ * show that the code is broken.
  */
 const reloads = 2;
 
@@ -107,8 +107,8 @@ export class ThreadRuntime implements Runtime<Fault> {
   }
 
   /**
-   * Ends the worker because the process uses more than `limit` bytes, and frees its memory at once. If no call is
-   * running, all its episodes fail, because a replay would allocate the same memory again.
+   * Ends the worker because the process uses more than `limit` bytes, and frees the worker's memory at once. If no call
+   * is running, all episodes of the worker fail, because a replay would allocate the same memory again.
    */
   endForMemory(limit: number): void {
     const what = `exceeded the memory limit of ${gibibytes(limit)} for environments`;

@@ -99,8 +99,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * Ends the worker because the process uses more than `limit` bytes, and frees its memory at once. If no call is
-   * running, all its episodes fail, because a replay would allocate the same memory again.
+   * Ends the worker because the process uses more than `limit` bytes, and frees the worker's memory at once. If no call
+   * is running, all episodes of the worker fail, because a replay would allocate the same memory again.
    */
   endForMemory(limit: number): void {
     this.runtime.endForMemory(limit);
@@ -152,8 +152,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * The failure by which an item's episode failed earlier. Undefined for `reset` and `close`, which also run on failed
-   * episodes.
+   * The earlier failure of the item's episode; undefined if the episode has not failed. Always undefined for `reset`
+   * and `close`, which are allowed on failed episodes.
    */
   private failureBefore(item: ThreadItem): EnvironmentFailure | undefined {
     if (item.do === 'reset' || item.do === 'close') return undefined;

@@ -228,8 +228,8 @@ export class WorkerHandle {
 }
 
 /**
- * The cause of the worker's end from the view of one batch.
- * @param number value of the slot `item`
+ * Returns who is to blame for the worker's end: an episode of the given batch, another batch, nobody, or unknown.
+ * @param number value of the slot `item` in the shared array when the worker ended
  */
 function blameOf(number: number, { first, items }: Batch): Blame {
   if (number === several) return 'unknown';

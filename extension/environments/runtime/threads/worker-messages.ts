@@ -59,7 +59,7 @@ export type WorkItem =
 /** A fault of environment code, without its location and context. */
 export interface Fault {
   kind: 'threw' | 'timed_out' | 'bad_value' | 'died' | 'build';
-  /** What happened, as a predicate whose subject is the environment. */
+  /** What happened, worded to follow the environment's name, for example 'did not return within 1000 ms'. */
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;

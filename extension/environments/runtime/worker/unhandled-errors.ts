@@ -15,7 +15,7 @@ type Found = Omit<Fault, 'action'>;
 export class Owner {
   /** Number of running items. */
   working = 0;
-  /** If true, no item of this owner can be failed any more. */
+  /** If true, stray errors can no longer fail an item of this owner. */
   over = false;
   /** Stray fault that fails the running item or, if no item is running, the next item. */
   fault: Found | undefined;
@@ -28,8 +28,8 @@ export class Owner {
   constructor(readonly name: string) {}
 
   /**
-   * Attributes a stray fault. Fails the running item. If no item is running, fails the result that has not been sent,
-   * or else the next item. Returns false if none of these can be failed.
+   * Attributes a stray fault to this owner. The running item fails. If no item is running, the last item fails if its
+   * result has not been sent, otherwise the next item. Returns false if no item can fail.
    */
   strike(fault: Found): boolean {
     if (this.over) return false;

@@ -96,7 +96,8 @@ async function work(): Promise<void> {
 }
 
 /**
- * Runs the pending microtasks and events. With `overlap` 1, the last item is published as current until they have run.
+ * Runs the pending microtasks and events. With `overlap` 1, the shared array names the last item as current until they
+ * have run.
  */
 async function settled(): Promise<void> {
   await turn();
@@ -145,9 +146,9 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
 }
 
 /**
- * Settles like the promise, or rejects with a fault at the time limit. Pending events are processed once more at the
- * time limit, because code of other episodes may have blocked the event loop. The owner's `interrupt` also rejects the
- * returned promise.
+ * Settles like the promise, or rejects with a fault at the time limit. Before the rejection, pending events are
+ * processed once more, because code of other episodes may have blocked the event loop. The owner's `interrupt` also
+ * rejects the returned promise.
  */
 function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   return new Promise<T>((resolve, reject) => {

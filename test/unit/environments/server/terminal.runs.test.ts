@@ -56,7 +56,10 @@ it.runIf(process.platform === 'linux')('does not pass its own key to the process
 });
 
 it.each([
-  [['frozen_lake', '--host', '0.0.0.0', '--port', '0'], /^env serve: --host 0\.0\.0\.0 can be reached by others: /],
+  [
+    ['frozen_lake', '--host', '0.0.0.0', '--port', '0'],
+    /^env serve: --host 0\.0\.0\.0 can be reached by other machines: /,
+  ],
   [
     ['frozen_lake', '--api-key-env', 'RAGEN_NO_KEY'],
     /^env serve: the variable RAGEN_NO_KEY is not set: put the key into it$/m,

@@ -229,9 +229,9 @@ test('play is interactive in a terminal', async () => {
   const { code, stdout } = await ragen(['play', 'counter', '--seed', '2'], 'Add\n:hint\n:undo\n:solve\n:quit\n');
   expect(code).toBe(0);
   expect(stdout).toMatch(/counter \w{16}, seed 2[\s\S]*Actions: Add \(1\), Take \(2\)/);
-  expect(stdout).toContain('1. Add: reward 0, in all 0');
+  expect(stdout).toContain('1. Add: reward 0, total 0');
   expect(stdout).toContain('Solver: Add, Add');
-  expect(stdout).toMatch(/3\. Add: reward 1, in all 1 .*The episode is over \(terminated\)/);
+  expect(stdout).toMatch(/3\. Add: reward 1, total 1 .*The episode is over \(terminated\)/);
 });
 
 test('list shows the workspace’s environments beside the built-in ones', async () => {
