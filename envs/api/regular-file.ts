@@ -27,7 +27,7 @@ export function readRegularText(path: string): string {
   const descriptor = openRegularFile(path);
   try {
     const { size } = fstatSync(descriptor);
-    if (size > mostBytes) throw new Error(`it has ${size} bytes, more than the ${mostBytes} that are read at once`);
+    if (size > mostBytes) throw new Error(`it has ${size} bytes, more than the maximum of ${mostBytes}`);
     return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);

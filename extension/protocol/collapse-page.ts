@@ -12,8 +12,8 @@ export const collapseKeys =
   /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|invalid_answer)|actor\/(entropy|entropy_limit|grad_norm)$|response_length\/mean$|(train|val-env)\/[^/]+\/success$)/;
 
 /**
- * The rollout filter at the start of the run (`actor_rollout_ref.rollout.rollout_filter_*`); `setting` events change
- * its value.
+ * Settings of the rollout filter at the start of the run (`actor_rollout_ref.rollout.rollout_filter_*`). If `value`
+ * changes during the run, a `setting` event records the new value.
  */
 export interface FilterSettings {
   strategy: string;
@@ -31,7 +31,10 @@ export interface FilterSettings {
   normalised: boolean;
 }
 
-/** Policy settings at the start of the run; `setting` events change the coefficients. */
+/**
+ * Policy settings at the start of the run. If a coefficient changes during the run, a `setting` event records the new
+ * value.
+ */
 export interface PolicySettings {
   /** Coefficients of the loss terms; 0 if the term is off. */
   kl_loss_coef: number;

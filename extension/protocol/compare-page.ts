@@ -24,7 +24,7 @@ export interface CompareSnapshot {
 
 export const compareReady: RequestType<null, CompareSnapshot> = { method: 'compare/ready' };
 
-/** Returns the requested columns of each run of the snapshot, without keys that the run lacks. */
+/** For each run of the snapshot, returns those of the requested columns that the run has. */
 export const compareColumns: RequestType<
   { keys: string[] },
   { steps: Float64Array; columns: Record<string, Float64Array> }[]

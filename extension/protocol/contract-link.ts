@@ -1,5 +1,5 @@
-// Messages between `ragen env check` and the process that checks an environment. There is one request and one report,
-// and the process answers pings while environment code runs. Messages are frames over the process's channel
+// Messages between `ragen env check` and the process that checks an environment. One request is sent and one report is
+// returned. While environment code runs, the process answers pings. Messages are frames over the process's channel
 // (frame-channel.ts). JSON-RPC is not used, because environment code can write to the channel. Frames limit the size of
 // a message and detect invalid bytes.
 import { z } from 'zod';

@@ -23,7 +23,7 @@ export interface DashboardSnapshot {
   events: RunEvent[];
   /** Meaning of each metric key or pattern in one sentence, from docs/METRICS.md (`parseMetricMeanings`). */
   meanings: Record<string, string>;
-  /** View settings that were last used in this workspace. A page without saved settings uses them. */
+  /** View settings that were last used in this workspace; the defaults of a page without saved settings. */
   view: unknown;
   /**
    * Configured number of episodes: `train` per training step, `val` per validation and tag. Used for runs that do not

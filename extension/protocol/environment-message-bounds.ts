@@ -1,7 +1,7 @@
-// Bounds of the messages of an environment process, checked twice. In the process, a value out of bounds fails its
-// episode. The trainer ends a process that sends a value out of bounds, because such a value shows that environment
-// code has written to the channel. The size of each part and the size of the complete value are bounded, because many
-// small parts can be as large as one large part.
+// Bounds of the messages of an environment process, checked by the process and again by the trainer. In the process, a
+// value out of bounds fails its episode. If the trainer receives such a value, it ends the process, because environment
+// code must have written to the channel. The size of each part and the size of the complete value are bounded, because
+// many small parts can be as large as one large part.
 import { isRecord } from '../common/json';
 
 /**

@@ -39,8 +39,8 @@ export const change = new RequestType<
 >('ragen/change');
 
 /**
- * Lets a debugger halt the run's environments until `endDebugging` or until the client disconnects. Returns the
- * debugger addresses.
+ * Opens the inspectors of the run's environment processes until `endDebugging` or until the client disconnects. Returns
+ * the inspectors' addresses, to which a debugger connects.
  */
 export const debugEnvironments = new RequestType<null, { urls: string[] }, void>('ragen/debugEnvironments');
 export const endDebugging = new RequestType<null, RunStatus, void>('ragen/endDebugging');

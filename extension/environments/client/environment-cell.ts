@@ -286,7 +286,7 @@ export class EnvironmentCell {
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
 
-  /** Logs why the process was ended, even if no episode fails. */
+  /** Logs why the process was ended. The log entry is needed because sometimes no episode fails. */
   private report({ tag, what, remedy }: Offence): void {
     const who = tag ?? this.held.tags.join(' or ');
     const text = `environment process: ${who} ${what}: ${remedy}\n`;

@@ -3,8 +3,8 @@
 import type { EpisodeActions, EpisodeReset, EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 
 /**
- * Results are in the order of the request. The listener receives each state as soon as it is ready. If an environment
- * fails, `error` is set in the state of its episode; the batch does not reject.
+ * Methods return results in the order of the request. The listener receives each state as soon as it is ready. If an
+ * environment fails, the batch does not reject; the state of the failed episode contains `error`.
  */
 export interface EnvironmentPool {
   reset(episodes: EpisodeReset[], onStates?: (ready: EpisodeState[]) => void): Promise<EpisodeState[]>;

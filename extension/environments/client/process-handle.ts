@@ -163,7 +163,7 @@ export class ProcessHandle {
     return pieces;
   }
 
-  /** Emits the text that was withheld per stream because a secret might have started in it. */
+  /** Emits the text that was withheld per stream because it might have been the start of a secret. */
   private printRests(): void {
     for (const [key, pieces] of this.pieces) {
       const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];

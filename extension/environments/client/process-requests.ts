@@ -33,7 +33,7 @@ export class ProcessRequests {
     );
   }
 
-  /** As `send`, but if environment code makes the request fail, logs the error and returns undefined. */
+  /** As `send`, but if the request fails because of environment code, logs the error and returns undefined. */
   async trySend<M extends Method>(method: M, content: Content<M>): Promise<Reply<M> | undefined> {
     try {
       return await this.send(method, content);

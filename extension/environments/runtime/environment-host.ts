@@ -33,7 +33,8 @@ export class EnvironmentHost {
 
   /**
    * Answers a request.
-   * @param part receives the episodes of a reset or step that finish before the others; the reply does not repeat them
+   * @param part receives the episodes of a reset or step that finish before the others; the final reply omits these
+   * episodes
    */
   async answer(
     request: EnvironmentRequest,

@@ -12,7 +12,9 @@ import { mcpAnswer, openApi, OpenEnvService } from './openenv-service';
 import { ServiceError, type Sessions } from './sessions';
 
 export interface RouterOptions {
-  /** The API key. If undefined, requests need no key, and the server must listen on a loopback address. */
+  /**
+   * The API key that requests must contain. Undefined if no key is needed, which is allowed only on a loopback address.
+   */
   apiKey: string | undefined;
   /** Maximum bytes of a request's body, and of a WebSocket message. */
   maxBodyBytes: number;

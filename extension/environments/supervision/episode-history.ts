@@ -42,8 +42,8 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
   }
 
   /**
-   * Records the start of an episode, which replaces an earlier episode with the same id. With `failure`, the episode
-   * has failed.
+   * Records the start of an episode, which replaces an earlier episode with the same id. If `failure` is given, records
+   * the episode as failed.
    */
   begun(start: Start, note: Note, failure?: EnvironmentFailure): void {
     this.records.set(start.episode, { start, actions: [], note, failure });
@@ -69,7 +69,7 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
     this.records.delete(episode);
   }
 
-  /** Removes the episodes that `concerns` selects, and returns them. */
+  /** Removes and returns the episodes for whose start `concerns` returns true. */
   release(concerns: (start: Start) => boolean): EpisodeRecord<Start, Note>[] {
     const found = [...this.records.values()].filter(({ start }) => concerns(start));
     for (const { start } of found) this.records.delete(start.episode);

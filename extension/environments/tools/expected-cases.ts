@@ -17,7 +17,7 @@ const casesSchema = z.array(
       .strictObject({
         /** Observation after `reset`. */
         first: z.string(),
-        /** Observation after the last step; the next three keys also refer to the last step. */
+        /** Observation after the last step. The next three keys also describe the last step. */
         observation: z.string(),
         terminated: z.boolean(),
         truncated: z.boolean(),

@@ -49,7 +49,7 @@ export async function loadEach(
 }
 
 /**
- * Replaces the keys of a run's configuration in a message by a location in the tool's input.
+ * In a message, replaces keys of a run's configuration, such as `custom_envs.…`, by the location in the tool's input.
  * @param location where the user gave the configuration: `[3].config`, `--set`
  */
 export function withLocation(message: string, tag: string, location: string): string {

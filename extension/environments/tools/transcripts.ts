@@ -49,8 +49,8 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
     [...batches.values()].map(({ env, config }) => ({ env_type: env, config: config ?? {} })),
   );
   try {
-    // Tags are the names of environments, because messages contain them. Tags must be distinct, so configurations of
-    // the same environment are played one after the other.
+    // Messages contain the tags, so each tag is the name of an environment. Tags loaded at the same time must be
+    // distinct, so different configurations of an environment are played one after the other.
     for (let waiting = [...batches.values()]; waiting.length > 0;) {
       const wave = waiting.filter((batch, i) => waiting.findIndex(({ env }) => env === batch.env) === i);
       waiting = waiting.filter(batch => !wave.includes(batch));

@@ -119,8 +119,9 @@ class Project {
   }
 
   /**
-   * Whether errors in a file are reported. Errors in packages are not reported. The extension's own files are checked
-   * by its build. Their errors are reported only if the checked environment is one of these files.
+   * Whether errors in a file are reported. Errors in packages are not reported. The extension's own files are
+   * type-checked when the extension is built; here, their errors are reported only if the checked environment is one of
+   * these files.
    */
   private isUsers(file: string): boolean {
     if (file.includes('/node_modules/')) return false;

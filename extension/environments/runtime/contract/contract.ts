@@ -106,7 +106,7 @@ class Contract {
 
 function endings(references: readonly Reference[]): string {
   const ended = references.filter(({ instance }) => instance.over).length;
-  return `${ended} of ${plural(references.length, 'episode')} ended by random play.`;
+  return `${ended} of ${plural(references.length, 'episode')} ended during random play.`;
 }
 
 function infoKeys(references: readonly Reference[]): string {

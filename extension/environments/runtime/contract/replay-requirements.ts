@@ -16,7 +16,7 @@ export async function membersBeginAlike(play: RandomPlay): Promise<string> {
     const instance = play.create();
     play.compare(first, await instance.reset(seed, 1), instance, 'Member 1 of the group starts from a different state');
   }
-  return `Members 0 and 1 at ${plural(play.references.length, 'seed')}.`;
+  return `Members 0 and 1 were compared at ${plural(play.references.length, 'seed')}.`;
 }
 
 /** Checks that concurrent episodes do not affect each other. Returns the evidence. */

@@ -1,5 +1,5 @@
-// Assigns episodes to threads. An episode's items are sent to the thread that started the episode; results are returned
-// in the order of the request. States that are ready earlier than others are reported at once.
+// Assigns episodes to threads. All items of an episode are sent to the thread that started it. Results are returned in
+// the order of the request; states that are ready before the others are reported at once.
 import type { EnvironmentFailure, EpisodeStep } from '../../../protocol/environment-link';
 import type { EnvironmentThread, ThreadItem, ThreadResult } from './thread';
 

@@ -27,7 +27,7 @@ import {
 } from './worker-messages';
 
 export interface WorkerHandleOptions {
-  /** The worker's data, except for the shared buffer. */
+  /** The `workerData` of the thread, except for the shared buffer. */
   setup: Omit<WorkerSetup, 'progress'>;
   /** Path of the bundle of worker.ts. */
   workerFile: string;
@@ -45,7 +45,10 @@ export interface WorkerOwner {
   exited(fault: Fault): void;
   /** Called when the worker sent an invalid or unexpected message. */
   offended(): void;
-  /** Called when the worker is busy although no items are pending, because code of a timed-out call still runs. */
+  /**
+   * Called when no items are pending but the worker is busy. The cause is code of a timed-out call that continues to
+   * run.
+   */
   spins(): void;
 }
 

@@ -80,8 +80,8 @@ export async function describe(
 }
 
 /**
- * Checks the environment's dependencies. If the check fails, the fault contains the parsed configuration, because the
- * configuration is valid even if a dependency is missing.
+ * Calls the environment's check of its dependencies. If a dependency is missing, the fault contains the parsed
+ * configuration, because the configuration itself is valid.
  */
 async function present(
   dependencies: EnvironmentDefinition['dependencies'],
