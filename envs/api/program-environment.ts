@@ -3,8 +3,8 @@
 // may hold keys and tokens.
 
 /**
- * Variable that marks every process started by a run, directly or indirectly, so that the run can find its processes.
- * The value is not secret.
+ * Variable that marks every process that a run starts, directly or indirectly. The run finds its processes by this
+ * variable. The value is not secret.
  */
 export const startedByVariable = 'RAGEN_STARTED_BY';
 

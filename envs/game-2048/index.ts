@@ -1,7 +1,7 @@
-// 2048 (RAGEN): slide all tiles to one side and merge equal tiles; after each move a 2 or a 4 appears. Let s be the sum
-// of the merged tiles. With `use_log_reward`, the reward is 0.1 · log2(1 + s), otherwise s. New tiles are drawn from
-// numpy's PCG64, so equal seeds and moves give the same games as in RAGEN. There is no solver, because tiles appear at
-// random and reaching 2048 takes about a thousand moves.
+// 2048 (RAGEN): slide all tiles to one side and merge equal tiles; after each move a 2 or a 4 appears. The reward of a
+// move is the sum s of the tiles that result from merging or, with `use_log_reward`, 0.1 · log2(1 + s). New tiles are
+// drawn from numpy's PCG64, so equal seeds and moves give the same games as in RAGEN. There is no solver, because tiles
+// appear at random and reaching 2048 takes about a thousand moves.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';

@@ -132,7 +132,7 @@ export default defineEnvironment({
         : searchDense(corpus, embedding_model, query, limit);
     };
 
-    /** The result of a step that is not an answer; truncates the episode at the step limit. */
+    /** The result of a step that does not answer the question. At the step limit, this result truncates the episode. */
     const continueWith = (text: string, info: Record<string, unknown>): StepResult => {
       const truncated = steps >= config.max_steps;
       observation = `${text}\n${truncated ? 'That was the last step: the episode ends without an answer.' : actionsLine}`;

@@ -1,6 +1,6 @@
 // Sokoban (RAGEN; gym-sokoban's rules and rewards): push each box onto a target. Each step costs 0.1. Pushing a box
-// onto a target earns 1, pushing it off a target costs 1, and the last box earns 10 more. Equal seeds give RAGEN's
-// rooms.
+// onto a target earns 1, and pushing it off a target costs 1. When all boxes are on targets, the player earns 10 more.
+// Equal seeds give RAGEN's rooms.
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';

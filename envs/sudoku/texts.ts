@@ -37,8 +37,8 @@ export function detailedText(grid: Grid, initial: Grid, feedback: string): strin
 }
 
 /**
- * The text that the format `with_feedback` appends: the progress, and the candidates if they are enabled and at most
- * ten cells are empty.
+ * The text that the format `with_feedback` appends: the progress and, if candidates are enabled and at most ten cells
+ * are empty, the candidates.
  */
 export function feedbackText(
   grid: Grid,

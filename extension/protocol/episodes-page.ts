@@ -1,6 +1,7 @@
 // Messages between the extension host and the Episodes page. The host sends all episodes of a run as columns
 // (episode-table.ts), and sends new rows while the run plays more episodes. The page filters, sorts and lists the rows,
-// and requests single episodes in full. The host searches the texts, because the columns do not contain them.
+// and requests single episodes in full. The host, not the page, searches the texts of episodes, because the columns do
+// not contain these texts.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { TextTerm } from '../run-data/episode-filter';
 import type { EpisodeRows } from '../run-data/episode-table';

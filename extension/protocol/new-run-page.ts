@@ -33,7 +33,7 @@ export interface NewRunForm {
   groups: FieldGroup[];
 }
 
-/** Prompt groups by environment tag. */
+/** Number of prompt groups by environment tag. */
 export type GroupsByTag = Record<string, number>;
 
 /** The user's choices; the preset determines all other values. */

@@ -53,7 +53,10 @@ export const printedPerSecond = 131_072;
 /** Log messages per second above which the process is ended. A correct process sends far fewer. */
 const noticesPerSecond = 16_384;
 
-/** Processes that have not ended, including processes stopped by SIGSTOP. This process ends them when it exits. */
+/**
+ * Environment processes that have not ended, including those stopped by SIGSTOP. When the trainer exits, it ends these
+ * processes.
+ */
 const handles = new Set<ProcessHandle>();
 process.on('exit', () => {
   for (const handle of [...handles]) handle.endAtExit();

@@ -14,7 +14,10 @@ const definition = /export\s+default\b[\s\S]*\bdefineEnvironment\b|\bdefineEnvir
 /** RAGEN's `env_type` of each built-in environment. */
 export const builtInTypes = (): string[] => Object.keys(builtInFiles(installation.environments));
 
-/** The `env_type` of each environment of the workspace: its path relative to the workspace. Sorted by name. */
+/**
+ * The `env_type` of each environment of the workspace, sorted. It is the path of the environment's file relative to the
+ * workspace.
+ */
 export function workspaceTypes(workspace: string): string[] {
   const folder = join(workspace, 'envs');
   if (!existsSync(folder) || resolve(folder) === resolve(installation.environments)) return [];

@@ -223,7 +223,10 @@ function isSolved(steps: readonly PlayedStep[]): boolean {
   return typeof said === 'boolean' ? said : last.reward > 0;
 }
 
-/** Differences between the episode on the old code and on the new code, in the order of steps. */
+/**
+ * Differences between the episode played on the old code and the same episode played on the new code, in the order of
+ * steps.
+ */
 function differencesOf(before: Episode, after: Episode): PlayDifference[] {
   const differences: PlayDifference[] = [];
   const compare = (step: number, what: PlayDifference['what'], one: string, other: string) => {

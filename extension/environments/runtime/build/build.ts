@@ -18,7 +18,7 @@ export interface Bundle {
   map: string;
   /** First 16 hex digits of the SHA-256 of the code without its source map. */
   version: string;
-  /** Path in the source's folder under which the bundle is compiled. No file exists at this path. */
+  /** Path under which the bundle is compiled. The path is in the source's folder, but no such file exists. */
   filename: string;
   /** Absolute paths of all bundled files. */
   files: string[];

@@ -25,7 +25,7 @@ const longestTimer = 2 ** 31 - 1;
 interface Loaded {
   thread: EnvironmentThread;
   spec: EnvironmentSpec;
-  /** Serialized source path and configuration, for the detection of changes. */
+  /** Serialized source path and configuration; a change is detected by comparing this text. */
   given: string;
   environment: LoadedEnvironment;
 }

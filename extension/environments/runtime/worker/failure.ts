@@ -1,5 +1,5 @@
-// Formats a fault as a sentence for the user: the environment, the location in the source, the seed, the preceding
-// actions and the remedy.
+// Formats a fault as a sentence for the user, which contains the environment, the location in the source, the seed, the
+// preceding actions and the remedy.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
 import { sourceLocation } from '../source-location';
