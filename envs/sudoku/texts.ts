@@ -1,5 +1,5 @@
-// Formats a Sudoku grid in RAGEN's three text formats, and parses answers. All text about a grid that a model sees is
-// built here.
+// Formats a Sudoku grid in RAGEN's three text formats, and parses answers. Every text about a grid that a model sees is
+// built by this file.
 import { boxSide, candidates, sizeOf, type Grid } from './grid';
 
 const bar = '='.repeat(50);

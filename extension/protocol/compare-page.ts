@@ -31,8 +31,8 @@ export const compareColumns: RequestType<
 > = { method: 'compare/columns' };
 
 /**
- * A run has new data or a new state; the page then requests the snapshot and columns again. Sent at most once per
- * second.
+ * Reports that a run has new data or a new state. The page then requests the snapshot and the columns again. Sent at
+ * most once per second.
  */
 export const compareGrew: NotificationType<null> = { method: 'compare/grew' };
 

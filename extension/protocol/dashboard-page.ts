@@ -96,7 +96,7 @@ export type Export =
 /** Writes the export; false if the user cancelled. */
 export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboard/charts/chart-export' };
 
-/** The page's view settings changed. The host stores them as defaults for later pages of this workspace. */
+/** The page's changed view settings. The host stores them as defaults for later pages of this workspace. */
 export const dashboardView: NotificationType<{ view: unknown }> = { method: 'dashboard/view' };
 
 export const dashboardCommand: NotificationType<{

@@ -6,7 +6,7 @@ import type { PlayDo, PlayReply } from './environment-tools';
 /** Returns the session's state; starts a session if none is running. */
 export const playReady: RequestType<null, PlayReply> = { method: 'play/ready' };
 export const playDo: RequestType<PlayDo, PlayReply> = { method: 'play/do' };
-/** A source file of the environment was saved; the page offers to reload. */
+/** Reports that a source file of the environment was saved. The page then offers to reload. */
 export const playStale: NotificationType<{ file: string }> = { method: 'play/stale' };
 /**
  * Opens the environment's source, or checks the environment. If `at` (`file:line`) is given, opens the source there.

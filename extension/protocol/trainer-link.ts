@@ -108,7 +108,7 @@ export const watch = new RequestType<
   void
 >('ragen/watch');
 
-/** The watched episode starts, reaches a turn or ends; null when a rollout is over. */
+/** The watched episode, sent when it starts, reaches a turn or ends; null when a rollout is over. */
 export const watchedEpisode = new NotificationType<{ episode: WatchedEpisode | null }>('ragen/watchedEpisode');
 /** Tokens of the newest turn, from index `at` on (at most 20 times per second). */
 export const watchedTokens = new NotificationType<{
@@ -118,8 +118,10 @@ export const watchedTokens = new NotificationType<{
   tokens: WatchedTurn['tokens'];
 }>('ragen/watchedTokens');
 
-/** The status changed (at most 10 times per second). `fraction` is the completed share of the current phase. */
+/**
+ * The new status of the run, sent at most 10 times per second. `fraction` is the completed share of the current phase.
+ */
 export const statusChanged = new NotificationType<{ status: RunStatus; fraction: number }>('ragen/status');
-/** A file of the run folder grew and is complete up to `bytes`. */
+/** Reports that a file of the run folder has grown and is complete up to the offset `bytes`. */
 export const appended = new NotificationType<{ file: string; bytes: number; step: number }>('ragen/appended');
 export const eventHappened = new NotificationType<RunEvent>('ragen/event');

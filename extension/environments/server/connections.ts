@@ -10,8 +10,8 @@ export interface ServerLimits {
   /** Maximum number of open connections per client address. */
   maxClientConnections: number;
   /**
-   * Maximum milliseconds until a request's headers have arrived. For the first request, the time starts with the
-   * connection.
+   * Maximum milliseconds until a request's headers have arrived. For the first request, the time starts when the
+   * connection opens.
    */
   headersMs: number;
   /** Maximum milliseconds until a complete request has arrived. */

@@ -1,7 +1,7 @@
 // One loaded environment with its supervised worker thread (environments/supervision/supervisor.ts). If a call times
 // out or the worker exits, only the call's episode fails. A new worker is started, and the other live episodes are
-// replayed in it; the trainer receives no error for them. Batches overlap, and so do calls that return promises. Items
-// of one episode run in order.
+// replayed in it; the trainer receives no error for them. Batches may overlap, and calls that return promises may
+// overlap. Items of one episode run in order.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { Supervisor, type Job, type Results } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';

@@ -1,5 +1,5 @@
 // Runs items on the episodes of one environment, inside the worker. Does not trust environment code: each returned
-// value is checked before it is sent. If environment code throws, only its own episode ends.
+// value is checked before it is sent. If environment code throws, only the episode of this call ends.
 import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
 import { largest, largestImages } from '../../../protocol/environment-message-bounds';
@@ -191,7 +191,8 @@ export class Runner {
   }
 
   /**
-   * Executes the actions from index `from`. Returns a promise only if a call into the environment returns a promise.
+   * Executes the actions from index `from` to the end. Returns a promise only if a call into the environment returns a
+   * promise.
    */
   private step(
     environment: Environment,
