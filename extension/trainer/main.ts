@@ -39,7 +39,7 @@ clearPrinted(process.stdout, process.stderr);
 // On a full disk, log lines are lost, but the run's final status must still be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
-/** Objects that the handler of unexpected errors closes before the process ends. */
+/** State of the handler of unexpected errors: the objects to close, and whether the handler is already running. */
 const inProgress: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
@@ -136,7 +136,7 @@ interface Serving {
   settings: Record<string, number>;
 }
 
-/** The part of a checkpoint's state that initialises the run's status. */
+/** Values from a checkpoint with which the status of a resumed run begins. */
 interface Earlier {
   wall_s?: number;
   success?: number | null;

@@ -1,5 +1,5 @@
-// Rules of the training algorithm: batch sizes, advantage estimator, loss masks and filters. For a violated rule,
-// `sentence` names the change to make.
+// Checks the settings of the training algorithm: batch sizes, advantage estimator, loss masks and filters. The
+// `sentence` of each violated rule says what to change.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 

@@ -4,6 +4,6 @@
 export interface BrokenRule {
   key: string;
   sentence: string;
-  /** The value is a secret and must not appear in messages. */
+  /** True if messages must not show the value, because it is a secret. */
   unshown?: true;
 }

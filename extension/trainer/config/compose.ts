@@ -19,7 +19,7 @@ const nameForm = /^[\w.-]{1,200}$/;
  * name always resolves to the bundled preset.
  */
 const verlDefaults = 'ppo_trainer';
-/** Base configuration of a file that contains only environments, such as RAGEN's envs.yaml. */
+/** Base configuration over which a file that contains only `custom_envs` is merged, such as RAGEN's envs.yaml. */
 const underEnvironments = 'base';
 
 export interface Composition {
@@ -45,8 +45,8 @@ export function configNames(folder: string): string[] {
 }
 
 /**
- * Returns the path of `<name>.yaml` in the first folder that has such an entry. If the entry is a folder or a broken
- * link, reading it fails later.
+ * Returns the path of `<name>.yaml` in the first folder that contains this name. The path is not opened: if it is a
+ * folder, reading it fails later.
  */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
   return nameForm.test(name)
@@ -108,7 +108,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, location }];
     if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', location });
     const folders = [dirname(file), ...presetFolders];
-    const within = defaults ? [...above, file] : above; // the base may include this file again (envs.yaml)
+    const within = defaults ? [...above, file] : above; // base.yaml may include this file again (envs.yaml)
     let merged: Tree = emptyMap({ file });
     for (const { name, location } of entries) {
       if (name === '_self_') {

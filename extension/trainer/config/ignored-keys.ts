@@ -2,7 +2,7 @@
 // contain these keys; the loader removes them and adds a note. An entry also covers all keys below it; `*` matches any
 // single name that is not in the schema.
 
-/** What each key configures in RAGEN, by key; the text is the object of the sentence "it configures …". */
+/** Describes what each key configures in RAGEN. The texts complete the sentence "it configures …". */
 export const ignoredKeys: Readonly<Record<string, string>> = {
   system: 'CUDA devices',
   hydra: "Hydra's own search path",

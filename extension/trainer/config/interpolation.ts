@@ -7,8 +7,8 @@ import type { MapNode, ScalarNode, Tree } from './yaml-tree';
 
 const whole = /^\$\{([^{}$]*)\}$/;
 const inside = /\$\{([^{}$]*)\}/g;
-// Maximum length of a reference chain, and maximum size of a resolved value. Without these limits, nested references
-// could expand exponentially and exhaust memory.
+// Maximum length of a chain of references, and maximum size of a resolved value. Without the maximum size, nested
+// references could expand exponentially and exhaust memory.
 const maxChain = 100;
 const maxSize = 100_000;
 

@@ -107,7 +107,7 @@ export interface Preset {
   file: string;
   /** The file's first comment line. */
   description: string;
-  /** One sentence if the file cannot be read. */
+  /** Error message in one sentence; absent if the file can be read. */
   error?: string;
 }
 

@@ -1,5 +1,5 @@
-// Rules of the policy: sampling and context lengths, the reference policy, adapters with quantisation, and optimizer
-// moments. For a violated rule, `sentence` names the change to make.
+// Checks the settings of the policy: sampling and context lengths, the reference policy, adapters with quantisation,
+// and optimizer moments. The `sentence` of each violated rule says what to change.
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 

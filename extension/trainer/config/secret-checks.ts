@@ -12,8 +12,9 @@ const variableOfKey = /(^|_)key_env$/;
 const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 
 /**
- * Returns whether the value of a key with this name may be a secret. Keys for the name of an environment variable are
- * included, because a user may write the secret there by mistake. Messages omit such a value.
+ * Returns whether the value of a key with this name may be a secret. This includes keys whose value is the name of an
+ * environment variable, because a user may write the secret there by mistake. Messages omit the values of all such
+ * keys.
  */
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 

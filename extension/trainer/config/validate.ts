@@ -32,8 +32,8 @@ export const spellings: Readonly<Record<string, Readonly<Record<string, string>>
 };
 
 /**
- * Keys of names that the user chooses. A number is converted to text, because RAGEN's script _9_2048 names its
- * experiment 2048.
+ * Keys whose values are names that the user chooses. A number is accepted as a name and converted to text, because
+ * RAGEN's script _9_2048 names its experiment 2048.
  */
 export const chosenNames: ReadonlySet<string> = new Set(['trainer.experiment_name', 'trainer.project_name']);
 
@@ -193,7 +193,7 @@ function withoutIgnored(tree: MapNode, ignored: IgnoredKey[]): MapNode {
   return strip(tree, []);
 }
 
-/** Returns what the ignored key at `path` configures in RAGEN; undefined for any other key. */
+/** Returns a description of what the ignored key at `path` configures in RAGEN; undefined for any other key. */
 function steeredBy(path: readonly string[]): string | undefined {
   const own = path.join('.');
   if (Object.hasOwn(ignoredKeys, own)) return ignoredKeys[own];

@@ -42,7 +42,9 @@ export const nothingDiagnosed: CollapseState = { spread: {}, regimes: {}, second
 const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
-  /** Values by RAGEN's metric names without the family; names of metrics by the paper's formula begin with `paper_`. */
+  /**
+   * Values by RAGEN's metric names, without the name of the family. Metrics by the paper's formula begin with `paper_`.
+   */
   metrics: Record<string, number>;
   spread: MarginalSpread;
   /** Values per sample, from which confidence intervals are computed. */

@@ -39,8 +39,8 @@ export interface PairFamily {
 export const promptSignature = (prompt: readonly number[]): string => prompt.join();
 
 /**
- * Samples `collapse_first_turn_sample`: at most `count` first turns without replacement; null samples all first turns.
- * Each prompt group has one column.
+ * Samples the family `collapse_first_turn_sample`: at most `count` first turns, without replacement. If `count` is
+ * null, all first turns are returned. Each prompt group has one column.
  * @throws UserError if the first prompts of a group differ, because a group has a single column
  */
 export function firstTurnPairs(
@@ -65,9 +65,10 @@ export function firstTurnPairs(
 }
 
 /**
- * Samples `collapse_trajectory_sample`. Each draw chooses an episode uniformly, then one of its turns, with
- * replacement. The number of draws is `count`, limited to the number of turns. If `count` is null, it is the number of
- * turns. A drawn episode without turns adds no pair. Each drawn pair has a separate column.
+ * Samples the family `collapse_trajectory_sample`. Each draw chooses an episode uniformly, then one of its turns, with
+ * replacement. The number of draws is `count`, but at most the total number of turns. If `count` is null, the number of
+ * draws is the total number of turns. A drawn episode without turns adds no pair. Each drawn pair has a separate
+ * column.
  */
 export function trajectoryPairs(
   episodes: readonly EpisodePairs[],
@@ -83,8 +84,8 @@ export function trajectoryPairs(
 }
 
 /**
- * Samples `collapse_turn_sample`: at most `count` turns, uniformly from all episodes and without replacement; null
- * samples all turns. Each turn has a separate column.
+ * Samples the family `collapse_turn_sample`: at most `count` turns, drawn uniformly from the turns of all episodes
+ * without replacement. If `count` is null, all turns are returned. Each turn has a separate column.
  */
 export function turnPairs(episodes: readonly EpisodePairs[], count: number | null, random: IntegerStream): PairFamily {
   const all = episodes.flatMap(({ turns, ...rest }) => turns.map(turn => ({ ...rest, ...turn })));

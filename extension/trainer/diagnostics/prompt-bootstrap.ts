@@ -1,7 +1,7 @@
 // Confidence intervals of the collapse metrics: percentile intervals by a bootstrap over prompts. Samples of the same
-// prompt are correlated, so prompts are resampled together with all their samples. The marginal log-prob of each sample
-// is not recomputed: resampled prompts contain repetitions, so a mixture over them would lower the bound ln N. Pure and
-// seeded.
+// prompt are correlated, so prompts are resampled together with all their samples. Each draw reuses the marginal
+// log-probs over all N prompts. A marginal over the resampled prompts would cover fewer different prompts, which would
+// lower the upper bound ln N of the mutual information. Pure and seeded.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 

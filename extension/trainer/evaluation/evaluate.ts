@@ -99,8 +99,8 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
 }
 
 /**
- * Returns all validation episodes: `trainer.validation_steps` batches. Each batch has different seeds; with
- * `workbench.compat: ragen`, all batches have the same seeds.
+ * Returns the episodes of all `trainer.validation_steps` validation batches. No two batches share a seed, except that
+ * with `workbench.compat: ragen` all batches have the same seeds.
  */
 function validationSlots({ es_manager, seed, trainer, workbench }: RunConfig): ValidationSlot[] {
   const { env_groups, group_size } = es_manager.val;

@@ -1,7 +1,7 @@
 // Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals, per tag
 // and overall. All results are computed from the episodes in the run folder, so a resumed evaluation gives the same
-// results. An episode whose environment failed does not measure the model; such episodes are excluded from the means
-// and counted separately.
+// results. Episodes whose environment failed say nothing about the model, so they are excluded from the means and
+// counted separately.
 import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';

@@ -61,7 +61,7 @@ export class InspectedRun {
   /** Path of the model folder from which the run started. */
   modelFolder(): Promise<string> {
     return (this.model ??= presentModelFolder(this.folder, this.workspace).catch((error: unknown) => {
-      this.model = undefined; // allows a later call to find the model
+      this.model = undefined; // the next call searches for the model again
       throw error;
     }));
   }

@@ -119,7 +119,8 @@ export class Inspector {
   }
 
   /**
-   * Returns the next state of a what-if session. Closes the session if the episode is over, failed or was cancelled.
+   * Returns the next state of a what-if session. Closes the session when its episode is over, or if the request fails
+   * or is cancelled.
    */
   private async settled(
     session: number,
@@ -151,7 +152,10 @@ export class Inspector {
     return found;
   }
 
-  /** Returns the run with its current manifest, because the user's acceptance applies to the files that exist now. */
+  /**
+   * Returns the run, and opens it again if its manifest has changed. The user accepts the code of the current files, so
+   * an earlier manifest must not be used.
+   */
   private fresh(folder: string): InspectedRun {
     const known = this.runs.get(folder);
     if (known?.folder.manifestSha256 !== RunFolder.open(folder).manifestSha256) this.runs.delete(folder);

@@ -31,7 +31,7 @@ export async function openReplayed(
   accepted: readonly string[] = [],
 ): Promise<ReplayedEnvironment> {
   const { config, workspace } = run;
-  requireTrustedCode(run.folder, [run.folder.manifestCode], accepted); // the manifest may name programs
+  requireTrustedCode(run.folder, [run.folder.manifestCode], accepted); // the manifest may name programs to start
   requireNoLinks(run.folder);
   const settings = config.custom_envs[tag];
   if (!settings) throw new UserError(`run ${run.folder.id} has no environment ${tag}: choose an episode of this run`);

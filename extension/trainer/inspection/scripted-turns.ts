@@ -54,11 +54,11 @@ export class ScriptedTurns implements TextGenerator {
   }
 
   async release(rows: readonly string[]): Promise<void> {
-    if (rows.length === 0) return; // all other calls release the only row
+    if (rows.length === 0) return; // a call with names always names the only row
     this.held = [];
     const { read } = this;
     this.read = undefined;
-    await read?.engine.release([this.row]).catch(() => undefined); // fails if the engine was closed for another model
+    await read?.engine.release([this.row]).catch(() => undefined); // fails if another model has replaced the engine
   }
 
   private async answer(
@@ -80,8 +80,8 @@ export class ScriptedTurns implements TextGenerator {
     { given, seed }: TurnSource & { from: 'policy' },
     sampling: SamplingOptions,
   ): Promise<Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'> & { given: number }> {
-    // A newly loaded model has nothing cached, so the complete row is sent; otherwise only the tokens that are not
-    // cached yet.
+    // Sends only the tokens that the engine has not cached yet. A newly loaded engine has cached none, so it receives
+    // the complete row.
     const known = this.read?.engine === engine ? this.read.length : 0;
     const append = [...this.held.slice(known), ...given];
     const max_new_tokens = Math.max(1, sampling.max_new_tokens - given.length);

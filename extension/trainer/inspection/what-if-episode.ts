@@ -83,8 +83,8 @@ export function writeWhatIf(folder: RunFolder, episode: Episode): NonNullable<Wh
 }
 
 /**
- * Returns the number n of the what-if episode `<base>-w<n>` from the start of its line; 0 if the episode has another
- * base.
+ * Reads the id of a what-if episode from `head`, the start of its line. Returns n if the id is `<base>-w<n>`, otherwise
+ * 0.
  */
 function numberOf(head: string, base: string): number {
   const [, id, digits] = /"id":("(?:[^"\\]|\\.)*-w(\d+)")/.exec(head) ?? [];

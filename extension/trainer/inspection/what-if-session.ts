@@ -1,7 +1,7 @@
-// What-if: replays a stored episode up to a chosen turn. The user or a policy plays this turn differently, and then the
-// turns up to the end of the episode. The agent proxy plays the single episode as in training, with the environment
-// code that played the original; the replayed turns must match the stored turns. The result is an ordinary episode,
-// written to `what-if/` with a reference to the original.
+// What-if: replays a stored episode up to a chosen turn. From this turn on, the user or a policy plays the episode
+// differently. The agent proxy plays the single episode as in training, with the environment code that played the
+// original; the replayed turns must match the stored turns. The result is an ordinary episode, written to `what-if/`
+// with a reference to the original.
 import type { WhatIfParts } from './what-if-parts';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
 import type { Episode } from '../../run-data/episode';

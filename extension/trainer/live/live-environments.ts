@@ -1,7 +1,7 @@
 // The environments of a run. Their code may be edited during training. A saved edit is built, checked and loaded beside
 // the running version: new episodes use the new version, and episodes in progress finish on the old one. Code that
 // fails to build, type-check or load is rejected, and the old version stays in use. Events report all of these cases.
-// Without edits, the file watcher does not affect the run.
+// If no file is edited, a run with the watcher gives the same results as a run without it.
 import { relative, sep } from 'node:path';
 import type { z } from 'zod';
 import type {
@@ -22,7 +22,7 @@ import { StoreRefusal } from '../../node/files';
 import type { RunFolder } from '../store/run-folder';
 import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
-/** Milliseconds between the start and a reload of the current code. The reload also warms up the type checker. */
+/** Milliseconds from the start of watching to one reload of all code. The reload also warms up the type checker. */
 const warmUpMs = 2000;
 /** Milliseconds until the retry of an edit whose code could not be written to disk. */
 const retryMs = 5000;
@@ -38,7 +38,7 @@ export class LiveEnvironments {
   private watcher: SourceWatcher | undefined;
   private warmUp: NodeJS.Timeout | undefined;
   private again: NodeJS.Timeout | undefined;
-  /** The last warning that a saved edit is not used; an equal warning is not repeated. */
+  /** The last warning that a saved edit could not be used, so that an equal warning is not repeated. */
   private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;

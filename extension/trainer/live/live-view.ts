@@ -1,7 +1,7 @@
-// The live view of a run: sends one episode of the current rollout to watchers while the episode is played. The view is
-// read-only: watchers change no bit of the results. Without watchers, no messages are built. Tokens are sent in batches
-// every 50 ms. The complete episode is sent at the beginning and end of each turn, so a watcher that connects later
-// also receives the earlier turns.
+// The live view of a run: sends one episode of the current rollout to watchers while the episode is played. Watching
+// does not change the results. Without watchers, no messages are built. Tokens are sent in batches every 50 ms. The
+// complete episode is sent at the beginning and end of each turn, so a watcher that connects later also receives the
+// earlier turns.
 import type { WatchChoice, WatchedEpisode, WatchedTurn } from '../../protocol/trainer-link';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
@@ -156,7 +156,7 @@ export class LiveView implements RolloutObserver {
     });
   }
 
-  /** If `more`, schedules the sending of new tokens; otherwise cancels the scheduled sending. */
+  /** If `more` is true, schedules a message with the new tokens; otherwise cancels the scheduled message. */
   private gather(more: boolean): void {
     if (!more) {
       clearTimeout(this.timer);
@@ -235,8 +235,7 @@ export class LiveView implements RolloutObserver {
   }
 
   /**
-   * Returns the tokens of a finished turn. Reads the episode's samples, because they also contain turns that nobody
-   * watched.
+   * Returns the tokens of a finished turn from the episode's samples, which also contain turns that were not watched.
    */
   private tokensOf(watched: Watched, turn: number): WatchedTurn['tokens'] {
     for (const { ids, logprobs, turns } of watched.played.context.samples()) {

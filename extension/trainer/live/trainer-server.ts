@@ -1,7 +1,8 @@
 // Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows). The socket is created
 // with permissions for its owner only. A watcher must first send `hello` with the lease's token; the connection is
-// closed after a wrong token, a timeout, or too many bytes before `hello`. Status is sent at most ten times per second.
-// A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor other watchers.
+// closed if the token is wrong, or if `hello` comes too late or after too many bytes. Status is sent at most ten times
+// per second. A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor other
+// watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';

@@ -16,9 +16,9 @@ export interface AdvantageBatch {
   masks: readonly Uint8Array[];
   /** Score of the greedy episode of each sample's group (ReMax); 0 for other estimators. */
   baselines: readonly number[];
-  /** Calls an estimator over sequences: one row per sample or, with turn scores, one row per complete episode. */
+  /** Calls `estimate` with the batch's sequences: one per sample or, with turn scores, one per complete episode. */
   ahead(estimate: (rows: EstimatedSequence[]) => Estimate): Estimate;
-  /** Calls an estimator that returns one advantage per turn. */
+  /** Calls `estimate` with the rewards of each turn and the group of each episode. */
   byTurn(estimate: (turns: { rewards: number[][]; groups: number[] }) => Float32Array[]): Float32Array[];
 }
 

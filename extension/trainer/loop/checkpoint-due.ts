@@ -1,10 +1,11 @@
-// When a checkpoint of a training is due. run/training-checkpoints.ts writes it, and also writes one at the end.
+// Decides after which steps a training writes a checkpoint. run/training-checkpoints.ts writes these checkpoints, and
+// one more at the end of the training.
 import type { SkippedSteps } from './skipped-steps';
 
 /**
- * Whether a checkpoint is due after a step: every `save_freq` steps. Of consecutive steps without any change, only the
- * first writes a checkpoint, and only if the policy can be sampled. Further checkpoints of the unchanged policy would
- * replace all earlier checkpoints.
+ * Whether a checkpoint is due after a step. Normally, this is every `save_freq` steps. If consecutive steps change no
+ * weights, only the first of them writes a checkpoint, and only if the policy can be sampled. More checkpoints of the
+ * unchanged policy would displace all earlier checkpoints.
  */
 export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {
   if (saveFreq <= 0) return false;

@@ -1,6 +1,6 @@
-// RAGEN's three rules that end a run early: the filter keeps no group, the scores within each group become equal, or
-// validation never succeeds. The counters are part of the trainer's state, so a resumed run stops at the same step as
-// an uninterrupted run.
+// RAGEN's three rules that end a run early: the filter keeps no group, the scores within the groups become almost
+// equal, or almost no validation episode succeeds. The counters are part of the trainer's state, so a resumed run stops
+// at the same step as an uninterrupted run.
 import type { RunConfig } from '../config/schema';
 
 /** The counters of the rules, stored in checkpoints. */
@@ -9,7 +9,7 @@ export type Watch = {
   emptySteps: number;
   /** In-group std of the score in each of the first 10 steps that trained. */
   firstStds: number[];
-  /** The same for the newest 10 of all later steps that trained. */
+  /** In-group std of the score in the newest 10 of all later steps that trained. */
   lastStds: number[];
   /** Consecutive validations with a success rate below 1 %, by metric key. */
   failedValidations: Record<string, number>;
@@ -22,8 +22,8 @@ export interface EarlyStop {
 }
 
 /**
- * `steps`: number of steps in the baseline, and in the window that is compared with the baseline. `share`: a std below
- * this share of the baseline counts as collapsed.
+ * `steps`: number of first steps whose mean std is the baseline, and number of newest steps that are compared with it.
+ * `share`: a std below this share of the baseline counts as collapsed.
  */
 const collapse = { steps: 10, share: 0.1 };
 /**

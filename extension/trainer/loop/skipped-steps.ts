@@ -1,7 +1,7 @@
 // Steps with non-finite numbers. An optimizer skips an update if its gradient is not finite; non-finite logits in a
 // rollout end the complete step. In both cases the policy is unchanged. Skips are counted and reported. Too many
-// consecutive skipped steps end the run, because such a policy does not recover; the stored checkpoints are older than
-// these steps.
+// consecutive skipped steps end the run, because such a policy does not recover. The stored checkpoints are then older
+// than these steps.
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -25,7 +25,7 @@ const skippedStep = 'train/skipped_step';
 
 type Metrics = Record<string, number>;
 
-/** Runs a step. If the policy's logits are not finite, the step ends, and its metrics mark it as skipped. */
+/** Runs a step and returns its metrics. If the policy's logits are not finite, the metrics mark the step as skipped. */
 export async function stepOrSkip(
   work: () => Promise<Metrics>,
 ): Promise<{ metrics: Metrics; failure: NotFiniteError | null }> {
@@ -43,8 +43,8 @@ export async function stepOrSkip(
 }
 
 /**
- * Returns the counters after a step. Reports only the first of consecutive skips as an event. Adds the skip metric to
- * the metrics of a step without any change of the weights.
+ * Returns the counters after a step. Of consecutive steps with skips, only the first is reported as an event. If a step
+ * changed no weights, the skip metric is added to its metrics.
  */
 export function afterSkips(
   before: SkippedSteps,

@@ -1,6 +1,7 @@
 // Times of a step under RAGEN's and verl's keys: seconds of the step (excluding validation and diagnosis), totals over
-// the run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log and is therefore
-// written after the step's line. The time of the checkpoint appears in the line of the next step.
+// the run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log, so it is
+// written after the metrics line of its step. The time of writing it therefore appears in the metrics line of the next
+// step.
 import type { Stopwatch } from './stopwatch';
 
 /** Seconds that a run has spent in all its sessions. */

@@ -152,7 +152,9 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   }
 }
 
-/** Runs a step atomically: a stop during the step leaves weights, seeds, `state` and logs unchanged. */
+/**
+ * Runs a step. If the run is stopped during the step, weights and seeds are restored; `state` and logs are unchanged.
+ */
 async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof stepOrSkip> {
   const next = { ...state };
   await run.begin();
@@ -194,7 +196,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const updates = !(measuring && config.trainer.gradient_analysis_only);
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
-  // From here on, the step is written and cannot be interrupted.
+  // From here on, the results of the step are written; a stop no longer interrupts it.
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
   await run.writeDiagnoses();

@@ -130,8 +130,8 @@ function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunCo
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
 
 /**
- * Returns overrides that lower the concurrent episodes of a validation to the number in training. Returns null if the
- * validation is not larger, if it has several tags, or if no group would remain.
+ * Returns overrides after which a validation has no more concurrent episodes than training. Returns null if a
+ * validation has no more already, if it has several tags, or if no group would remain.
  */
 export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
   const groups = Math.floor(episodesOf(train) / val.group_size);

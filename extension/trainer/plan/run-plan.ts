@@ -179,8 +179,8 @@ function remedySentence(
 
 /**
  * Calls `work` with a folder that contains at least the small files of a model. `asked` names the command option that
- * set the model. If `asked` is undefined, the model comes from the key model_path. If the model cannot be found, a
- * ConfigError on this key is then thrown, so that a form can mark the field.
+ * set the model; undefined if the key model_path set it. If the key names a model that cannot be found, a ConfigError
+ * on this key is thrown, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

@@ -74,7 +74,7 @@ export class AgentProxy {
     } catch (error) {
       manager.restore(before); // a retry must play the same batch
       const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // only the first error is reported
-      if (!request.signal?.aborted) await cleanUp; // a hanging environment never answers after an abort
+      if (!request.signal?.aborted) await cleanUp; // after an abort, cleaning up may hang with an environment
       throw error;
     } finally {
       this.options.observer?.ended();
@@ -104,7 +104,7 @@ export class AgentProxy {
     };
 
     const playTurns = async (ready: readonly EpisodeEntry[]): Promise<void> => {
-      request.signal?.throwIfAborted(); // after an abort, the observer has been notified of the end
+      request.signal?.throwIfAborted(); // the observer must not be called after its `ended`
       this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
       this.reportFailures(ready, all, request);
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));

@@ -1,8 +1,9 @@
 // The context of an episode (RAGEN's context manager): the conversation as messages for display, and as token ids for
 // the model and for training. Sampled ids are stored exactly and never re-tokenised, so training sees the same tokens
 // in the same context as sampling. By default, the mask is 1 only at sampled ids.
-// In mode `full`, an episode is one sample that grows with each turn. If the chat was shortened, the next prompt does
-// not begin with all earlier tokens, and a new sample begins. In the windowed modes, each turn is a separate sample.
+// In mode `full`, an episode is one sample that grows with each turn. A new sample begins only if the chat was
+// shortened, because the next prompt then does not begin with all earlier tokens. In the windowed modes, each turn is a
+// separate sample.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';

@@ -1,8 +1,8 @@
 // The part of an episode that the model sees in a turn (RAGEN's `agent_proxy.context_window_mode` and length control):
 // the complete chat, the last turns as a chat, or one message that summarises previous turns. A window yields prompts
 // in order of decreasing length, each with less history; the context takes the first prompt that fits.
-// The responses in a chat are the sampled ids. If text was only appended to a chat, its prompt therefore begins with
-// exactly the tokens in the engine's cache.
+// A chat contains its responses as the sampled ids, not re-tokenised. If no turn was removed from a chat, its prompt
+// therefore begins with exactly the tokens in the engine's cache.
 import { appendAll } from '../../common/lists';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';

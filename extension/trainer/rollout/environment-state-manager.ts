@@ -49,7 +49,7 @@ export interface EpisodeEntry extends EpisodeSlot {
   truncated: boolean;
   success: boolean;
   context_full: boolean;
-  /** One sentence if the next prompt does not fit into the context. */
+  /** Error message in one sentence; absent if every prompt fitted into the context. */
   context_reason?: string;
   num_actions: number;
   penalty: number;

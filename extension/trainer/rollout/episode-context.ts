@@ -1,5 +1,5 @@
-// Creates the context of an episode from the configuration: which turns the model sees, and which tokens are trained
-// on.
+// Creates the context of an episode. The configuration determines which turns the model sees and which tokens it is
+// trained on.
 import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';

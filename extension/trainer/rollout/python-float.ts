@@ -1,6 +1,6 @@
 // Formats numbers like Python, because the model reads rewards as text: RAGEN's prompts contain `1.0` and `1e-05`,
-// where JavaScript prints `1` and `0.00001`. Both languages print the shortest digits that read back as the same
-// double; only the notation differs.
+// where JavaScript prints `1` and `0.00001`. Both languages print the fewest digits that identify the double; only the
+// notation differs.
 
 /** Returns Python's `repr` of a float. */
 export function pythonFloat(value: number): string {

@@ -26,7 +26,7 @@ export interface RolloutEpisode {
   success: boolean;
   /** True if the episode ended because its next prompt did not fit into `max_model_len`. */
   context_full: boolean;
-  /** One sentence with environment, turn and remedy, if `context_full`. */
+  /** One sentence with environment, turn and remedy; present if `context_full` is true. */
   context_reason?: string;
   /** True if some prompts show fewer turns than the window allows, because of `max_model_len`. */
   context_shortened: boolean;

@@ -1,6 +1,6 @@
 // The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and the
-// parsing of a response into thought and actions. Pure text functions. Parsed or canonical text never becomes part of an episode's
-// tokens.
+// parsing of a response into thought and actions. Pure text functions. An episode's tokens are the sampled ids; parsed
+// or canonical text is never tokenised into them.
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import { pythonFloat } from './python-float';
 

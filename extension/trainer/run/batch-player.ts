@@ -1,6 +1,6 @@
-// Plays the batches of a run with its agent proxy: training, validation, and separate batches that leave training's
-// seed counter unchanged. A stop or an error restores the seed counter. If too many episodes fail, the run pauses until
-// the user resumes it, and the batch is played again.
+// Plays the batches of a run with its agent proxy: batches for training, validation, ReMax's baselines and
+// analysis. Only a training batch that is played to its end advances training's seed counter. If too many episodes
+// fail, the run pauses until the user resumes it, and the batch is played again.
 import type { LiveEnvironments } from '../live/live-environments';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
@@ -17,7 +17,7 @@ import { deriveSeed } from '../rollout/seeds';
 /** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
 
-/** The training batch whose prompts ReMax's greedy episodes use. */
+/** Identifies a training batch. ReMax plays one greedy episode for each prompt of this batch. */
 interface Greedy {
   step: number;
   round: number;
@@ -141,8 +141,8 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays some validation episodes of an evaluation. Reports no progress, because the evaluation reports progress over
-   * all batches.
+   * Plays some validation episodes of an evaluation. Reports no progress, because the evaluation itself reports its
+   * progress over all batches.
    */
   async playValidation(part: Required<Pick<RolloutRequest, 'round' | 'seed' | 'only'>>): Promise<RolloutBatch> {
     return this.proxy.rollout({

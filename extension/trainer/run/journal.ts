@@ -118,7 +118,7 @@ export class Journal {
   }
 
   private appendEpisodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>, anew: boolean): void {
-    let from = anew ? 0 : undefined; // offset of the first of these episodes, also for retries
+    let from = anew ? 0 : undefined; // offset of the first of these episodes; a retry uses the same offset
     this.write(() => {
       const log = this.folder.episodes(mode, step);
       try {
@@ -236,7 +236,7 @@ export class Journal {
       this.event('state', `failed: ${sentence}`);
       this.flush();
     } catch {
-      // trainer.log contains the sentence, and watchers were notified.
+      // The disk refused the sentence; trainer.log and the watchers have received it.
     }
   }
 

@@ -45,8 +45,8 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
 }
 
 /**
- * Returns a warning if a resume changes the number of steps but the learning rate decays over the old number, otherwise
- * null. Such a run differs from a run that was configured with the new number from the start.
+ * Returns a warning if a resume changes the number of steps and the learning rate has so far decayed over the old
+ * number; otherwise null. Such a run differs from a run that was configured with the new number from the start.
  */
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
   const steps = values['trainer.total_training_steps'];

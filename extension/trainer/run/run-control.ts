@@ -132,7 +132,9 @@ export class RunControl {
     return this.settings.request(values, checkOnly);
   }
 
-  /** Aborts with RunStopped when the run is to stop. For work that does not call `gate`, such as a download. */
+  /**
+   * Signal that aborts with RunStopped when the run is to stop; for work that does not call `gate`, such as a download.
+   */
   get stopped(): AbortSignal {
     return this.stopSignal.signal;
   }

@@ -62,7 +62,7 @@ export class Run {
 
   /**
    * Computes a gradient of the maximum size and discards it (workbench.try_longest_batch). If memory is insufficient,
-   * the run therefore fails before the first step, and not later at the first long episodes.
+   * the run fails here, and not only when the first long episodes are trained on.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;

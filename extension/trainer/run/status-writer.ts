@@ -36,7 +36,7 @@ export class StatusWriter {
   /** Changes the status. Watchers are notified immediately; the file is written after the write in progress. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
-    const { activity: _, ...current } = this.current; // the old activity no longer applies
+    const { activity: _, ...current } = this.current; // the activity described the status before this change
     this.current = { ...current, ...secrets.value(change), updated: now() };
     this.fraction = fraction;
     this.watchers.status(this.current, fraction);

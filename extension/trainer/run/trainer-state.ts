@@ -1,5 +1,5 @@
 // The state of a trainer between steps, besides weights and optimizer, and its form in a checkpoint's manifest. A
-// checkpoint of an earlier version may lack newer keys; a missing key gets its value from before the first step.
+// checkpoint of an earlier version may lack newer keys; a missing key gets the value that it has before the first step.
 import type { RunConfig } from '../config/schema';
 import { nothingSeen } from '../loop/early-stops';
 import type { Watch } from '../loop/early-stops';

@@ -15,7 +15,7 @@ export const trustFlag = '--trust-code';
 /**
  * Must be called before environments, models or programs that a manifest names are executed.
  * @param trustCode sha256 of a manifest that the user accepts once
- * @param remedy instruction in the message, placed before the flag
+ * @param remedy instruction in the message; the message continues it with `with --trust-code <sha256>`
  * @throws UserError that names the manifest and its hash if it is neither signed nor accepted
  */
 export function requireTrusted(

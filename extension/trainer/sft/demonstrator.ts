@@ -7,7 +7,7 @@ import type { TextGenerator } from '../rollout/rollout-request';
 import { demonstrate } from './demonstrated-response';
 
 export interface DemonstratorOptions {
-  /** Probability that a turn is played in style `looking` instead of `guessing`. May be changed between rollouts. */
+  /** Probability that a turn has style `looking` instead of `guessing`. Callers may change it between rollouts. */
   looking: number;
   actionsPerTurn: number;
   actionSeparator: string;

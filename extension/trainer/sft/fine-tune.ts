@@ -46,7 +46,10 @@ export interface FineTuneListener {
   onStep(step: FineTuneStep, save: boolean): Promise<boolean>;
 }
 
-/** Trains to the last step. @throws RunStopped if the engine is stopped; all steps passed to `onStep` are complete */
+/**
+ * Trains to the last step. @throws RunStopped if the engine is stopped. `onStep` was then called for complete steps
+ * only.
+ */
 export async function fineTune(
   engine: Pick<Engine, 'trainSupervised' | 'score'>,
   samples: { train: readonly SftSample[]; val: readonly SftSample[] },

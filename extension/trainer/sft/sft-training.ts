@@ -123,7 +123,7 @@ export async function trainAndExport(
         );
       } catch (error) {
         if (!(error instanceof RunStopped)) throw error;
-        isCut = true; // also if only the last validation was interrupted
+        isCut = true; // the stop may have interrupted only the last validation
       }
       const isDone = () => done === total && !isCut;
       if (trained) await write((done = trained.step), trained);

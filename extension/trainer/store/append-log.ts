@@ -25,8 +25,8 @@ export class AppendLog {
   private readonly fd: number;
   private end: number;
   /**
-   * Number of bytes that are durable on disk. `doubtful` is true after a failed sync; all later bytes must then be
-   * written again.
+   * Number of bytes that are durable on disk. `doubtful` is true after a failed sync; all bytes from `durable` on must
+   * then be written again.
    */
   private durable: number;
   private doubtful = false;

@@ -27,8 +27,8 @@ export class ColumnLog {
   private pieceHash = createHash('sha256');
 
   /**
-   * Opens or creates `file`, the columns of the log `metrics`. Segments that do not match the first `length` bytes of
-   * the log are removed; lines without a segment are read from the log.
+   * Opens or creates `file`, which holds the columns of the log `metrics`. Segments that do not match the first
+   * `length` bytes of the log are removed. All lines without a segment are then read from the log and added.
    */
   constructor(
     file: string,

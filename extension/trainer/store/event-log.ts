@@ -1,7 +1,7 @@
 // Writes a run's metrics as scalars to TensorBoard event files. A file is a sequence of TFRecords (length and payload,
 // each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the needed
-// fields are written. Each session of a run has a separate file, as TensorBoard expects. The file of a resumed session
-// makes TensorBoard discard the steps after the resumed one.
+// fields are written. Each session of a run has a separate file, as TensorBoard expects. If a session resumes from step
+// n, its file makes TensorBoard discard the earlier values of all steps after n.
 // @roboflow/tfrecords is not used, because it writes TensorFlow's Examples instead of Events.
 import { Writer } from 'protobufjs';
 import { AppendLog } from './append-log';

@@ -2,8 +2,8 @@
 // node/lease-liveness.ts decides whether the trainer is alive. On this machine, its process must exist. On another
 // machine or in another container, it must keep touching the lease. A second exclusive file guards the takeover of an
 // abandoned lease, so that only one of several candidates succeeds.
-// proper-lockfile is not used, because it checks only the touches of a lock, and not boot, pid and start time of its
-// holder.
+// proper-lockfile is not used, because it checks only when a lock was touched. It does not check whether the process
+// that holds the lock still exists (boot, pid and start time).
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -30,12 +30,14 @@ import { storeError } from '../../node/files';
 
 const touchMs = 1000;
 /**
- * If the last touch of a lease is older than this many milliseconds by the local clock, the lease is stale, even if the
- * clocks of two machines differ. Such a lease is taken over without waiting for further touches.
+ * Age of the last touch, in milliseconds by the local clock, from which a lease counts as abandoned. The age is so
+ * large that differences between the clocks of two machines do not matter. Such a lease is taken over without waiting.
  */
 const longAgoMs = 60_000;
 
-/** Maximum number of attempts that fail because the lease exists on creation but is missing on reading. */
+/**
+ * Maximum number of attempts in which the lease cannot be created because it exists, but is missing when it is read.
+ */
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */
@@ -280,7 +282,7 @@ function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDepe
     touch(guard, dependencies);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
-    // The guard exists only briefly during a takeover; an old guard remained after a crash.
+    // A takeover holds the guard only briefly, so an old guard was left by a crash.
     if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? dependencies.now(), dependencies.now()))
       rmSync(guard, { recursive: true, force: true });
     return false;

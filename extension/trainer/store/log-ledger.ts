@@ -1,7 +1,7 @@
 // The ledger `checksums.jsonl`: checksums of a run's logs, piece by piece. A line names a file, a byte range and its
-// sha256; `chain` is a hash of the line and of the previous line's `chain`. A checkpoint stores the last `chain`. If
-// content from before the checkpoint is changed later, in a log or in the ledger, the change is therefore detected.
-// Pieces are hashed while they are appended, so writing a checkpoint reads no logs.
+// sha256; `chain` is a hash of the line and of the previous line's `chain`. A checkpoint stores the last `chain`. This
+// detects every later change of a log or of the ledger in the part that was written before the checkpoint. Pieces are
+// hashed while they are appended, so writing a checkpoint reads no logs.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
@@ -119,7 +119,8 @@ export async function checkLogs(
 }
 
 /**
- * Returns the pieces of each file, in order; overwritten pieces are omitted. Returns `how` if the ledger is damaged.
+ * Returns the pieces of each file, in order; overwritten pieces are omitted. If the ledger is damaged, returns a
+ * predicate that describes the damage (`how`).
  */
 function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string, LogPiece[]> } | { how: string } {
   if (!existsSync(file)) return { how: isGone };

@@ -1,7 +1,7 @@
 // Limits the size of a log that other code keeps open. Standard error is a fixed file descriptor, which native code
-// also uses. The log can therefore not be renamed, as log rotation libraries do; it is copied and truncated instead.
-// Writers opened the log for appending and continue at its new end. Text written between copying and truncating is
-// lost.
+// also uses. Log rotation libraries rename a log, but native code would then continue to write to the renamed file. The
+// log is therefore copied and truncated. Writers opened the log for appending and continue at its new end. Text written
+// between copying and truncating is lost.
 import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 
 /** Maximum size of a log in bytes, and number of older parts: `<file>.1` (the newest) to `<file>.4`. */

@@ -66,7 +66,7 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
       await mkdir(join(runs, name(counter)));
       return name(counter);
     } catch (error) {
-      // 4 hex digits give 65,536 names per second and slug. The limit of attempts only guarantees that the loop ends.
+      // Only 65,536 names exist per second and slug. If all are taken, the limit of attempts ends the loop.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || counter > 1_000_000) throw error;
     }
   }
