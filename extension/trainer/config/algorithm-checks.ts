@@ -123,7 +123,7 @@ export function filterRules({
   if (algorithm.filter_groups.enable && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',
-      sentence: 'is 1, but filter_groups needs at least two episodes in a group to compare: raise it',
+      sentence: 'is 1, but filter_groups compares the episodes of a group and needs at least two: raise it',
     });
   const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
   if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)

@@ -57,7 +57,10 @@ const batching = {
   ),
   ppo_max_token_len_per_gpu: count('Maximum tokens per forward and backward pass.'),
   ppo_epochs: count('PPO epochs: passes over one rollout batch.'),
-  grad_clip: z.number().positive().describe('Gradients are scaled down to this global norm.'),
+  grad_clip: z
+    .number()
+    .positive()
+    .describe('Maximum global norm of the gradients; larger gradients are scaled down to it.'),
   loss_agg_mode: z.enum(lossAggModes).describe('How token losses are aggregated.'),
 };
 

@@ -49,7 +49,7 @@ const algorithm = z
           .int()
           .min(0)
           .describe(
-            'Maximum batches sampled per step; the step then continues with the groups it has. 0 for no limit.',
+            'Maximum batches sampled per step. After this many batches, the step trains on the groups found so far. 0 for no limit.',
           ),
       })
       .describe('Dynamic sampling (DAPO): groups whose episodes all have the same outcome are replaced.'),
@@ -60,7 +60,7 @@ const algorithm = z
           .enum(['auto', 'token', 'sequence'])
           .nullable()
           .describe(
-            'Truncated importance sampling: weight the loss by the probability ratio of training graph and sampler, per token (token) or per episode (sequence); null is off. auto means token with 8-bit rollouts or an 8-bit base, otherwise off.',
+            'Truncated importance sampling: weight the loss by the probability ratio of training graph and sampler, per token (token) or per episode (sequence). null turns it off. auto selects token if the rollouts or the base are 8-bit; otherwise it is off.',
           ),
         rollout_is_threshold: z.number().positive().describe('Maximum importance weight.'),
       })
@@ -84,7 +84,7 @@ const rolloutManager = z
   .strictObject({
     use_loss_mask: flag("Train only on sampled tokens; VAGEN's name for enable_response_mask."),
     use_gae_mask: flag(
-      'Estimate advantages over sampled tokens only; false covers all tokens from the first to the last sampled one.',
+      'Estimate advantages over sampled tokens only. If false, estimate them over all tokens from the first to the last sampled token.',
     ),
   })
   .describe("VAGEN's two masks (TRICO).");
@@ -103,7 +103,7 @@ const trainer = z
       .int()
       .min(-1)
       .describe(
-        'Steps between checkpoints. A checkpoint is also saved at the end of the run. 0 or -1 saves only this one.',
+        'Steps between checkpoints. A checkpoint is also saved at the end of the run. 0 or -1 saves only the one at the end.',
       ),
     val_before_train: flag('Validate before the first step.'),
     val_only: flag('Validate once and end.'),
@@ -137,7 +137,7 @@ const trainer = z
     logger: z
       .array(z.string())
       .describe(
-        'Metric outputs. Metrics are always written to the run folder; console is accepted, and other outputs have no effect.',
+        'Metric outputs. This list changes nothing: metrics are always written to the run folder. console is ignored, and any other output is ignored with a note.',
       ),
   })
   .describe('Steps, validation, checkpoints and logging of the run.');
@@ -162,14 +162,16 @@ const workbench = z
     precision: z
       .enum(['float32', 'float16'])
       .describe(
-        'Precision of matrix products with weights; weights, attention, norms and losses are always float32. Use float16 on GPUs only.',
+        'Precision in which products of activations and weights are computed. The stored weights, attention, norms and losses are always float32. Use float16 on GPUs only.',
       ),
     rollout_quantization: z
       .enum(['none', 'int8'])
       .describe(
-        'Sample with 8-bit matrix products over the frozen base (LoRA only); training computes its log-probs separately.',
+        'With int8, sampling computes products with the frozen base in 8 bits (LoRA only). The training graph then computes the old log-probs.',
       ),
-    base_quantization: z.enum(['none', 'int8']).describe('Keep the frozen base in 8 bits while training adapters.'),
+    base_quantization: z
+      .enum(['none', 'int8'])
+      .describe('With int8, the frozen base is stored in 8 bits while adapters are trained.'),
     try_longest_batch: flag(
       'Compute a gradient at maximum length before the first step, to detect insufficient memory early.',
     ),
@@ -267,7 +269,10 @@ export const runConfigSchema = z
   .strictObject({
     seed: z
       .strictObject({
-        train: z.int().min(0).describe('First seed of the training groups; each step continues the sequence.'),
+        train: z
+          .int()
+          .min(0)
+          .describe('First seed of the training groups; each further batch uses the seeds that follow.'),
         val: z.int().min(0).describe('First seed of the validation groups; the same in every validation.'),
       })
       .describe('Seeds of the environments and of all random streams.'),
@@ -281,7 +286,7 @@ export const runConfigSchema = z
         'Name of a bundled model (ragen-tiny), folder with config.json, tokenizer.json and *.safetensors, or Hugging Face hub model (organisation/name, optionally with @revision for a branch, tag or commit), which is downloaded once.',
       ),
     enable_response_mask: flag(
-      'Train only on sampled tokens; false, with context_window_mode full, trains on all tokens after the system message.',
+      'Train only on sampled tokens. If false and context_window_mode is full, train on all tokens after the system message.',
     ),
     grpo_advantage_length_weight: flag(
       "Divide each sample's GRPO advantages by its response length relative to the mean length of the batch.",

@@ -36,7 +36,7 @@ export function secretRules({ custom_envs, model_info, model_path }: RunConfig):
             key,
             unshown: true,
             sentence:
-              'holds a secret, which would be saved in the run folder: move it to an environment variable, and name that variable in api_key_env if the environment has this key',
+              'holds a secret, which would be saved in the run folder: move it to an environment variable; if the environment has the key api_key_env, set this key to the name of the variable',
           },
         ];
       if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))

@@ -200,5 +200,7 @@ function requireShapes({ perToken, lengths, columns, signatures }: CrossScores):
     );
   const astray = Array.from(columns).findIndex(column => !Number.isInteger(column) || column < 0 || column >= width);
   if (astray >= 0)
-    throw new UserError(`collapse: row ${astray} names column ${columns[astray]} of ${width}: count columns from 0`);
+    throw new UserError(
+      `collapse: row ${astray} has column index ${columns[astray]} of ${width} columns: count columns from 0`,
+    );
 }

@@ -60,7 +60,8 @@ export async function evaluate(run: EvaluationRun, player: Player): Promise<Eval
   const slots = validationSlots(config);
   const episodes = readFinished(folder);
   const done = new Set(episodes.map(({ env_id }) => env_id));
-  if (done.size > 0) journal.event('resume', `${done.size} of ${slots.length} episodes were played before`);
+  if (done.size > 0)
+    journal.event('resume', `${done.size} of ${slots.length} episodes were played in earlier sessions`);
   const report = () => {
     const progress = { done: episodes.length, of: slots.length };
     journal.update({ phase: 'validation', episodes: progress }, progress.done / progress.of);

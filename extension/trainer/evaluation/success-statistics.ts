@@ -19,7 +19,8 @@ const z = 1.959963984540054;
  * at least one drawn episode is solved: 1 − C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
  */
 export function passAtK(n: number, c: number, k: number): number {
-  if (!(k >= 1 && k <= n && c >= 0 && c <= n)) throw new RangeError(`pass@${k} of ${c} in ${n} is not defined`);
+  if (!(k >= 1 && k <= n && c >= 0 && c <= n))
+    throw new RangeError(`pass@${k} is not defined for ${c} solved of ${n} episodes`);
   if (n - c < k) return 1;
   let allFail = 1;
   for (let i = n - c + 1; i <= n; i++) allFail *= 1 - k / i;

@@ -58,7 +58,7 @@ export async function openReplayed(
     if (error) throw new UserError(error.message);
     const [loaded] = environments;
     const other = loaded.version !== environment.version;
-    const note = `The episode ran version ${environment.version} of ${tag}, which the run did not store: it is replayed with the current code, ${loaded.version}.`;
+    const note = `The episode was played with version ${environment.version} of ${tag}. The run has no copy of this code, so the episode is replayed with the current version, ${loaded.version}.`;
     return { process: started, loaded, notes: other ? [note] : [] };
   } catch (error) {
     await started.stop();

@@ -53,7 +53,7 @@ export class WhatIfSession {
     this.checkpoint = request.checkpoint;
     if (request.turn < 1 || request.turn > origin.turns.length)
       throw new UserError(
-        `what if: ${origin.id} has ${origin.turns.length} turns, and no turn ${request.turn}: choose one of them`,
+        `what if: ${origin.id} has no turn ${request.turn}: choose a turn from 1 to ${origin.turns.length}`,
       );
     this.expectMove();
     this.end = this.play();
@@ -95,7 +95,9 @@ export class WhatIfSession {
 
   /** Ends the what-if and stops its environment process. Writes nothing. */
   async close(): Promise<void> {
-    this.cancelled.abort(new UserError('what if: the what-if was ended'));
+    this.cancelled.abort(
+      new UserError('what if: this what-if was closed before its episode was over: start another one'),
+    );
     this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation only between turns
     await this.end.catch(() => undefined);
     await this.parts.environment.process.stop();
@@ -181,7 +183,7 @@ export class WhatIfSession {
     const stored = turn <= this.request.turn ? storedAnswer(origin, turn) : null;
     if (stored && turn === this.request.turn && !sameIds(prompt, stored.prompt))
       this.notes.push(
-        `The prompt of turn ${turn} is not the one that was recorded: the tokenizer or its chat template has changed.`,
+        `The prompt of turn ${turn} differs from the recorded prompt: the tokenizer or its chat template has changed.`,
       );
     if (stored && turn < this.request.turn) return { from: 'stored', row: stored.row };
 

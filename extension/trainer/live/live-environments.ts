@@ -91,7 +91,7 @@ export class LiveEnvironments {
     for (const { tag, version, source } of this.loaded) {
       const from = versions[tag];
       if (from === undefined || from === version) continue;
-      const message = `environment ${tag} (${this.shown(source)}) differs from the version that the checkpoint's steps ran: ${from} then, ${version} now`;
+      const message = `environment ${tag} (${this.shown(source)}) has changed since the checkpoint: finished steps ran version ${from}, further steps run version ${version}`;
       this.journal.event('environment_version', message, { tag, from, to: version });
     }
   }

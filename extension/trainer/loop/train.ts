@@ -142,7 +142,10 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         return 'finished';
       }
       if (exit_after_gradient_analysis && gradientsDue(run.config, state.step)) {
-        run.journal.event('early_stop', 'the gradients are measured (trainer.exit_after_gradient_analysis)');
+        run.journal.event(
+          'early_stop',
+          'the run ends because its gradients have been measured (trainer.exit_after_gradient_analysis)',
+        );
         return 'finished';
       }
     }

@@ -48,7 +48,9 @@ export async function acceptLogs(
   if (schema === 1) {
     refuseOtherSettings(folder, checkpoint, offsets[runFiles.events]);
     return {
-      notes: [`checkpoint ${step} and the logs before it were written without checksums: they are unverified`],
+      notes: [
+        `checkpoint ${step} and the logs before it were written without checksums, so they could not be verified`,
+      ],
       offsets,
     };
   }
@@ -73,7 +75,10 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
   const ledger = folder.file(runFiles.checksums);
   const offsets = { [runFiles.checksums]: existsSync(ledger) ? statSync(ledger).size : 0 };
   if (!folder.verifySeal().sealed && !existsSync(ledger))
-    return { notes: ['this evaluation was begun without checksums: its finished episodes are unverified'], offsets };
+    return {
+      notes: ['this evaluation was begun without checksums, so its finished episodes could not be verified'],
+      offsets,
+    };
   const isEpisodes = (file: string): boolean => file.startsWith(`${runFiles.episodes}/`);
   const results = `${runFiles.episodes}/val-000000.jsonl`;
   const { damages, covered } = existsSync(ledger)
@@ -131,8 +136,8 @@ function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], co
 
 const accepted = ({ file, how }: LogDamage): string =>
   how === isGone
-    ? `${file} ${how}; the user accepted it`
-    : `${file} ${how}; the user accepted it: the damaged file is in ${setAside}/`;
+    ? `${file} ${how}; the user accepted the damage`
+    : `${file} ${how}; the user accepted the damage: the damaged file is in ${setAside}/`;
 
 /**
  * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left, because restarting the

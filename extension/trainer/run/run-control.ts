@@ -155,7 +155,8 @@ export class RunControl {
 
   /** Rejects all pending checkpoint requests; called when the run ends. */
   end(): void {
-    for (const { reject } of this.checkpoints.splice(0)) reject(new Error('the run ended before the checkpoint'));
+    for (const { reject } of this.checkpoints.splice(0))
+      reject(new Error('the run ended before the requested checkpoint was written'));
   }
 
   /** Blocks while the run is paused. Resolves with false if the run is to stop. */

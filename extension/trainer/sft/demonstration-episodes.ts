@@ -103,7 +103,7 @@ export async function demonstrations(
     });
     if (solved === 0)
       throw new UserError(
-        `sft: the environment ${tag} has a solver that solves no level: add or correct solve(), or leave the environment out`,
+        `sft: the solver of environment ${tag} solves no level: add or correct solve(), or leave the environment out`,
       );
     appendAll(
       shown,

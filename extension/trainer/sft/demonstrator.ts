@@ -50,7 +50,7 @@ export class Demonstrator implements TextGenerator {
     const shown =
       demonstrate(state, plan, manner, actionsPerTurn, stream) ??
       demonstrate(state, plan, 'guessing', actionsPerTurn, stream);
-    if (!shown) throw new Error(`demonstrator: does not know the state of ${row}: ${state.slice(0, 80)}`);
+    if (!shown) throw new Error(`demonstrator: the state of ${row} has an unknown format: ${state.slice(0, 80)}`);
     return `${shown.thought}</think><answer>${shown.actions.join(` ${actionSeparator} `)}</answer>`;
   }
 }

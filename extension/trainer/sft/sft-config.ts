@@ -64,7 +64,10 @@ const sftSchema = z
         betas: z.tuple([share.lt(1), share.lt(1)]).describe('Decay rates of the two moments of AdamW.'),
         weight_decay: z.number().min(0).describe('Decoupled weight decay of AdamW.'),
         warmup_steps_ratio: share.describe('Share of the steps over which the learning rate rises from zero.'),
-        clip_grad: z.number().positive().describe('Gradients are scaled down to this global norm.'),
+        clip_grad: z
+          .number()
+          .positive()
+          .describe('Maximum global norm of the gradients; larger gradients are scaled down to it.'),
         lr_scheduler: z.enum(['constant', 'linear', 'cosine']).describe('Learning rate schedule after the warm-up.'),
       })
       .describe('AdamW optimizer.'),

@@ -134,7 +134,7 @@ export class AppendLog {
     try {
       for (let at = 0; at < bytes.length;) {
         const read = this.fs.readSync(this.fd, bytes, at, bytes.length - at, from + at);
-        if (read === 0) throw new UserError(`store: ${this.file} was cut short by another program: resume the run`);
+        if (read === 0) throw new UserError(`store: ${this.file} was truncated by another program: resume the run`);
         at += read;
       }
     } catch (error) {

@@ -45,7 +45,7 @@ export class LineLog extends AppendLog {
     const isEnd = Number.isInteger(offset) && offset >= 0 && offset <= this.offset;
     if (!isEnd || (offset > 0 && this.byteAt(offset - 1) !== newline))
       throw new UserError(
-        `store: ${this.file} has no line ending at byte ${offset} (it has ${this.offset}): resume from another checkpoint`,
+        `store: ${this.file} has no line that ends at byte ${offset} (its complete lines end at byte ${this.offset}): resume from another checkpoint`,
       );
     this.cutTo(offset);
   }

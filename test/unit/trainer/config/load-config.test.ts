@@ -261,8 +261,8 @@ describe('hash', () => {
     expect(
       load('quickstart', 'actor_rollout_ref.model.path=models/other', 'critic.model.path=models/third').notes,
     ).toEqual([
-      'config: actor_rollout_ref.model.path differs from model_path and has no effect: policy and critic both start from model_path ("ragen-tiny"): set that key',
-      'config: critic.model.path differs from model_path and has no effect: policy and critic both start from model_path ("ragen-tiny"): set that key',
+      'config: actor_rollout_ref.model.path differs from model_path and has no effect: policy and critic both start from model_path ("ragen-tiny"): change model_path instead',
+      'config: critic.model.path differs from model_path and has no effect: policy and critic both start from model_path ("ragen-tiny"): change model_path instead',
     ]);
     expect(load('quickstart', 'model_path=models/other').notes).toEqual([]);
   });

@@ -284,7 +284,7 @@ describe('rules between keys', () => {
     ],
     [
       ['algorithm.filter_groups.enable=true', 'es_manager.train.group_size=1', 'ppo_mini_batch_size=4'],
-      'config: es_manager.train.group_size is 1, but filter_groups needs at least two episodes in a group to compare: raise it',
+      'config: es_manager.train.group_size is 1, but filter_groups compares the episodes of a group and needs at least two: raise it',
     ],
   ])('refuse %j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);

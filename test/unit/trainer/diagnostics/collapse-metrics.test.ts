@@ -118,7 +118,7 @@ describe('collapse metrics', () => {
     [{ perToken: [] }, 'collapse: the matrix is 0 × 3: give at least one sample and one prompt'],
     [{ perToken: [[-1, -2]] }, 'collapse: row 0 has 2 log-probs for 3 signatures: give one per column'],
     [{ lengths: [1] }, 'collapse: 3 rows have 1 lengths and 3 columns: give one of each per row'],
-    [{ columns: [0, 1, 3] }, 'collapse: row 2 names column 3 of 3: count columns from 0'],
+    [{ columns: [0, 1, 3] }, 'collapse: row 2 has column index 3 of 3 columns: count columns from 0'],
   ])('refuse inconsistent inputs: %j', (change, sentence) => {
     expect(() => collapseMetrics({ ...worked, ...change })).toThrow(sentence);
   });

@@ -231,5 +231,7 @@ test('a run can measure gradients and end without training', async () => {
   expect(lines).toHaveLength(1);
   expect(lines[0]).not.toHaveProperty(['actor/grad_norm']);
   expect(lines[0]['grad_norm/task']).toBeGreaterThan(0);
-  expect(events).toContain('early_stop: the gradients are measured (trainer.exit_after_gradient_analysis)');
+  expect(events).toContain(
+    'early_stop: the run ends because its gradients have been measured (trainer.exit_after_gradient_analysis)',
+  );
 });

@@ -203,7 +203,7 @@ test('a checkpoint request is answered after the checkpoint is written, or refus
   const second = watcher.link.sendRequest(checkpoint, null);
   await until('it is asked for', () => control.checkpointRequested);
   control.end();
-  await expect(second).rejects.toThrow('the run ended before the checkpoint');
+  await expect(second).rejects.toThrow('the run ended before the requested checkpoint was written');
 });
 
 test('the latest status is sent, at most ten times per second', async () => {

@@ -50,7 +50,7 @@ test('an accepted damaged line of metrics is removed: the other lines stay, the 
   const { metrics, events } = readRun(run);
   expect(metrics.map(({ step }) => step)).toEqual([1, 2, 3, 4]);
   expect(events.filter(({ kind }) => kind === 'warning').map(({ message }) => message)).toEqual([
-    expect.stringMatching(/^metrics\.jsonl .+; the user accepted it: the damaged file is in damaged\/$/),
+    expect.stringMatching(/^metrics\.jsonl .+; the user accepted the damage: the damaged file is in damaged\/$/),
   ]);
   const after = results(run);
   expect(after.weights).toEqual(expected.weights);

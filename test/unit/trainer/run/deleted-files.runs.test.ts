@@ -97,7 +97,7 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
     expect(code, stderr).toBe(0);
     expect(results(run).weights).toEqual(expected.weights);
     const notes = readRun(run).events.filter(({ kind }) => kind === 'warning');
-    expect(notes.map(({ message }) => message)).toEqual([`${name} is gone; the user accepted it`]);
+    expect(notes.map(({ message }) => message)).toEqual([`${name} is gone; the user accepted the damage`]);
   },
   120_000,
 );

@@ -95,7 +95,7 @@ describe('demonstrations', () => {
     );
     expect(none.code).toBe(1);
     expect(none.answer.error!.message).toBe(
-      'sft: the environment Words has a solver that solves no level: add or correct solve(), or leave the environment out',
+      'sft: the solver of environment Words solves no level: add or correct solve(), or leave the environment out',
     );
   });
 });

@@ -52,7 +52,7 @@ test('a resume truncates to the end of a line only', () => {
   const first = log.append(1);
   log.append(2);
   expect(() => log.truncateTo(first - 1)).toThrow(
-    /has no line ending at byte 1 \(it has 4\): resume from another checkpoint$/,
+    /has no line that ends at byte 1 \(its complete lines end at byte 4\): resume from another checkpoint$/,
   );
   expect(() => log.truncateTo(5)).toThrow(UserError);
   log.truncateTo(first);

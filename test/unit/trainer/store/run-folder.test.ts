@@ -172,6 +172,6 @@ test('going back to a step drops later lines and episodes', async () => {
   expect(readFileSync(run.file('scores.jsonl'), 'utf8')).toBe('{"step":1,"tags":{}}\n');
   expect(readdirSync(run.file('episodes')).sort()).toEqual(['step-000001.jsonl', 'val-000001.jsonl']);
   expect(readdirSync(run.file('diagnostics'))).toEqual(['groups-000001.jsonl']);
-  await expect(rollBack(run, 1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line ending at byte/);
+  await expect(rollBack(run, 1, { 'metrics.jsonl': offset + 1 })).rejects.toThrow(/has no line that ends at byte/);
   expect(readFileSync(run.file('manifest.json'), 'utf8')).toBe(manifest);
 });
