@@ -1,5 +1,5 @@
-// Identity of a configuration: sha256 over JSON with sorted keys and no spaces. Only the values affect the hash: the
-// file, the order of keys and the notation of values do not.
+// Identity of a configuration: sha256 over JSON with sorted keys and no spaces. Only the values affect the hash; the
+// source files, the order of keys and the notation of values do not affect it.
 import { createHash } from 'node:crypto';
 
 /** Returns JSON with keys sorted by code unit and without white space; members with the value undefined are omitted. */

@@ -45,8 +45,8 @@ export interface IgnoredKey {
 
 /**
  * Checks a composed, interpolated tree. Returns the configuration, or null if problems were added to `problems`.
- * Ignored keys are added to `ignored`. A problem names the key that the user can change: for an interpolated value, the
- * referenced key.
+ * Ignored keys are added to `ignored`. A problem of an interpolated value names the referenced key, because that key
+ * has the value to change.
  */
 export function validate(
   tree: MapNode,

@@ -14,7 +14,7 @@ import type { AlarmName, WatchedSeries } from '../../run-data/alarm-rules';
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;
-  /** Active alarms. An alarm is reported when it becomes active, and reported again only after it has been inactive. */
+  /** Active alarms. An alarm is reported when it becomes active; while it stays active, it is not reported again. */
   raised: AlarmName[];
 };
 

@@ -22,8 +22,8 @@ export interface ApiClientOptions {
 }
 
 /**
- * The service refuses a conversation, for example because it is too long or violates the service's rules. Only the
- * episode of this conversation fails.
+ * Thrown if the service refuses a conversation, for example because it is too long or violates the service's rules.
+ * Only the episode of this conversation fails.
  */
 export class RequestRefused extends Error {
   override readonly name = 'RequestRefused';
@@ -40,7 +40,7 @@ interface Failure {
 const mostBodyBytes = 2 ** 22;
 /** Maximum characters of an error text that are searched for secrets. */
 const mostReadBytes = 65_536;
-/** Maximum pause that is accepted; a longer requested pause ends the evaluation. */
+/** Maximum pause in milliseconds that a service may request; the request for a longer pause ends the evaluation. */
 const longestAskedMs = 15 * 60_000;
 
 export class ApiClient {

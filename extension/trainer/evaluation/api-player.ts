@@ -119,7 +119,7 @@ function billMetrics({ requests, input_tokens, output_tokens, failure }: ApiBill
   };
 }
 
-/** Removes the message numbers, which are not token ids. */
+/** Removes the token ids of an episode, because with an API model they are only message numbers. */
 const withoutTokens = (episode: Episode): Episode => ({
   ...episode,
   turns: episode.turns.map(turn => ({ ...turn, span: [0, 0] })),

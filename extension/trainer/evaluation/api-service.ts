@@ -1,7 +1,7 @@
 // The two API protocols: OpenAI's chat completions (also DeepSeek, Together, vLLM, llama.cpp and others) and
-// Anthropic's messages. Converts a conversation to a request, and a reply to an answer. Sends nothing. References:
-// platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. Not tested against the real
-// services.
+// Anthropic's messages. Converts a conversation to a request, and a reply to an answer, but sends no requests.
+// References: platform.openai.com/docs/api-reference/chat, docs.anthropic.com/en/api/messages. Not tested against the
+// real services.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';

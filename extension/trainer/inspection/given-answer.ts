@@ -63,7 +63,7 @@ function keptTokens(tokenizer: Encoder, ids: readonly number[], text: string): {
   for (const [i, piece] of tokenPieces(tokenizer, ids).entries()) {
     at += piece.length;
     if (text.slice(at - piece.length, at) !== piece) break;
-    // An empty piece is part of a character that a later token completes, so the prefix must not end there.
+    // If a token has no text, a later token completes its character, so the prefix must not end at this token.
     if (piece !== '') [count, length] = [i + 1, at];
   }
   return { count, rest: text.slice(length) };

@@ -1,4 +1,4 @@
-// The model of an inspection process: the most recently requested checkpoint of a run. It runs on the CPU, so that a
+// The model of an inspection process, loaded from the most recently requested checkpoint. It runs on the CPU, so that a
 // GPU stays available to the trainer. Only one model is loaded at a time, and calls run one after another. Before
 // loading, the required memory is compared with the available memory.
 import { availableParallelism } from 'node:os';

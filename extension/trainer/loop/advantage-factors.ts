@@ -1,6 +1,6 @@
-// Multiplies advantages by factors, in RAGEN's order: (1) a soft weight by the reward std of the group; (2) a loss
-// scale by the filter's kept ratio; (3) a weight by the relative length of the sample; (4) zero in a control run
-// (`zero_task_advantage`); (5) the importance weight of each token between training policy and sampler.
+// Multiplies advantages by factors, in RAGEN's order: (1) a soft weight by the reward std of the group; (2) a scale by
+// the share of groups that the filter kept; (3) a weight by the relative length of the sample; (4) zero in a control
+// run (`zero_task_advantage`); (5) the importance weight of each token between training policy and sampler.
 import { lengthWeights, softAdvantageWeights } from '../../algorithms/advantage-weights';
 import { forEachGroup } from '../../algorithms/group-statistics';
 import type { GroupedScores } from '../../algorithms/group-statistics';

@@ -30,7 +30,7 @@ export interface DiagnosedRun {
   engine: Pick<Engine, 'crossScore'>;
   journal: Pick<Journal, 'event'>;
   tokenizer: Pick<ChatTokenizer, 'encode' | 'decode'>;
-  /** Shows the progress of the following engine call under the label `what`. */
+  /** Shows the progress of the next engine call under the label `what`. */
   follow?(what: string): void;
   /** Queues a diagnosis file; it is written together with the step. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void;

@@ -1,5 +1,5 @@
 // Converts the line coverage of a step's episodes to one record per environment version. Counts are summed over all
-// workers that ran the version; file names are those of the version's stored sources.
+// workers that ran the version. File names are the names of the version's stored sources.
 import { relative, sep } from 'node:path';
 import type { CoveredCode, LoadedEnvironment } from '../../protocol/environment-link';
 import type { CoverageLine } from '../../run-data/environment-snapshot';

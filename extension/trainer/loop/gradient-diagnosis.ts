@@ -119,7 +119,7 @@ async function analysed(
   };
 }
 
-/** Adds the total loss to the metrics of the loss parts. */
+/** Adds the metric `total_loss`, the weighted sum of the parts of the loss. */
 function withTotal(
   metrics: UpdateMetrics,
   { entropy_coeff, use_kl_loss, kl_loss_coef }: RunConfig['actor_rollout_ref']['actor'],

@@ -60,7 +60,7 @@ interface Round {
 
 /**
  * Plays and filters the batches of step `step`.
- * @param aside layout of a separate rollout with separate prompts; training's seed counter then stays unchanged
+ * @param aside if given, plays a separate rollout with this layout, its own prompts and no effect on training's seeds
  * @throws errors of the rollout
  */
 export async function collectRollout(

@@ -1,5 +1,5 @@
-// The score distribution of a step, short enough for one log line: each distinct score with its number of episodes. If
-// there are more than 48 distinct scores, equal intervals replace the scores.
+// The score distribution of a step: each distinct score with its number of episodes. If there are more than 48 distinct
+// scores, equal intervals replace the scores, so that the distribution is short enough for one log line.
 
 /** Maximum number of distinct scores per tag, and number of intervals if there are more scores. */
 const mostScores = 48;

@@ -1,4 +1,4 @@
-// The records of a training step: results per token of each sample, the records of its episodes, and its throughput.
+// Collects what a training step writes: results per token of each sample, records of its episodes, and its throughput.
 // Every episode of the rollout has a record; only the kept episodes have results per token.
 import type { PreparedBatch } from './optimizer-steps';
 import type { Run } from '../run/run';

@@ -86,7 +86,8 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // A pass has at least the tokens of one full-length sequence, and at most the tokens of `most` episodes.
+  // Token limit of a pass with `micro` episodes: at least one full-length sequence, at most `most` full-length
+  // episodes.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);

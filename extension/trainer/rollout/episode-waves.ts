@@ -5,8 +5,9 @@ import type { EpisodeEntry } from './environment-state-manager';
 
 /** Time to wait for further episodes, as a share of the duration of the last generation. */
 export const gatheringShare = 1 / 20;
-/** Minimum waiting time in milliseconds; before the first generation, it is the waiting time. */
+/** Minimum time to wait for further episodes, in milliseconds. */
 export const leastGatheringMs = 2;
+/** Time to wait before the first generation, in milliseconds. */
 export const firstGatheringMs = 50;
 
 /**

@@ -1,5 +1,5 @@
 // Measures how long a rollout waits for its environments (`timing_s/env`): the total time in which environment requests
-// are pending and the generator is idle. Time in which environments and generator are busy is not counted.
+// are pending and the generator is idle. Time in which environments and generator work at the same time is not counted.
 
 export class IdleGeneratorClock {
   private environments = 0;

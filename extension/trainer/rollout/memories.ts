@@ -1,6 +1,6 @@
 // The user message of a turn in mode `single_turn` (RAGEN's SimpleMemory and AlfWorldMemory): a summary of previous
-// turns, then the current turn. Pure text functions. The summary begins at the turn index `first`; the window
-// determines this index.
+// turns, then the current turn. Pure text functions. The summary begins at the turn index `first`, which the context
+// window determines.
 import { withAnswerTag } from '../../common/tagged-text';
 import type { MemoryText } from './context-window';
 import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';

@@ -27,8 +27,8 @@ export interface TextGenerator {
 }
 
 /**
- * Observer of a rollout. It receives the objects of the rollout without a copy. It must therefore not change these
- * objects, and must read them before it returns.
+ * Observer of a rollout. It receives the objects that the rollout uses, not copies. It must therefore not change them,
+ * and must read them before it returns.
  */
 export interface RolloutObserver {
   /** Called when a rollout begins; the environments are not reset yet. */

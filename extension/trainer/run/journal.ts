@@ -136,7 +136,7 @@ export class Journal {
         log.close();
       }
     });
-    // The ledger is usually flushed by a checkpoint, but an evaluation writes none.
+    // A checkpoint flushes the ledger. An evaluation writes no checkpoint, so the ledger is flushed here.
     if (!anew) this.write(() => this.ledger.flush());
   }
 
@@ -169,7 +169,7 @@ export class Journal {
     this.watchers.appended(file, piece.to, step);
   }
 
-  /** Changes the status. Watchers are notified immediately; the file is written after the write in progress. */
+  /** Changes the status. Watchers are notified immediately; the file is written after any earlier write has ended. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     this.statusFile.update(change, fraction);
   }

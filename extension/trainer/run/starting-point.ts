@@ -1,5 +1,5 @@
-// Finds the checkpoint from which a trainer resumes; it belongs to this run or to another run. Rolls the run folder
-// back to this checkpoint. All checkpoints and logs are verified before any file is changed.
+// Finds the checkpoint from which a trainer continues, in this run or in another run, and rolls the run folder back to
+// this checkpoint. All checkpoints and logs are verified before any file is changed.
 import { basename, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { onlyEvaluates, storedConfig } from './stored-config';

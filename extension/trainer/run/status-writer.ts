@@ -1,5 +1,5 @@
 // Writes a run's status file and notifies watchers of each change. Watchers are notified immediately; the file is
-// written after the write in progress. If the disk has no room for a replacement file, the status of a failed or
+// written after any earlier write has ended. If the disk has no room for a replacement file, the status of a failed or
 // waiting run overwrites the old file in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '../../run-data/run-status-file';
@@ -33,7 +33,7 @@ export class StatusWriter {
     return this.current;
   }
 
-  /** Changes the status. Watchers are notified immediately; the file is written after the write in progress. */
+  /** Changes the status. Watchers are notified immediately; the file is written after any earlier write has ended. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
     const { activity: _, ...current } = this.current; // the activity described the status before this change

@@ -1,5 +1,5 @@
-// The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A resume restores the
-// engine and the trainer from a checkpoint and gives the same numbers as an uninterrupted run.
+// The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A run that is resumed
+// from a checkpoint gives the same numbers as an uninterrupted run.
 import type { BatchPlayer, PlayedRun } from './batch-player';
 import type { RunFolder } from '../store/run-folder';
 import type { LoadedModel } from '../../engine/load-options';

@@ -30,7 +30,7 @@ export function requireTrusted(
 }
 
 /**
- * Must be called with the exact bytes to be executed, before any code that is stored in a run is executed.
+ * Must be called before code that is stored in a run is executed, with exactly the bytes to be executed.
  * @param accepted sha256 hashes that the user accepts once
  * @throws UserError that names the first file that is neither signed nor accepted
  */

@@ -23,8 +23,8 @@ interface Word {
 }
 
 /**
- * Returns the content of tokenizer.json. If several pairs are equally frequent, the first of them in text order is
- * merged first, so the result is deterministic.
+ * Returns the content of tokenizer.json. Of equally frequent pairs, the alphabetically first pair is merged first, so
+ * the result is deterministic.
  */
 export function trainBpe(corpus: Iterable<string>, options: BpeOptions): object {
   const addedPattern =

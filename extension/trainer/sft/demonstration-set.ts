@@ -15,7 +15,10 @@ import { demonstrations } from './demonstration-episodes';
 import type { SftSample } from './fine-tune';
 import type { SftRequest } from './sft-request';
 
-/** Returns solved episodes for training and for validation. In each tag, the validation episodes have higher seeds. */
+/**
+ * Returns solved episodes for training and for validation. The validation episodes of a tag have higher seeds than its
+ * training episodes.
+ */
 export async function demonstrationSet(
   request: SftRequest,
 ): Promise<{ train: RolloutEpisode[]; val: RolloutEpisode[] }> {

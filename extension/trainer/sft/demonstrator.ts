@@ -1,5 +1,5 @@
 // A demonstrator that plays episodes in place of the model. It implements the engine's TextGenerator, so the agent
-// proxy builds prompts, contexts and masks of demonstrations exactly as in rollouts. The plans come from the
+// proxy builds prompts, contexts and masks of demonstrations exactly as in rollouts. The planned actions come from the
 // environments' solvers, which the model cannot call.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';

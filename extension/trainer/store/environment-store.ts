@@ -18,8 +18,8 @@ import { sourceSnapshots } from './source-snapshots';
 const coveredSteps = 100;
 
 /**
- * Stores and signs the bundle and the sources of an environment version. If the same version is stored again with
- * changed comments, the sources are replaced, because comments do not change a version.
+ * Stores and signs the bundle and the sources of an environment version. Comments do not change a version. If a version
+ * is stored again with other comments, the new sources replace the old ones.
  */
 export async function keepEnvironment(
   folder: RunFolder,

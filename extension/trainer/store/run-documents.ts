@@ -11,7 +11,7 @@ export const json = (value: unknown): string => `${JSON.stringify(value, null, 1
 
 /**
  * Writes a signature. If the signature cannot be computed because the user's storage is not writable, a note is printed
- * and the run stays unsigned: it trains normally, but a later execution of its code needs the user's confirmation.
+ * and the run stays unsigned. An unsigned run trains normally, but resuming it needs the user's confirmation.
  */
 export async function writeSignature(file: string, text: () => string): Promise<void> {
   let signature: string;

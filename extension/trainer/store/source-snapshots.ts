@@ -1,5 +1,5 @@
-// Extracts the sources of a bundle from its source map. The sources are those at the time of the build, even if the
-// files have changed since. Sources of packages are omitted. Names are relative to the deepest common folder.
+// Extracts the sources of a bundle from its source map, as they were at the time of the build. Sources of packages are
+// omitted. Names are relative to the deepest folder that contains all sources.
 import { dirname, relative, resolve, sep } from 'node:path';
 
 export interface SourceSnapshot {
