@@ -1,5 +1,5 @@
-// Two weights that RAGEN multiplies advantages by. A prompt group has a weight that depends on the spread of its
-// rewards. A sample has a weight that depends on its length.
+// Two factors of the advantages, as in RAGEN. The first depends on the reward spread of the sample's prompt group. The
+// second depends on the length of the sample.
 import { maximum, minimum } from '../common/lists';
 
 /** Group weights with the metrics that RAGEN logs for them. */

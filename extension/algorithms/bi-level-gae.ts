@@ -1,8 +1,8 @@
 // Bi-level advantage estimation (VAGEN, Wang et al., 2025): first GAE over turns with separate γ and λ, then GAE over
 // the tokens of each turn. In the second GAE, the reward of a turn's last token is the turn's estimated return. The
 // caller passes the turn ends, because the rewards do not show the end of a turn with reward 0. For comparison,
-// `nonZeroRewards` finds turn ends as RAGEN does. Tokens after the last turn end are estimated as if the episode ended
-// with them.
+// `nonZeroRewards` finds turn ends as RAGEN does. The tokens after the last turn end are treated as the last turn of
+// the episode.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
 /**

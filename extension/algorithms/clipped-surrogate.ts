@@ -1,7 +1,6 @@
 // PPO's clipped surrogate of one token (Schulman et al., 2017), with asymmetric clip bounds (DAPO, Yu et al., 2025) and
-// a second bound for negative advantages (dual clip, Ye et al., 2020). The clamps follow verl.
-// Evaluated by `ragen algo`, and compared with the graph operations that train (models/graphs/policy-loss-graph.ts): change
-// both.
+// a second bound for negative advantages (dual clip, Ye et al., 2020). The clamps follow verl. `ragen algo` evaluates
+// this file; training uses graph operations (models/graphs/policy-loss-graph.ts). A test compares both, so change both.
 import { largestLogRatio, type ClipOptions } from './policy-loss-options';
 import { clamp } from './kl';
 

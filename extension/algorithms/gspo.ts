@@ -1,9 +1,8 @@
 // GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence (the geometric mean over its tokens)
 // instead of the ratio of each token. As in verl, a token's loss has a gradient only through the probability of this
 // token: s_t = sg[s] · π(t)/sg[π(t)]. Its value is s and its gradient is s · ∇ log π(t). The paper calls this variant
-// GSPO-token.
-// Evaluated by `ragen algo`, and compared with the graph operations that train (models/graphs/policy-loss-graph.ts): change
-// both.
+// GSPO-token. `ragen algo` evaluates this file; training uses graph operations (models/graphs/policy-loss-graph.ts). A
+// test compares both, so change both.
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
@@ -27,7 +26,7 @@ export function sequenceLogRatio(
   return count > 0 ? sum / count : 0;
 }
 
-/** Returns the loss of one token of a sequence whose log-ratio over the sequence is `logRatio`. Has no dual clip. */
+/** Returns the loss of one token; `logRatio` is the log-ratio of the token's sequence. Has no dual clip. */
 export function gspoTokenLoss(
   logRatio: number,
   advantage: number,

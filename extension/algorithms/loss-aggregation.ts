@@ -1,6 +1,6 @@
 // Aggregates per-token losses into one number (verl's `loss_agg_mode`). The aggregation is expressed as weights: loss =
-// Σ weight · token loss over the sampled tokens. The weights are computed once per optimizer mini-batch. However a
-// mini-batch is split into micro-batches, their gradients therefore sum to the exact gradient.
+// Σ weight · token loss over the sampled tokens. The weights are computed once per optimizer mini-batch. The gradients
+// of the micro-batches therefore sum to the exact gradient for every split of the mini-batch.
 import type { LossAggMode } from './policy-loss-options';
 
 /**

@@ -1,7 +1,7 @@
 // Splits kept samples into mini-batches in an order drawn from a seeded stream; each mini-batch is one optimizer step.
 // Invariant: every sample is in exactly one mini-batch. If the count is not a multiple of the mini-batch size, the last
-// mini-batch is smaller. models/graphs/pass-plan.ts splits a mini-batch into micro-batches. Every split gives the exact
-// gradient, because `aggregationWeights` computes the weights for the complete mini-batch.
+// mini-batch is smaller. models/graphs/pass-plan.ts splits a mini-batch into micro-batches. The micro-batch gradients
+// sum to the exact gradient, because `aggregationWeights` computes the weights for the complete mini-batch.
 
 /** Seeded random stream used for shuffling. */
 export interface IntegerStream {

@@ -16,8 +16,8 @@ export const lossAggModes = [
 export type LossAggMode = (typeof lossAggModes)[number];
 
 /**
- * Names of the estimators of the KL divergence per token; `kl` and `k1`, `mse` and `k2`, `low_var_kl` and `k3` are the
- * same.
+ * Names of the estimators of the KL divergence per token. Three estimators have two names: `kl` = `k1`, `mse` = `k2`,
+ * `low_var_kl` = `k3`.
  */
 export const klKinds = ['kl', 'k1', 'abs', 'mse', 'k2', 'low_var_kl', 'k3'] as const;
 export type KlKind = (typeof klKinds)[number];

@@ -1,6 +1,6 @@
 // REINFORCE++ (Hu, 2025) and its variant with a group baseline. Neither uses a critic; whitening over the batch reduces
-// the variance. Across the observation tokens between turns, the return stays unchanged, so that earlier turns are
-// credited with later rewards.
+// the variance. Observation tokens between turns do not change the return, so earlier turns are credited with later
+// rewards.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 import { spreadOverTokens, whitenTokens } from './token-sequences';
 

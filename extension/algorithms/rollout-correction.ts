@@ -1,14 +1,14 @@
 // Truncated importance sampling between the sampler and the training graph (verl's rollout correction; Yao et al. 2025,
 // "Your efficient RL framework secretly brings you off-policy RL training"). With 8-bit rollouts, the sampling policy
 // differs slightly from the trained policy. The loss of a token is therefore multiplied by min(ratio, threshold), where
-// ratio = exp(log π_train − log π_sampler) of the token or of its episode. Since the loss is proportional to the
-// advantage, the advantage is multiplied instead.
+// ratio = exp(log π_train − log π_sampler), computed for the token or for its complete episode. Since the loss is
+// proportional to the advantage, the advantage is multiplied instead.
 import { appendAll } from '../common/lists';
 import { clamp } from './kl';
 import { largestLogRatio } from './policy-loss-options';
 
 export interface RolloutCorrection {
-  /** Whether the ratio is computed per token or per sequence; if null, only statistics are computed. */
+  /** Computes the ratio per token or per sequence. If null, the weights are 1 and only statistics are computed. */
   rollout_is: 'token' | 'sequence' | null;
   rollout_is_threshold: number;
 }
@@ -56,7 +56,10 @@ export function rolloutWeights(
 const ratioOf = (logRatio: number): number => Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
 const meanOf = (xs: readonly number[]): number => xs.reduce((sum, x) => sum + x, 0) / Math.max(xs.length, 1);
 
-/** Returns divergence metrics of the two policies: means over tokens, perplexities as means over episodes. */
+/**
+ * Returns metrics of the divergence between training graph and sampler. Perplexities are computed per episode and
+ * averaged over the episodes. All other metrics are means over the sampled tokens.
+ */
 function divergences({ old, rollout, masks }: CorrectionBatch): Record<string, number> {
   const sums = { tokens: 0, kl: 0, k3: 0, difference: 0, chi2: 0 };
   const perplexity: { train: number[]; rollout: number[] } = { train: [], rollout: [] };

@@ -1,7 +1,8 @@
-// Rollout filter of StarPO-S and RAGEN-2: trains only on prompt groups with a high score, such as the deviation of
-// their rewards. According to the RAGEN-2 paper, a prompt's task gradient is bounded by the deviation of its rewards,
-// while the gradient of the regularisers is nearly constant. Prompts without spread therefore only train the policy
-// towards reasoning that ignores the input. Works on groups of episodes; the caller maps episodes to samples.
+// Rollout filter of StarPO-S and RAGEN-2: trains only on prompt groups with a high score. The score is, for example,
+// the deviation of the group's rewards. According to the RAGEN-2 paper, a prompt's task gradient is bounded by the
+// deviation of its rewards, while the gradient of the regularisers is nearly constant. Prompts without spread therefore
+// only train the policy towards reasoning that ignores the input. Works on groups of episodes; the caller maps episodes
+// to samples.
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 
@@ -113,8 +114,8 @@ export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: num
 }
 
 /**
- * Returns the episode values that the metric is computed from, and their name; no name for rewards. Throws if the
- * values are missing.
+ * Returns the episode values that the metric is computed from, and the name of these values; rewards have no name.
+ * Throws if the values are missing.
  */
 function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
   const name = metric.startsWith('entropy') ? 'entropy' : metric === 'length' ? 'length' : undefined;

@@ -1,6 +1,7 @@
 // Trajectory filter: trains only on the best episodes of the groups that the rollout filter kept. RAGEN-2 compares this
-// filter with the rollout filter. The trajectory filter commonly keeps a quarter of the successful episodes. This file
-// selects episodes and computes metrics. Advantages are computed over complete groups, including the dropped episodes.
+// filter with the rollout filter. A common setting of the trajectory filter keeps a quarter of the successful episodes.
+// This file selects episodes and computes metrics. Advantages are computed over complete groups, including the dropped
+// episodes.
 import { minimum } from '../common/lists';
 
 /** Options under `workbench.trajectory_filter`. */

@@ -46,7 +46,10 @@ const methods: Record<keyof Engine, true> = {
   parameters: true,
 };
 
-/** Returns an object with all methods of the engine; `method` creates each of them from its name. */
+/**
+ * Returns an object with all methods of the engine. `method` receives the name of a method and returns its
+ * implementation.
+ */
 export const engineOf = (method: (name: keyof Engine) => (...args: unknown[]) => Promise<never>): Engine =>
   recordOf(Object.keys(methods) as (keyof Engine)[], method);
 

@@ -43,7 +43,7 @@ export interface Engine {
    * independently. A row may be in only one call at a time.
    */
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
-  /** Frees the cached data of rows, after the running calls that use them. */
+  /** Waits for the running calls that use the rows, then frees the cached data of the rows. */
   release(rows: string[]): Promise<void>;
   /** Returns log-probs (nats) and entropies of each sample's tokens; 0 where mask = 0. */
   score(
@@ -119,7 +119,7 @@ export interface Engine {
   rollBack(): Promise<boolean>;
   state(): Promise<EngineState>;
   restore(state: EngineState): Promise<void>;
-  /** Restores only the critic's weights from a checkpoint, for callers that only need values. */
+  /** Restores only the critic's weights, not its moments. Used by callers that only compute values. */
   restoreCritic(weights: Float32Array): Promise<void>;
   /** Returns the actor's trained parameters under Hugging Face names: all weights, or the adapter factors. */
   parameters(): Promise<NamedTensor[]>;

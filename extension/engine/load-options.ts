@@ -21,7 +21,7 @@ export interface LoadOptions {
   /** Folder of an initial adapter in PEFT format; null for none. */
   adapterFolder: string | null;
   device: Device;
-  /** Name of the device option in error messages; defaults to workbench.device. */
+  /** Name that error messages use for the device option; defaults to workbench.device. */
   deviceKey?: string;
   threads: number;
   /**

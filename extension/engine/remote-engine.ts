@@ -13,8 +13,8 @@ export interface RemoteEngine extends Engine {
   /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
   /**
-   * Called before each work unit of a call other than `generate`; a work unit is, for example, a packed pass. `done` of
-   * `of` units are complete.
+   * Called before each work unit, such as a packed pass, of all calls except `generate`. `done` is the number of
+   * completed units, and `of` is the number of all units.
    */
   onUnits: (done: number, of: number) => void;
   /** Makes rollout, scoring and training calls throw RunStopped; a running call throws at its next work unit. */

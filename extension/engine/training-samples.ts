@@ -1,5 +1,5 @@
 // Samples in the engine's calls: token ids with a mask, and arrays of the same length with the inputs of scoring and
-// losses. The engine packs as many samples into a pass as the pass budget allows.
+// losses. The engine packs as many samples into a pass as `PassBudget` allows.
 
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {

@@ -1,5 +1,5 @@
-// Splits long engine calls into units, such as a packed pass or the texts after one prompt. Between units, progress is
-// reported and stop requests are handled; a running unit is never interrupted.
+// Splits long engine calls into work units. A unit is, for example, one packed pass, or the scoring of all texts after
+// one prompt. Between units, progress is reported and stop requests are handled; a running unit is never interrupted.
 import { RunStopped } from './run-stopped';
 
 export interface WorkUnits {
@@ -7,7 +7,7 @@ export interface WorkUnits {
   next(done: number, of: number): void;
 }
 
-/** Units of a call that does not report progress and cannot be stopped. */
+/** Work units for calls that report no progress and cannot be stopped. */
 export const unwatched: WorkUnits = { next: () => undefined };
 
 /** Work units that can be stopped. A stop is permanent. */

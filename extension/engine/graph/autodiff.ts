@@ -21,9 +21,10 @@ export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[]
 }
 
 /**
- * Returns `make(inputs)` (same shape as `inputs`) without keeping its intermediate values; the backward pass recomputes
- * them. Adding 0 · gradient to the inputs makes each recomputation wait for its gradient. Without this dependency, an
- * executor may run all recomputations first and keep all their results in memory.
+ * Returns `make(inputs)`, which must have the shape of `inputs`. The intermediate values of `make` are not kept; the
+ * backward pass recomputes them. The recomputation reads inputs + 0 · gradient, so it starts only when the gradient has
+ * been computed. Without this dependency, an executor may run all recomputations first and keep all their results in
+ * memory.
  */
 export function checkpoint(g: Graph, inputs: Value, make: (inputs: Value) => Value): Value {
   const inner = (x: Value): { y: Value; tape: TapeRecord[] } => {
@@ -79,8 +80,8 @@ export function gradientFollowing(g: Graph, x: Value, first: () => Value | undef
 }
 
 /**
- * Returns the gradients of `wrt`. `given` contains known gradients, which are propagated backwards. Null for a value
- * that does not affect any value with a known gradient.
+ * Returns the gradient of each value of `wrt`, or null if the value does not affect any value with a known gradient.
+ * `given` contains the known gradients.
  */
 function backpropagate(
   g: Graph,

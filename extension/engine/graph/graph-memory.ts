@@ -1,8 +1,8 @@
 // Estimates the memory of a graph without running it. Visits the nodes in the order in which onnxruntime's sequential
 // executor runs them, computes the bytes of each value from its shape, and finds the peak of live bytes. A value is
 // live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
-// constants are not counted, because they exist before the run. The order is the one that onnxruntime's GraphViewer
-// determines: depth first from the leaves, last leaf first, latest input first.
+// constants are not counted, because they exist before the run. onnxruntime's GraphViewer determines this order: depth
+// first from the leaves, last leaf first, latest input first.
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 
@@ -40,8 +40,8 @@ const inPlace = new Set([
 const measured = new Set(['Split', 'Concat', 'Expand', 'Slice']);
 
 /**
- * Returns the size of a symbolic dimension; undefined if unknown. If the size of a sum of products such as `b*t+n` is
- * unknown, it is computed from the sizes of the symbols.
+ * Returns the size of a symbolic dimension; undefined if unknown. For a sum of products such as `b*t+n`, the function
+ * may return undefined; the size is then computed from the sizes of `b`, `t` and `n`.
  */
 export type Sizes = (symbol: string) => number | undefined;
 

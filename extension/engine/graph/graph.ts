@@ -123,7 +123,7 @@ export class Graph {
     return value;
   }
 
-  /** Returns a float scalar constant; the same number and type always return the same constant. */
+  /** Returns a float scalar constant. Calls with equal number and type return the same constant. */
   scalar(x: number, type: FloatType = 'float32'): Value {
     const data = (): Float32Array | Uint16Array =>
       type === 'float32' ? Float32Array.of(x) : toHalf(Float32Array.of(x));

@@ -259,8 +259,8 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
 }
 
 /**
- * alpha · a · b for matmul kernels without a factor. Of a, b and the product, the one with the fewest elements is
- * multiplied by alpha.
+ * alpha · a · b for matmul kernels without a factor. Multiplies a, b or the product by alpha, whichever has the fewest
+ * elements.
  */
 function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha: number): Value {
   const times = (x: Value): Value => (alpha === 1 ? x : binary(g, 'Mul', x, g.scalar(alpha, expectFloat('matmul', x))));

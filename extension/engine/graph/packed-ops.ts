@@ -40,7 +40,7 @@ export function concatLast(g: Graph, a: Value, b: Value, dim: Dim): Value {
   return y;
 }
 
-/** Splits x along its last axis into two parts. Their lengths are those of the last axes of `a` and `b`. */
+/** Splits x along its last axis into two parts, which are as long as the last axes of `a` and `b`. */
 export function splitLast(g: Graph, x: Value, a: Value, b: Value): [Value, Value] {
   const parts = cut(g, x, a, b);
   g.record([x], parts, ([da, db]) => {

@@ -2,7 +2,7 @@
 // that of PyTorch: decoupled decay, then the step with bias-corrected moments. One graph computes the norm, others
 // apply the step. On the host, the flat parameter vector is updated in chunks, so that only one chunk needs extra
 // memory; moments may be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. If the norm is not
-// finite, no parameter changes, and the result shows this.
+// finite, no parameter changes and the result has `applied: false`.
 import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
 import type { MomentFormat } from '../load-options';
 import type { MomentState } from '../engine';
@@ -14,7 +14,8 @@ import { Session, float32 } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 
 /**
- * Parameters per chunk, a multiple of the block size. So small that the data of a chunk's step fit into the CPU cache.
+ * Number of parameters per chunk; a multiple of the block size. The step of such a chunk works on data that fit into
+ * the CPU cache.
  */
 export const chunkSize = 2 ** 17;
 

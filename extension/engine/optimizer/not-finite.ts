@@ -1,4 +1,5 @@
-// The only engine failure that may be transient: an overflow on one batch of texts need not recur on the next batch.
+// Error for logits that are not finite. It may be transient, unlike all other engine failures: an overflow on one batch
+// of texts may not occur on the next batch.
 import { UserError } from '../../common/user-error';
 
 /** Thrown if logits are not finite. */

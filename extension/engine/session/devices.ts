@@ -29,7 +29,7 @@ export interface DeviceCheck {
   passed: boolean;
   /** Whether the provider multiplies matrices faster than the CPU; false if `passed` is false. */
   faster: boolean;
-  /** Findings with their numbers, worded so that a message can append them to "webgpu: " or "…, but ". */
+  /** Findings of the test with measured numbers, as a clause. Messages append the clause to "webgpu: " or "…, but ". */
   about: string;
 }
 
@@ -68,8 +68,8 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
 }
 
 /**
- * Returns the providers that `auto` tests before the CPU. On Linux, every GPU has a render node. Without a render node
- * WebGPU is not tested, because it could use only a software emulation and the test would take seconds.
+ * Returns the providers that `auto` tests before the CPU. On Linux, every GPU has a render node. If there is no render
+ * node, WebGPU is not tested: it could only run in a software emulation, and the test would take seconds.
  */
 export function autoCandidates(states: readonly ProviderState[], renderNodes = hasRenderNode()): Provider[] {
   return states
