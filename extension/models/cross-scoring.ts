@@ -40,7 +40,8 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // The total length of a text and the prompt of another episode may exceed the maximum episode length.
+    // A text is scored after prompts of other episodes too. Prompt and text together may therefore be longer than an
+    // episode, but at most twice as long.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
@@ -186,7 +187,7 @@ function prefixFeeds(
 
 /** Texts as packed tokens, independent of the prompt. All `count` tokens of the texts are predicted. */
 interface TextFeeds {
-  /** Feeds of suffixGraph for the texts, without positions. */
+  /** Feeds of suffixGraph that depend only on the texts; positions depend on the prompt too and are not included. */
   feeds: Record<string, Tensor>;
   /** Position of each packed token within its text. */
   offsets: number[];

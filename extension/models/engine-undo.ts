@@ -32,7 +32,9 @@ export class EngineUndo {
     }
   }
 
-  /** Whether an optimizer step was made that cannot be reverted. The current training step must then be completed. */
+  /**
+   * True if an optimizer step since `remember` cannot be reverted. The current training step must then be completed.
+   */
   get isTooLate(): boolean {
     return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
   }

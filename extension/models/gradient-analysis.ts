@@ -68,8 +68,8 @@ const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[
 ];
 
 /**
- * Returns the norm of a mini-batch's gradient. Adds the gradient of each slice, multiplied by the number of slices, to
- * `slices`; their mean is then the gradient of the mini-batch.
+ * Returns the norm of a mini-batch's gradient. Adds the gradient of each slice to `slices`, multiplied by the number of
+ * slices, so that the mean over the slices is the gradient of the mini-batch.
  */
 async function measureBatch(
   policy: Pick<Policy, 'bank' | 'addGradient'>,

@@ -147,8 +147,8 @@ const withinOptions = (network: Network, { maxPositions, precision }: LoadOption
 });
 
 /**
- * Maximum bytes of weights that are prepacked anew for the rollouts of each iteration. Prepacking temporarily takes
- * three times the memory of the weights.
+ * Maximum bytes of a model whose weights are prepacked for rollouts. Prepacking is repeated after each change of the
+ * weights and temporarily takes three times their memory.
  */
 export const laidOutBytes = 2 ** 28;
 

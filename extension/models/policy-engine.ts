@@ -56,8 +56,8 @@ export class PolicyEngine implements Engine {
   }
 
   /**
-   * Makes rollout, scoring and training calls throw RunStopped, both running and later calls. Weights and moments
-   * remain readable.
+   * Makes running and later calls for rollout, scoring and training throw RunStopped. Weights and moments remain
+   * readable.
    */
   stop(): void {
     this.units.stop();

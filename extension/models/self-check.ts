@@ -1,8 +1,8 @@
 // Checks whether a provider computes the same results as the CPU, because faulty kernels may compute wrong gradients
 // without an error. A small decoder runs one policy update and samples two turns, on the provider and on the CPU. It
 // has all features of real models: grouped heads, query and key norms, biases and adapters; the update has a shared
-// prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared. The time of a chain of
-// matmuls on both distinguishes a GPU from a software emulation.
+// prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared. A chain of matmuls is
+// timed on both, because a software emulation of a GPU is slower than the CPU.
 import { fork } from 'node:child_process';
 import { appendAll } from '../common/lists';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
@@ -81,12 +81,12 @@ const sampling: SamplingOptions = {
   max_model_len: 60,
 };
 
-/** Results of the small decoder on one provider. */
+/** Results that the small decoder gives on one provider. */
 export interface ComputedResults {
   /** Metrics of the update by name. */
   loss: Record<string, number>;
   gradient: Weights;
-  /** Sampled ids: first those of all rows in the first turn, then those of all rows in the second turn. */
+  /** Sampled ids of all rows in the first turn, followed by the sampled ids of all rows in the second turn. */
   tokens: number[];
 }
 

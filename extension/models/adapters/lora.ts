@@ -12,7 +12,7 @@ import type { Weights } from '../weights/weights';
 /** Options of adapters: rank, alpha, dropout and target layers. */
 export type LoraOptions = AdapterOptions;
 
-/** Returns whether `targets` is 'all-linear'. As in PEFT, upper and lower case are equal. */
+/** Returns whether `targets` is 'all-linear', in upper or lower case as in PEFT. */
 export const choosesAll = (targets: LoraOptions['targets']): targets is string =>
   typeof targets === 'string' && targets.toLowerCase() === 'all-linear';
 

@@ -27,7 +27,7 @@ export interface Adapter {
 }
 
 /**
- * Modules outside the decoder layers that an adapter may contain, as factors or in modules_to_save. Such adapters are
+ * Modules outside the decoder layers. An adapter that contains one of them, as factors or in modules_to_save, is
  * rejected.
  */
 const modulesToSave = ['lm_head', 'embed_tokens'];
@@ -242,8 +242,8 @@ function modulesOf(
 
 /**
  * Returns the modules that must have factors according to the configuration; empty if target_modules is not a list of
- * plain names. Regular expressions and layer restrictions only control where PEFT creates factors. If there are any,
- * the factors in the file determine the modules.
+ * plain names. Regular expressions and layer restrictions only control where PEFT creates factors. An adapter with such
+ * options has the modules whose factors are in the file.
  */
 function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;

@@ -105,11 +105,10 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 }
 
 /**
- * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize]. Slots may
- * contain earlier tokens, which are the inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1.
- * Slots with `written` [1, 1, t, 1] = 1 receive new tokens; there is either one new token per slot or one per row. All
- * t slots are the outputs key.i, value.i. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new
- * tokens per row.
+ * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize]. Earlier
+ * tokens of the chunk are the inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. New tokens
+ * replace the slots with `written` [1, 1, t, 1] = 1; each row has either t new tokens or one. The outputs key.i,
+ * value.i contain all t slots. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);

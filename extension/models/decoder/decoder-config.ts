@@ -62,7 +62,7 @@ const configSchema = z.looseObject({
   original_max_position_embeddings: z.number().positive().nullish(),
   rope_theta: z.number().positive().nullish(),
   /**
-   * Key in configurations written by transformers 4 and earlier, where rope_theta is a separate key at the same level.
+   * Key in configurations written by transformers 4 and earlier. In these, rope_theta is a key next to rope_scaling.
    */
   rope_scaling: rotarySchema.nullish(),
   /** Key in configurations written by transformers 5 and later; contains rope_theta. */

@@ -1,6 +1,6 @@
 // Maps a model's tensors from its safetensors files through onnxruntime. A base of any size therefore needs only the
 // memory of its file pages and is never converted as a whole. When the model is opened, every number is checked once.
-// Without this check, a damaged weight would have an effect only later and in an unrelated place.
+// Without this check, a damaged weight would cause an error only later, and the error would not name the file.
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../common/user-error';

@@ -93,7 +93,10 @@ function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama
 
 type Yarn = Extract<RotaryScaling, { rope_type: 'yarn' }>;
 
-/** Interpolates over the dimensions, from the unscaled frequencies to the frequencies divided by the factor. */
+/**
+ * Mixes each frequency with the same frequency divided by the factor; the share of the divided frequency grows with the
+ * dimension.
+ */
 function yarn(wave: Float32Array, headSize: number, theta: number, s: Yarn): Float32Array {
   /** Returns the dimension whose angle makes `turns` full rotations over the pretraining length. */
   const dimension = (turns: number): number =>

@@ -29,7 +29,7 @@ export interface Decoding {
   reported: number;
 }
 
-/** Watcher of a row: receives its sampled tokens in order, a few at a time. */
+/** Watcher of a row. Receives the sampled tokens of the row in order, several tokens per call. */
 export interface RowWatch {
   row: string;
   onTokens(ids: number[], logprobs: number[]): void;

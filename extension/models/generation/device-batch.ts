@@ -1,6 +1,6 @@
 // A batch that is decoded on a device. For each layer it has a past [rows, kvHeads, slots, headSize] and a window of 32
-// slots. Each step writes one token into the window, and a full window is appended to the past. The past is therefore
-// copied once in 32 steps instead of once per step.
+// slots. Each step writes one token per row into the window. A full window is appended to the past. The past is
+// therefore copied once in 32 steps instead of once per step.
 import { appendAll } from '../../common/lists';
 import { dispose } from '../../engine/session/device-tensor';
 import { masked } from '../../engine/session/padding';
@@ -30,10 +30,7 @@ export interface RowPages {
 
 export class DeviceBatch implements DecodingBatch {
   private readonly active: DeviceRow[] = [];
-  /**
-   * Keys and values of the batch. Some tensor rows may belong to rows that are finished. All rows of the batch refer to
-   * `page`, which receives the tensors when the batch is closed.
-   */
+  /** Keys and values of the batch. A row that is finished stays in the tensors until the batch is rebuilt. */
   private past: Past = { rows: [], parts: null, slots: 0 };
   private page: Page = { parts: [], slots: 0, users: 0 };
   private pastMask?: Tensor;

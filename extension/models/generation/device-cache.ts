@@ -23,7 +23,7 @@ export class DeviceCache implements GenerationCache {
   constructor(
     readonly config: DecoderConfig,
     private readonly options: SessionOptions,
-    /** The outputs of this function must stay on the device. */
+    /** Runs the generate graph; its outputs must stay on the device. */
     readonly run: RunGenerate,
   ) {
     this.transfer = new Transfer(options);
@@ -88,7 +88,7 @@ export class DeviceCache implements GenerationCache {
     return { past_mask: mask, ...this.named(pastName, parts ?? this.emptySlots(rows.length)) };
   }
 
-  /** Returns feeds with the chunk's current slots; the run adds tokens to them. */
+  /** Returns the current slots of the chunk as feeds. The run returns these slots with the new tokens added. */
   heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
     return this.named(heldName, parts ?? this.emptySlots(rows));
   }
@@ -126,7 +126,7 @@ export class DeviceCache implements GenerationCache {
       const empty = zeros([...dims, headSize]);
       return Promise.all(Array.from({ length: 2 * layers }, () => this.upload(empty)));
     }
-    // Slots beyond a row's tokens are filled with its first token; the mask excludes them.
+    // Slots after the last token of a row contain copies of its first token; the mask excludes these slots.
     const places = new Int32Array(rows.length * kvHeads * slots);
     rows.forEach((row, r) => {
       for (let h = 0; h < kvHeads; h++) {

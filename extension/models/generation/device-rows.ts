@@ -1,6 +1,7 @@
-// Rows of a key-value cache on a device. A row's tokens may be in any slots, because the keys contain the positions.
-// The host stores the slots of each row and passes them to the graph as a mask. Between turns a row refers to a page:
-// the tensors of its last batch or prefill. A page is freed when no row refers to it.
+// Rows of a key-value cache on a device. The tokens of a row may be in any slots and in any order, because each key
+// contains the position of its token. The host stores the slots of each row and passes them to the graph as a mask.
+// Between turns a row refers to a page: the tensors of its last batch or prefill. A page is freed when no row refers to
+// it.
 import { dispose } from '../../engine/session/device-tensor';
 import { masked } from '../../engine/session/padding';
 import { float32, int64 } from '../../engine/session/session';

@@ -11,7 +11,10 @@ export interface CachedRow {
   pending: number | null;
 }
 
-/** New ids of rows with the same content. The ids are computed once, and the rows share the result. */
+/**
+ * New ids that are appended to all of `rows`; these rows have equal content. The model computes the ids once for all
+ * rows.
+ */
 export interface Chunk {
   ids: readonly number[];
   rows: readonly CachedRow[];
@@ -25,7 +28,9 @@ export interface DecodingBatch {
   step(tokens: readonly number[]): Promise<Tensor>;
   /** Removes the finished row at index r; the last row moves to this index. */
   releaseRow(r: number): void;
-  /** Writes the data of removed rows back to the cache, so that these rows can be used while the batch continues. */
+  /**
+   * Writes the data of removed rows back to the cache. Other calls can then use these rows while the batch continues.
+   */
   settle(): Promise<void>;
   /** Empties the batch and writes the data of its rows back to the cache. The batch can be reused. */
   close(): Promise<void>;

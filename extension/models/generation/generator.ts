@@ -2,9 +2,9 @@
 // (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
 // token by token. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
 // batch between two steps, and each call resolves when its rows are finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU, this holds bit for bit, because matmuls compute each row independently
-// and sums over cached tokens run in blocks. A step never has a single row, because matmuls with a single row use other
-// kernels.
+// its ids, its seed and the weights. On the CPU, the tokens are equal bit for bit, because matmuls compute each row
+// independently and sums over cached tokens run in blocks. A step never has a single row, because matmuls with a single
+// row use other kernels.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
@@ -165,7 +165,7 @@ export class Generator {
     this.serving = false;
   }
 
-  /** Decodes all calls that have the same sampling options, including calls that arrive during decoding. */
+  /** Decodes the pending calls whose sampling options are equal, including calls that arrive during decoding. */
   private async decode(): Promise<void> {
     const [{ sampling }] = this.calls;
     const alike = JSON.stringify(sampling);

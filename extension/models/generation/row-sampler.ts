@@ -22,7 +22,7 @@ export class RowSampler {
     private readonly options: SessionOptions & Pick<GeneratorOptions, 'decode'>,
   ) {
     this.transfer = new Transfer(options);
-    // CUDA returns the logits to the host, so they are sampled there.
+    // With CUDA, the logits are returned to the host, so tokens are sampled on the host.
     this.sampler = new Sampler(vocabSize, options.provider === 'cuda' ? { threads: options.threads } : options);
   }
 

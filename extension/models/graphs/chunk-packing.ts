@@ -13,7 +13,10 @@ export interface PackedChunks {
   starts: number[];
 }
 
-/** Packs the chunks. Attention blocks are as long as the longest chunk, rounded up to a multiple of `multiple`. */
+/**
+ * Packs the chunks. The length of an attention block is that of the longest chunk, rounded up to a multiple of
+ * `multiple`.
+ */
 export function packChunks(
   chunks: readonly (readonly number[])[],
   pasts: readonly number[],

@@ -1,6 +1,6 @@
 // Graphs of cross-scoring (cross-scoring.ts). The prefix graph processes prompts and returns the keys and values of
-// their tokens; the suffix graph continues one prompt with many texts. The queries of all texts are multiplied with the
-// prompt's keys in one matmul, so nothing of the prompt is recomputed or copied per text. Neither graph is
+// their tokens; the suffix graph continues one prompt with many texts. One matmul multiplies the queries of all texts
+// with the prompt's keys, so the prompt is neither recomputed nor copied for each text. Neither graph is
 // differentiable.
 import { Graph } from '../../engine/graph/graph';
 import type { Dim, Lowering, Value } from '../../engine/graph/graph';

@@ -14,7 +14,8 @@ export interface PackedPass {
   /** ids, positions [n] and the inputs of packedAttention. */
   feeds: Record<string, Tensor>;
   /**
-   * Sample indices. All lists with one entry per member have this order, and `k` in `at` is an index into this list.
+   * Indices of the pass's samples. Lists with one entry per member have the order of this list, and `k` in `at` is an
+   * index into it.
    */
   members: number[];
   /** Number of packed tokens, including the dummy token if there is one. */

@@ -1,8 +1,8 @@
 // Graphs of a policy: scoring of packed tokens, the gradient of the policy loss (policy-loss-graph.ts), supervised
 // training on demonstrations, and generation over cached keys and values. All these graphs use the same decoder
 // (decoder.ts). Gradients are declared as outputs in the order in which they are computed, so that few values are in
-// memory at a time. For large vocabularies, logits are computed in chunks of tokens: the loss and the gradient of a
-// chunk are computed before the logits of the next chunk.
+// memory at a time. For large vocabularies, tokens pass through the output head in chunks: loss and gradient of a chunk
+// are computed before the logits of the next chunk.
 import { following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
 import { Graph } from '../../engine/graph/graph';
 import type { Lowering, Value } from '../../engine/graph/graph';

@@ -43,7 +43,7 @@ export const updateSums = [
   'minus_log_ratio',
 ] as const;
 
-/** The loss mode, and which additional terms the loss has. */
+/** The terms of the loss: the loss mode, and the presence of additional terms. */
 export interface LossTerms {
   mode: LossMode;
   kl: KlKind | null;

@@ -16,8 +16,8 @@ export interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
 }
 
 /**
- * Returns the passes of a batch, and the number of head chunks of the largest pass. A pass is packed directly before it
- * runs, because its masks and index arrays take about ten megabytes for 2048 tokens. Each pass is a work unit.
+ * Returns the passes of a batch, and the number of head chunks of the largest pass. Each pass is packed only directly
+ * before it runs, because the masks and index arrays of 2048 tokens take about ten megabytes. Each pass is a work unit.
  * `headGradient`: bytes of the head's gradient per chunk, 0 if the head is not trained.
  */
 export function preparePasses<S extends Sample>(

@@ -1,6 +1,6 @@
-// Finds as few configuration changes as possible that bring the memory plan below a limit. Candidates are tried from
-// mild to severe: the first change only the speed, the last change what is trained.
-// trainer/plan/run-plan.ts makes the sentence for the user.
+// Finds as few configuration changes as possible that bring the memory plan below a limit. The first candidates change
+// only the speed of the run; the last candidates change what is trained. trainer/plan/run-plan.ts formats the result as
+// a message.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
 import type { PlanInput } from './plan-input';
 

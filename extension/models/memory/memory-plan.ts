@@ -40,7 +40,7 @@ export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): n
   return low * input.longest;
 }
 
-/** Maximum tokens per pass that are planned. */
+/** Largest number of tokens per pass for which a plan is made. */
 const mostTokens = 2 ** 20;
 
 /** Plans one run for different pass sizes. */

@@ -122,13 +122,13 @@ export class MemoryRows {
   }
 
   /**
-   * Memory of all weights as constants of the rollouts' session (load-models.ts). To create the session, its model file
-   * and the buffer from which onnxruntime reads the file are needed too.
+   * Memory of all weights as constants of the rollouts' session (load-models.ts). While the session is created, its
+   * model file and the buffer from which onnxruntime reads the file need memory too.
    */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
     const bytes = 4 * count(parameterSpecs(decoder));
-    const copies = trains ? 1 : 3; // session creation needs 3 copies; if the run trains, later phases need more
+    const copies = trains ? 1 : 3; // creating the session needs 3 copies; later phases of training need more
     return row(
       'rollout',
       'weights prepacked for rollouts',
@@ -273,14 +273,17 @@ const row = (phase: Phase, what: string, bytes: number, how: string): PlanRow =>
   phase,
 });
 
-/** Returns the rows for training `trained` parameters; row names start with `whose`. */
+/**
+ * Returns the plan rows of gradients and optimizer. `trained` is the number of trained parameters. The name of each row
+ * starts with `whose`.
+ */
 function optimizerRows(phase: Phase, whose: string, trained: number, moments: MomentFormat): PlanRow[] {
   const m = millions(trained);
   const chunk = Math.min(trained, chunkSize);
   const each = momentBytes[moments];
   return [
-    // Two gradients are counted: when Node's garbage collection frees the gradient of a pass, the next pass has
-    // allocated another.
+    // Two gradients of passes are counted, because Node's garbage collection frees the gradient of a pass only after
+    // the next pass has allocated its gradient.
     row(
       phase,
       `${whose}gradients`,

@@ -46,7 +46,7 @@ export interface PlanInput {
   /** Maximum tokens of a response; a prompt is at most `longest` minus this number. */
   answer: number;
   /**
-   * If an episode is one prompt and its response: the number of episodes in a group, which share the prompt. Otherwise
+   * Number of episodes that share a prompt (the group size), if each episode is one prompt and one response; otherwise
    * 0.
    */
   promptSharedBy: number;

@@ -37,7 +37,7 @@ export class AddedTokens {
   split(text: string): (number | string)[] {
     if (this.byStart.size === 0) return text === '' ? [] : [text];
     const pieces: (number | string)[] = [];
-    let end = 0; // index after the previous piece
+    let end = 0; // index after the previous token
     let at = 0;
     while (at < text.length) {
       const token = this.byStart.get(text[at])?.find(({ content }) => text.startsWith(content, at));

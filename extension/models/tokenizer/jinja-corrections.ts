@@ -1,8 +1,7 @@
 // Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
-// (python-interpreter.ts), and string methods become calls of the functions below. Two kinds of functions of
-// @huggingface/jinja are unsuitable. Its strip, lstrip and rstrip use JavaScript's white space and ignore their
-// character argument, with which Qwen3's template strips newlines but keeps blanks. Its strftime_now returns the
-// current time in the local time zone.
+// (python-interpreter.ts), and string methods become calls of the functions below. The library's strip, lstrip and
+// rstrip use JavaScript's white space. They also ignore the character argument, which Qwen3's template uses to strip
+// newlines but not blanks. The library's strftime_now returns the local current time.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';
@@ -52,8 +51,7 @@ export function templateFunctions(day: Date): Record<string, (...args: never[]) 
 }
 
 /**
- * Returns the corrected node: printed expressions are wrapped in Output nodes, and method calls are replaced by
- * function calls.
+ * Returns the node with printed expressions wrapped in Output nodes, and with method calls replaced by function calls.
  */
 function corrected(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(corrected);

@@ -1,15 +1,15 @@
 // Renders a parsed template within limits. A template is untrusted code of a model: it may loop forever, or extend a
-// text until memory is exhausted. Python's sandbox limits ranges only, and @huggingface/jinja has no limits. Here the
-// number of evaluation steps, the length of ranges and the length of all produced text are limited, in proportion to
-// the conversation.
+// text until memory is exhausted. Python's sandbox limits ranges only, and @huggingface/jinja has no limits. This file
+// limits the number of evaluation steps, the length of ranges and the length of all produced text. The limits of steps
+// and text grow with the conversation.
 import { Environment } from '@huggingface/jinja';
 import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
- * Limits of a template. Each limit is a constant plus an amount per message or per character of the conversation. The
- * templates of Llama 3 and Qwen need up to 65 steps per message, and produce up to 12 characters per character of the
- * conversation.
+ * Limits of a template. `own` is constant. `each` is added per message of the conversation (steps), or per character
+ * (letters). The templates of Llama 3 and Qwen need up to 65 steps per message, and produce up to 12 characters per
+ * character of the conversation.
  */
 const limits = {
   steps: { own: 5000, each: 500 },
@@ -67,7 +67,7 @@ class BoundedInterpreter extends PythonInterpreter {
   }
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
-    // Without this node, the steps of a loop with an empty body would not be counted.
+    // Adds a node to an empty loop body, because only evaluated nodes count as steps.
     if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);

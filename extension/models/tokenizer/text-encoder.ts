@@ -14,8 +14,8 @@ import type { AddedToken } from './added-tokens';
 import type { PreTokenizer } from '@huggingface/tokenizers';
 
 /**
- * Maximum characters of a piece whose merges are cached. Pieces can be this long, because some tokenizers merge across
- * spaces: a fixed passage of a prompt is then a single piece.
+ * Maximum characters of a piece whose merges are cached. The limit is high, because tokenizers that merge across spaces
+ * make a single piece of a fixed passage of a prompt.
  */
 const longestRememberedPiece = 2048;
 

@@ -10,7 +10,10 @@ const longestCharacter = 4;
 const unfinished = '\uFFFD';
 
 export class TokenPieces {
-  /** Tokens of the last piece, as context for the decoder, followed by tokens whose last character is incomplete. */
+  /**
+   * Tokens of the last piece, which are context for the decoder. They are followed by pending tokens, which end within
+   * a character.
+   */
   private window: number[] = [];
   private given = 0;
   private said = '';

@@ -37,7 +37,7 @@ export interface ExportRequest {
   maxShardBytes: number;
   /** Maximum number of tensor values in memory at a time; defaults to 4 million. */
   blockElements?: number;
-  /** Called with the bytes of weights that are written so far, and the bytes of all weights. */
+  /** Receives two numbers: the bytes of weights written so far, and the bytes of all weights. */
   onProgress?: (bytes: number, total: number) => void;
   signal?: AbortSignal;
 }

@@ -1,6 +1,6 @@
-// One checksum over a model's weight files, stored in a run's manifest. A run that reads its base model again compares
-// the checksum, because the same adapters on another base train differently. Files are hashed completely; the hash of
-// an unchanged file is cached (node/checksum-cache.ts).
+// One checksum over a model's weight files, stored in a run's manifest. The checksum is compared when a run loads its
+// base model again, because the adapters of the run are of no use on another base. Files are hashed completely; the
+// hash of an unchanged file is cached (node/checksum-cache.ts).
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -94,8 +94,8 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
-  // If a model has a separate head although config.json declares the head as tied, the key contains the name
-  // `lm_head.weight`. Earlier versions cached such models without their head.
+  // Earlier versions cached a model without its head if config.json declared the stored head as tied. The key of such
+  // models therefore contains the name `lm_head.weight`.
   const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
     .update(JSON.stringify([modelFolder, facts, range, ...untied]))
