@@ -89,6 +89,6 @@ export function startEngine(workerFile: string): RemoteEngine {
 const outOfMemory = ({ code }: NodeJS.ErrnoException): UserError | null =>
   code === 'ERR_WORKER_OUT_OF_MEMORY'
     ? new UserError(
-        "engine: its worker thread filled Node's heap: lower the micro-batch sizes or max_model_len, or start with NODE_OPTIONS=--max-old-space-size=8192",
+        'engine: the JavaScript heap of its worker thread is full: lower the micro-batch sizes or max_model_len, or start with NODE_OPTIONS=--max-old-space-size=8192',
       )
     : null;

@@ -62,7 +62,7 @@ export class CrossScoring {
     units = unwatched,
   ): Promise<Float64Array[]> {
     if ([...prompts, ...texts].some(({ length }) => length === 0))
-      throw new Error('cross-scoring: every prompt and every text needs a token');
+      throw new Error('cross-scoring: every prompt and every text needs at least one token');
     const { config } = this.network;
     const columns = distinct(prompts);
     const rows = distinct(texts);

@@ -12,7 +12,7 @@ import type { Provider } from '../engine/session/session';
 
 if (parentPort) serve(parentPort);
 else if (process.send) void tryProvider(process.argv[2] as Provider, Number(process.argv[3]));
-else throw new Error('engine worker: must be started as a worker thread, or as a child process to try a provider');
+else throw new Error('engine worker: must be started as a worker thread, or as a child process that tests a provider');
 
 function serve(port: MessagePort): void {
   const policies = new PolicyEngine(

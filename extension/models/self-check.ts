@@ -144,7 +144,7 @@ export function compared(
   }
   if (!(worst.error <= limit))
     return {
-      differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}, seen at ${worst.name})`,
+      differs: `its gradients differ from the CPU's by ${shown(worst.error)} (${most}; the largest difference is in ${worst.name})`,
       gradient: worst.error,
     };
   if (precision === 'float16') return { differs: null, gradient: worst.error }; // rounding may change tokens

@@ -289,9 +289,7 @@ function lastTwoSwapped(g: Graph, x: Value): Value {
 function expectMatrix(op: string, x: Value, rank?: number): void {
   expectFloat(op, x);
   if (x.dims.length < 2 || (rank !== undefined && x.dims.length !== rank))
-    throw new Error(
-      `graph: ${op} needs ${rank ?? 2} axes${rank ? '' : ' at least'}, got ${showDims(x.dims)} for ${x.name}`,
-    );
+    throw new Error(`graph: ${op} needs ${rank ?? 'at least 2'} axes, got ${showDims(x.dims)} for ${x.name}`);
 }
 
 const sumLast = (g: Graph, x: Value): Value => reduced(g, 'ReduceSum', x, [x.dims.length - 1]);

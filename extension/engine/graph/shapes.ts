@@ -57,7 +57,7 @@ export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]
       .join();
   const count = (dims: readonly Dim[]): number => dims.reduce<number>((n, d) => (typeof d === 'number' ? n * d : n), 1);
   if (symbols(a) === symbols(b) && count(a) !== count(b))
-    throw new Error(`graph: ${op} needs as many elements, got ${showDims(a)} and ${showDims(b)}`);
+    throw new Error(`graph: ${op} needs equal numbers of elements, got ${showDims(a)} and ${showDims(b)}`);
 }
 
 /** Throws unless two dimensions are the same number or the same symbol. */

@@ -31,7 +31,7 @@ export class Sampler {
    * distribution.
    */
   async draw(logits: Tensor, uniforms: Float32Array, cuts: SamplingCuts): Promise<Drawn> {
-    if (!isUncut(cuts)) throw new Error('sampler: cut distributions are drawn on the host');
+    if (!isUncut(cuts)) throw new Error('sampler: top-k, top-p, min-p and repetition penalty require the host sampler');
     const greedy = !cuts.do_sample;
     let session = this.sessions.get(greedy);
     if (!session) {

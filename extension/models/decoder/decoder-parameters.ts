@@ -187,7 +187,8 @@ export class DecoderParameters {
       this.trained.set(name, value);
       return value;
     }
-    if (source.kind === 'int8') throw new Error(`decoder: ${name} is held as bytes and cannot be read as a tensor`);
+    if (source.kind === 'int8')
+      throw new Error(`decoder: ${name} is stored in 8 bits and cannot be read as a float tensor`);
     const value =
       source.kind === 'memory'
         ? this.g.constant('float32', dims, source.data)

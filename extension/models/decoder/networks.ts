@@ -27,7 +27,7 @@ export function trainedNetwork(config: DecoderConfig, specs = parameterSpecs(con
 export function frozenNetwork(config: DecoderConfig, { folder, tensors }: MappedTensors): Network {
   const source = (name: string): TensorSource => {
     const tensor = tensors.get(name);
-    if (!tensor) throw new Error(`networks: no file holds ${name}`);
+    if (!tensor) throw new Error(`networks: no file contains ${name}`);
     return tensor;
   };
   return { config, folder, plan: { specs: parameterSpecs(config), source } };

@@ -1,10 +1,9 @@
 // Batched generation over a key-value cache that rows keep between turns, on the host or on a device
-// (generation-cache.ts). A call appends each row's new ids in one chunk (equal prompts are computed once), then decodes
-// token by token. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
+// (generation-cache.ts). A call appends each row's new ids in one chunk, then decodes token by token. Equal prompts are
+// computed once. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
 // batch between two steps, and each call resolves when its rows are finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU, the tokens are equal bit for bit, because matmuls compute each row
-// independently and sums over cached tokens run in blocks. A step never has a single row, because matmuls with a single
-// row use other kernels.
+// its ids, its seed and the weights. On the CPU, this holds for every bit, because matmuls compute rows independently
+// and sums over cached tokens run in blocks. A step has at least two rows, because single rows use other kernels.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';

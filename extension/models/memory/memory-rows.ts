@@ -115,7 +115,7 @@ export class MemoryRows {
         'rollout',
         'generation',
         Math.max(this.passes.decoding(together), this.passes.prefilling()),
-        `the larger of ${together} rows × 1 token and prompts of at most ${prefillTokens} tokens in chunks of ${pieceTokens}, × ${measured.arena}`,
+        `${measured.arena} × the larger of: one decoding step of ${together} rows, a prefill of at most ${prefillTokens} tokens in chunks of ${pieceTokens}`,
       ),
       this.layOutRow(),
     ];
@@ -140,7 +140,7 @@ export class MemoryRows {
   trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const how = (tokens: number, whose: string): string =>
-      `peak of ${whose} for ${tokens} tokens × ${measured.arena}, with and without shared prefixes`;
+      `peak of ${whose} for ${tokens} tokens × ${measured.arena}, in passes with and without shared prefixes`;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
       row(phase, what, tokens > 0 ? this.passes.arenas(kind, tokens) : 0, how(tokens, whose));
     const rows = this.diagnosisRows();
@@ -183,7 +183,7 @@ export class MemoryRows {
         'checkpoint',
         "checkpoint's copies",
         own * (4 + 4 + momentBytes[moments.actor]),
-        `${millions(own)} trained × (weight, its copy for the file, and moments)`,
+        `${millions(own)} trained parameters × (weight, its copy for the file, and moments)`,
       ),
     ];
     if (critic) {
@@ -193,7 +193,7 @@ export class MemoryRows {
           'checkpoint',
           "checkpoint's copies (critic)",
           critics * (4 + momentBytes[moments.critic]),
-          `${millions(critics)} trained × (weight and moments)`,
+          `${millions(critics)} trained parameters × (weight and moments)`,
         ),
       );
     }
@@ -210,7 +210,7 @@ export class MemoryRows {
       'policy update',
       'copy restored on a stop',
       copied,
-      `${millions(own + critics)} trained × (weight and moments)`,
+      `${millions(own + critics)} trained parameters × (weight and moments)`,
     );
   }
 
@@ -288,14 +288,14 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
       phase,
       `${whose}gradients`,
       trained * 12,
-      `${m} trained × (4 bytes of the sum + 4 of the current pass + 4 of the previous pass)`,
+      `${m} trained parameters × (4 bytes of the sum + 4 of the current pass + 4 of the previous pass)`,
     ),
-    row(phase, `${whose}optimizer`, trained * each, `${m} trained × ${each} bytes for two moments`),
+    row(phase, `${whose}optimizer`, trained * each, `${m} trained parameters × ${each} bytes for two moments`),
     row(
       phase,
       `${whose}optimizer step`,
       chunk * measured.step,
-      `${millions(chunk)} at a time × ${measured.step} bytes`,
+      `${millions(chunk)} parameters at a time × ${measured.step} bytes`,
     ),
   ];
 }

@@ -130,7 +130,7 @@ export class PythonInterpreter extends Interpreter {
         );
       }
       case 'join': {
-        if (argument('attribute')) throw new Error('the filter join takes no attribute here');
+        if (argument('attribute')) throw new Error('the filter join with an attribute is not supported');
         const items = isArray(operand) ? operand.value.map(str) : [...str(operand)];
         const separator = first ? value(first) : (named('d') ?? made(''));
         return made(items.join(str(separator)));
@@ -149,7 +149,7 @@ export class PythonInterpreter extends Interpreter {
         return made(strip(str(operand), first && str(value(first)), true, true));
       case 'unique':
         if (!isArray(operand)) return undefined;
-        if (argument('attribute')) throw new Error('the filter unique takes no attribute here');
+        if (argument('attribute')) throw new Error('the filter unique with an attribute is not supported');
         return new List(distinct(operand.value, Boolean((first ? value(first) : named('case_sensitive'))?.value)));
       default:
         return textFilters.has(name) && typeof operand.value !== 'string'

@@ -78,7 +78,7 @@ export function parseHeader(text: string, file: string, dataStart: number, fileB
     }
     end = tensor.end;
   }
-  if (end !== fileBytes) throw broken(file, `has ${fileBytes} bytes where its header says ${end}`);
+  if (end !== fileBytes) throw broken(file, `has ${fileBytes} bytes, but its header requires ${end}`);
   return { tensors: new Map(tensors.map(tensor => [tensor.name, tensor])), metadata };
 }
 

@@ -134,5 +134,7 @@ it('reports an exhausted heap in a sentence', async () => {
   const error = await engine.load(options).catch((thrown: Error) => thrown);
   setFlagsFromString('--max-old-space-size=0');
   expect(error).toBeInstanceOf(UserError);
-  expect((error as Error).message).toMatch(/^engine: its worker thread filled Node's heap: lower .* NODE_OPTIONS=/);
+  expect((error as Error).message).toMatch(
+    /^engine: the JavaScript heap of its worker thread is full: lower .* NODE_OPTIONS=/,
+  );
 });

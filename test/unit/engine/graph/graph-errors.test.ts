@@ -46,8 +46,16 @@ const wrongGraphs: [string, Make, RegExp][] = [
   ['a comparison of two types', (g, v, of) => compare(g, 'Less', v(3), of('int64', 3)), /Less needs int64/],
   ['a cast of what is no condition', (g, v) => toFloat(g, v(3)), /toFloat needs bool, got float32 for x0/],
   ['a sum of integers', (g, _, of) => sumAll(g, of('int64', 3)), /sumAll needs float32/],
-  ['a reshape to another size', (g, v) => reshape(g, v(2, 3), [7]), /as many elements, got \[2, 3\] and \[7\]/],
-  ['the same with symbols', (g, v) => reshape(g, v('n', 6), [4, 'n']), /as many elements, got \[n, 6\] and \[4, n\]/],
+  [
+    'a reshape to another size',
+    (g, v) => reshape(g, v(2, 3), [7]),
+    /equal numbers of elements, got \[2, 3\] and \[7\]/,
+  ],
+  [
+    'the same with symbols',
+    (g, v) => reshape(g, v('n', 6), [4, 'n']),
+    /equal numbers of elements, got \[n, 6\] and \[4, n\]/,
+  ],
   ['a reshape with two unknowns', (g, v) => reshape(g, v(2, 3), ['p', 'q']), /cannot infer both p and q/],
   ['an axis transposed twice', (g, v) => transpose(g, v(2, 3), [0, 0]), /axes of \[2, 3\], got 0, 0/],
   ['a transpose that forgets an axis', (g, v) => transpose(g, v(2, 3), [0]), /axes of \[2, 3\], got 0/],
@@ -58,7 +66,7 @@ const wrongGraphs: [string, Make, RegExp][] = [
   ['inner sizes that differ', (g, v) => matmul(g, v(2, 3), v(2, 3)), /matmul needs equal dimensions, got 3 and 2/],
   ['the same transposed', (g, v) => matmul(g, v(2, 3), v(3, 2), { transB: true }), /equal dimensions, got 3 and 2/],
   ['batches that do not broadcast', (g, v) => matmul(g, v(2, 2, 3), v(4, 3, 2)), /\[2\] and \[4\] do not broadcast/],
-  ['a product of vectors', (g, v) => matmul(g, v(3), v(3, 2)), /matmul needs 2 axes at least, got \[3\] for x0/],
+  ['a product of vectors', (g, v) => matmul(g, v(3), v(3, 2)), /matmul needs at least 2 axes, got \[3\] for x0/],
   [
     'a product of integers',
     (g, v, of) => matmul(g, v(2, 3), of('int64', 3, 2)),

@@ -116,7 +116,7 @@ describe('a decoder', () => {
     const bytes = readFileSync(path('model.safetensors'));
     writeFileSync(path('model.safetensors'), bytes.subarray(0, bytes.length - 100));
     expect(await refusal()).toMatch(
-      /model\.safetensors has \d+ bytes where its header says \d+: download or convert the file again/,
+      /model\.safetensors has \d+ bytes, but its header requires \d+: download or convert the file again/,
     );
   });
 

@@ -119,8 +119,8 @@ describe('a broken file', () => {
     ['a size that does not fit', { t: t({ shape: [3] }) }, 8, /of 8 bytes, which do not fit dtype F32 and shape \[3\]/],
     ['an overlap', { t: t(), u: t({ data_offsets: [4, 12] }) }, 12, /tensor u that overlaps/],
     ['a gap', { t: t(), u: t({ data_offsets: [12, 20] }) }, 20, /tensor u that leaves a gap/],
-    ['data missing', { t: t() }, 7, /bytes where its header says/],
-    ['data left over', { t: t() }, 9, /bytes where its header says/],
+    ['data missing', { t: t() }, 7, /bytes, but its header requires/],
+    ['data left over', { t: t() }, 9, /bytes, but its header requires/],
     ['metadata of another kind', { __metadata__: { a: 1 } }, 0, /__metadata__/],
   ])('is refused: %s', async (_, header, data, message) => {
     const file = forge(header, data);
