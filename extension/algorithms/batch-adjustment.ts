@@ -9,8 +9,8 @@ import { shuffledIndices, type IntegerStream } from './mini-batches';
 export type BatchAdjustMode = 'weights' | 'copy' | 'delete';
 
 /**
- * Returns the least common multiple of `sizes`: number of prompt groups, mini-batch size and number of devices. RAGEN
- * adjusts the sample count to a multiple of this number.
+ * Returns the least common multiple of `sizes`. In RAGEN, these are the number of prompt groups, the mini-batch size
+ * and the number of devices. RAGEN adjusts the sample count to a multiple of this number.
  */
 export function batchMultiple(...sizes: readonly number[]): number {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));

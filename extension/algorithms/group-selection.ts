@@ -21,7 +21,7 @@ export interface GroupSelection {
   /** If false, groups whose score is 0 (within 1e-10) are removed before the selection. */
   rollout_filter_include_zero: boolean;
   rollout_filter_top_p_prob_mode: (typeof topPModes)[number];
-  /** Used by linear top_p: nothing is selected when the target score mass is below this value. */
+  /** Used by linear top_p only. If the target score mass is below this value, no group is selected. */
   rollout_filter_selection_eps: number;
 }
 

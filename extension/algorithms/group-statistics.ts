@@ -21,7 +21,7 @@ export interface Moments {
   std: number;
 }
 
-/** Returns the sample indices of each group, groups in order of first appearance. */
+/** Returns the sample indices of each group. The groups are in the order of their first samples. */
 export function membersByGroup(groups: ArrayLike<number | string>): Map<number | string, number[]> {
   const members = new Map<number | string, number[]>();
   for (let index = 0; index < groups.length; index++) {

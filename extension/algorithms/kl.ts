@@ -4,8 +4,8 @@
 import { klKinds, largestK3, largestLogRatio, type KlKind } from './policy-loss-options';
 
 /**
- * Returns the estimator for a name, or undefined for an unknown name. Accepts hyphens instead of underscores. Accepts a
- * trailing `+`, which in verl changes the gradient but not the value.
+ * Returns the estimator for a name, or undefined for an unknown name. Accepts hyphens instead of underscores. Ignores a
+ * trailing `+`, which in verl changes only the gradient.
  */
 export function klKindNamed(name: string): KlKind | undefined {
   const plain = name.replaceAll('-', '_').replace(/\+$/, '');

@@ -1,5 +1,5 @@
-// Learning-rate schedules under verl's names: linear warm-up from zero, then constant, or linear or cosine decay to
-// zero.
+// Learning-rate schedules with verl's names. After a linear warm-up from zero, the rate is constant or decays to zero,
+// linearly or along a cosine.
 
 export interface LearningRateSchedule {
   lr: number;

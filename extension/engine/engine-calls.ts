@@ -19,7 +19,7 @@ export interface EngineCalls extends Engine {
 export interface EngineReports {
   /** Reports the number of tokens sampled by the running generation calls. */
   tokens(sampled: number): void;
-  /** Reports that `done` of `of` work units of the current call are complete. */
+  /** Reports the progress of the current call: number of completed work units, and number of all work units. */
   units(done: number, of: number): void;
   /** Reports tokens of the watched row in order, starting at the first token of each turn. */
   row(row: string, ids: number[], logprobs: number[]): void;

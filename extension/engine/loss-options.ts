@@ -46,8 +46,8 @@ export interface GradientAnalysis {
   /** Parts that the loss contains, in the order of `gradients` and `cosines`. */
   parts: LossPart[];
   /**
-   * Per bucket: the gradient of each part, in the order of `parts`, and the loss metrics averaged over the bucket's
-   * mini-batches.
+   * One entry per bucket. `gradients`: the gradient of each part, in the order of `parts`. `metrics`: the loss metrics,
+   * averaged over the mini-batches of the bucket.
    */
   buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
   /**

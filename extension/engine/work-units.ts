@@ -3,7 +3,10 @@
 import { RunStopped } from './run-stopped';
 
 export interface WorkUnits {
-  /** Called before each unit; `done` of `of` units are complete. @throws RunStopped after a stop */
+  /**
+   * Called before each unit. `done` is the number of completed units, and `of` is the number of all units. @throws
+   * RunStopped after a stop
+   */
   next(done: number, of: number): void;
 }
 
@@ -25,7 +28,7 @@ export class StoppableUnits implements WorkUnits {
     this.onProgress(done, of);
   }
 
-  /** Work units that report to the same receiver but ignore stops. */
+  /** Returns work units that report to the same receiver but continue after a stop. */
   get unstoppable(): WorkUnits {
     return { next: (done, of) => this.onProgress(done, of) };
   }

@@ -6,8 +6,8 @@ import type { PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
 import { updateSums } from './graphs/policy-loss-graph';
 
 /**
- * Sums over trained tokens: the outputs of the update graph, and the number of tokens. In the losses, each token has
- * its weight in the mini-batch loss.
+ * Sums over trained tokens: the outputs of the update graph, and the number of tokens. Sums of losses are weighted with
+ * each token's weight in the mini-batch loss.
  */
 export type LossSums = Record<(typeof updateSums)[number] | 'tokens', number>;
 

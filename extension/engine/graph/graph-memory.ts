@@ -77,7 +77,7 @@ export interface GraphMemory {
 
 /**
  * Returns a function from sizes to the memory of a graph. Execution order and buffer sharing do not depend on sizes and
- * are computed once. The function throws if a dimension has no size; its results never decrease when a size grows.
+ * are computed once. The function throws if a dimension has no size. A larger size never gives a smaller result.
  */
 export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const order = runOrder(graph);

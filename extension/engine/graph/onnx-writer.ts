@@ -119,8 +119,8 @@ export function executionOrder(graph: Graph): Node[] {
 }
 
 /**
- * Returns the nodes that the outputs depend on. There are other nodes, because pullbacks emit gradients that may remain
- * unused.
+ * Returns the nodes that the outputs depend on. A graph may have other nodes, because pullbacks also emit gradients
+ * that nothing uses.
  */
 function neededNodes({ nodes, sources }: Graph): Node[] {
   const wanted = new Set(sources.values());

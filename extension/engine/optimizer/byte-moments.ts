@@ -67,8 +67,8 @@ export function secondToBytes(g: Graph, v: Value, dither: Value): Bytes {
 
 /**
  * Returns the dithers `first_dither` and `second_dither` of step `t`: fractional parts of multiples of two irrational
- * numbers. Over many steps, these fractions are uniformly distributed for every element of a block (Weyl). The margin
- * prevents rounding errors from changing values that are exactly on a level.
+ * numbers. Over many steps, these fractions are uniformly distributed for every element of a block (Weyl). A small
+ * margin around 0 and 1 prevents rounding errors from changing values that are exactly on a level.
  */
 export function ditherFeeds(t: number): Record<'first_dither' | 'second_dither', Tensor> {
   const margin = 1 / 512;

@@ -119,15 +119,15 @@ export async function readAdapter(
   }
 }
 
-/** Returns the contents of an adapter folder's files, by name. */
+/** Returns the files of an adapter folder, as contents by file name. */
 export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
   const tensors = factors.specs.map(({ name, dims }) => ({
     name: prefix + name,
     shape: dims,
     data: factors.view(name),
   }));
-  // Writes only keys that every version of PEFT knows. `all-linear` is expanded to names, because not every reader
-  // supports it.
+  // Only keys that every version of PEFT supports are written. `all-linear` is expanded to names, because not every
+  // reader supports it.
   const { targets } = lora;
   const config = {
     alpha_pattern: {},

@@ -100,8 +100,8 @@ const logitBytes = 64 * 2 ** 20;
 
 /**
  * Returns the maximum bytes of logits in memory at a time. `gradientBytes` is the size of the head's gradient, 0 if the
- * head is not trained. Every chunk of tokens allocates such a gradient. If the logits of a chunk were smaller than the
- * gradient, chunks would therefore cost more memory than they save.
+ * head is not trained. Every chunk of tokens allocates such a gradient. Chunks whose logits are smaller than this
+ * gradient would therefore cost more memory than they save.
  */
 export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
 

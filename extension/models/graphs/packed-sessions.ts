@@ -21,13 +21,13 @@ const perToken = 16;
 
 export interface PassSize {
   tokens: number;
-  /** Queries × keys of one head, summed over all rows. */
+  /** Number of query-key pairs of one head, summed over all rows. */
   scores: number;
 }
 
 /**
- * Returns the approximate bytes of the values of a pass. If a backward pass follows, the values of all layers count,
- * else those of one layer.
+ * Returns the approximate bytes of the values that a pass computes. `kept`: the values of all layers are in memory
+ * until the backward pass. Otherwise only the values of one layer count.
  */
 export function passBytes(
   { heads, hiddenSize, layers }: Pick<DecoderConfig, 'heads' | 'hiddenSize' | 'layers'>,

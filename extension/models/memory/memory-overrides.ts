@@ -6,8 +6,8 @@ import type { PlanInput } from './plan-input';
 
 export interface Remedy {
   /**
-   * Configuration overrides such as lora.rank=16. If any combination of changes brings the plan within the limit, these
-   * overrides do.
+   * Configuration overrides such as lora.rank=16. With these overrides, the plan is within the limit if `fits` is true.
+   * `fits` is false only if all changes together do not suffice.
    */
   overrides: string[];
   fits: boolean;

@@ -65,9 +65,9 @@ export class PassMemory {
   }
 
   /**
-   * Returns the arena bytes of passes whose sequences have a common prefix. Chats of several turns may share little
-   * more than the system message, so their prefix is counted as empty. For chats of one turn, the prompt is counted
-   * once per group.
+   * Returns the arena bytes of passes whose sequences have a common prefix. The prefix of chats of several turns is
+   * counted as empty, because such chats may share little more than the system message. The prompt of chats of one turn
+   * is counted once per group.
    */
   private sharing(kind: PassKind, tokens: number): number {
     const { decoder: c, longest, answer, promptSharedBy } = this.input;

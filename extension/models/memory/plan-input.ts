@@ -30,8 +30,8 @@ export interface PlanInput {
   updateTokens: number;
   criticTokens: number;
   /**
-   * Packed tokens per pass that computes old log-probs (0 if the sampler's log-probs are used), and per pass of the
-   * reference policy.
+   * Packed tokens per pass without gradient. `scoreTokens`: for old log-probs; 0 if the sampler's log-probs are used
+   * instead. `referenceTokens`: for the reference policy.
    */
   scoreTokens: number;
   referenceTokens: number;

@@ -129,7 +129,10 @@ export class ChatTokenizer {
     return last !== undefined && this.stopTokenIds.includes(last) ? this.turnEnd.indexOf(last) + 1 : 0;
   }
 
-  /** Rethrows library errors as UserErrors. The tokenizers library accepts unusable files and fails only on use. */
+  /**
+   * Rethrows library errors as UserErrors. The constructor of the tokenizers library accepts some unusable files, which
+   * cause errors only in later calls.
+   */
   private usable<T>(work: () => T): T {
     return orSentence(
       work,

@@ -106,7 +106,7 @@ export class PythonInterpreter extends Interpreter {
     const name = String((filter.type === 'CallExpression' ? (filter.callee as Node) : filter).value);
     const given = filter.type === 'CallExpression' ? (filter.args as Node[]) : [];
     const value = (part: unknown): RuntimeValue => this.evaluate(part as Statement, environment);
-    // An argument is evaluated only if a case below uses it: for all other filters, the library evaluates the
+    // The cases below evaluate only the arguments that they use. For all other filters, the library evaluates the
     // arguments.
     const isNamed = ({ type }: Node) => type === 'KeywordArgumentExpression';
     const argument = (key: string) => given.find(part => isNamed(part) && (part.key as Node).value === key);

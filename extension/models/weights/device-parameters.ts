@@ -20,8 +20,8 @@ import { gradientName } from '../graphs/policy-graphs';
 import { Weights } from './weights';
 
 /**
- * Maximum bytes of tensors per step session. The limit is needed because old and new tensors are both in memory while
- * the session runs.
+ * Maximum bytes of tensors per step session. The limit bounds the peak of memory, because old and new tensors of a
+ * group are in memory while its session runs.
  */
 const groupBytes = 2 ** 28;
 
