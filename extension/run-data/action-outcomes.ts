@@ -32,7 +32,7 @@ export function actionOutcomes(turn: EpisodeTurn, endsEpisode: boolean): ActionO
   return [...outcomes, ...cutOff(turn).map(name => ({ name, reason: 'over max_actions_per_turn' }))];
 }
 
-/** Returns the reason why the actions after the last executed action were not executed. */
+/** Returns the common reason why all actions after the last executed action were not executed. */
 function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): string {
   if (executed > 0 && executed >= actionsLeft) return 'no actions left';
   if (executed > 0 && endsEpisode) return 'the episode had ended';

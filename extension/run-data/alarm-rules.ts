@@ -181,7 +181,7 @@ export const hasPassed = ({ side }: Pick<AlarmRule, 'side'>, value: number, boun
   side === 'under' ? value < bound : value > bound;
 
 /**
- * Returns, for each row, the bound for the values up to this row.
+ * Returns one bound per row. A row's bound applies to the judged window that ends at the row.
  * @param limits the value of the metric `rule.limit` at each row, for rules with a `limit`
  * @returns bounds; NaN at rows without a value and at rows with too few earlier values
  */
@@ -212,8 +212,8 @@ export function streaksOver(
     if (Number.isFinite(value)) judged.push(value); // missing values are skipped
     if (Number.isFinite(value) && Number.isFinite(bound)) {
       const passed = hasPassed(rule, value, bound);
-      // If the bound has changed, the streak is counted again under the new bound, without the values that determine
-      // the bound.
+      // If the bound has changed, the streak is counted again with the new bound. Values from which the new bound was
+      // computed are not counted.
       streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
       last = bound;
     }

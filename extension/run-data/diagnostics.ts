@@ -42,8 +42,8 @@ export const gradientAnalysisSchema = z.object({
 export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
 
 /**
- * Schema of one family's diagnosis. The object with the keys `log_probs_per_token`, `lengths`, `column` and
- * `signatures` is a valid case of `ragen algo collapse`.
+ * Schema of one family's diagnosis. An object with only the keys `log_probs_per_token`, `lengths`, `column` and
+ * `signatures` is a valid case for `ragen algo collapse`.
  */
 const collapseFamilySchema = z.object({
   name: z

@@ -1,5 +1,6 @@
-// `environments/<version>/` of a run folder: the description of stored environment code, and its line coverage. Source
-// names with `..` parts are rejected because run folders are untrusted.
+// Schemas of two files in `environments/<version>/` of a run folder: the description of the stored environment code,
+// and its line coverage. Source names with `..` parts are rejected, because a forged run folder could otherwise name
+// files outside the folder.
 import { z } from 'zod';
 
 /** A relative name below a folder, without `.` or `..` parts. */

@@ -64,7 +64,10 @@ export function parseFilter(line: string): Filter {
   return filter;
 }
 
-/** Returns a predicate on row numbers that is true if a row satisfies all terms except `text:`. */
+/**
+ * Returns a function that tests a row, given its number. It ignores `text:` terms and returns whether the row satisfies
+ * all other terms.
+ */
 export function rowTest(terms: readonly Term[], table: EpisodeTable): (row: number) => boolean {
   const tests = terms.filter(term => !isTextTerm(term)).map(term => ({ not: term.not, holds: termTest(term, table) }));
   return row => tests.every(({ not, holds }) => holds(row) !== not);

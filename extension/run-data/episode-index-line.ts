@@ -46,8 +46,8 @@ export function indexLine(mode: 'train' | 'val', step: number, from: number): Ep
 }
 
 /**
- * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`; the
- * default is correct for lines with keys in the trainer's order.
+ * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`. The
+ * default assumes that the keys of the line are in the trainer's order.
  */
 export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
   if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);
@@ -91,7 +91,7 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
       const column: unknown = columns[name];
       return Array.isArray(column) && column.length === rows && column.every(isNumberOrNull);
     }) &&
-    // Readers allocate `bytes` bytes, so the declared ranges must be inside the file.
+    // Readers allocate `bytes` bytes for an episode. An episode outside the line's byte range is therefore invalid.
     columns.at.every((at, i) => {
       const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
       return (

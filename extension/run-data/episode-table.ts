@@ -26,7 +26,10 @@ export interface EpisodeRow {
   invalid?: number;
 }
 
-/** `mode`: 0 training, 1 validation. `kept`: −1 if unfiltered. `advantage`: NaN if missing. */
+/**
+ * `mode` is 0 for training and 1 for validation. `kept` is −1 if no rollout filter was applied. A missing `advantage`
+ * is NaN.
+ */
 const columnTypes = {
   step: Int32Array,
   mode: Uint8Array,

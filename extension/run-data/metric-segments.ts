@@ -73,8 +73,9 @@ export function encodeSegment({ from, to, tail, rows, columns }: MetricSegment):
 }
 
 /**
- * Returns the segments of a file in order, as views of `buffer` (little-endian, like all platforms of Node.js), each
- * with its end offset. Stops at the first truncated or invalid segment.
+ * Returns the segments of a file in order, each with its end offset. Stops at the first truncated or invalid segment.
+ * The columns are views of `buffer`: no bytes are swapped, because the file and all platforms of Node.js are
+ * little-endian.
  */
 export function decodeSegments(buffer: ArrayBuffer): { segment: MetricSegment; end: number }[] {
   const found: { segment: MetricSegment; end: number }[] = [];

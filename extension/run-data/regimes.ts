@@ -69,8 +69,8 @@ export const regimeRule = {
 } as const;
 
 /**
- * Minimum number of prompts of a reliable diagnosis. With fewer prompts N, the maximum ln N of I(X;Z) is small, and the
- * correct prompt is likely retrieved by chance.
+ * Minimum number of prompts for a reliable diagnosis. With fewer prompts N, the maximum ln N of I(X;Z) is small, and
+ * the correct prompt is likely retrieved by chance.
  */
 export const enoughPrompts = 8;
 

@@ -61,7 +61,7 @@ export const environmentRefusedSchema = z.object({
   version: z.string().describe('the version that remains in use'),
   problems: z.array(sourceProblemSchema),
 });
-/** `data` of `environment_error`: environment code ended an episode. */
+/** `data` of `environment_error`: an episode ended because environment code failed. */
 export const environmentErrorSchema = z.object({
   tag: z.string(),
   seed: z.number(),
@@ -70,7 +70,7 @@ export const environmentErrorSchema = z.object({
   episodes: z.number().int().optional().describe('number of episodes that this event reports; default 1'),
 });
 /**
- * `data` of `environment_version`: a run was resumed, and the environment code on disk differs from the code before the
- * checkpoint.
+ * `data` of `environment_version`: a run was resumed, and the environment code on disk differs from the code that ran
+ * before the checkpoint.
  */
 export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });

@@ -1,6 +1,6 @@
-// `ragen algo advantage`: computes advantages and returns of a batch with one estimator, which has the same name as in
-// RAGEN. By default, a row is an episode. If `episode` is given, a row is a turn, and rows with equal values of
-// `episode` belong to the same episode. At masked tokens, raw advantages have the values that the original
+// `ragen algo advantage`: computes the advantages and returns of a batch with one estimator. Estimators have the names
+// that RAGEN uses. By default, a row is an episode. If `episode` is given, a row is a turn, and rows with equal values
+// of `episode` belong to the same episode. At masked tokens, raw advantages have the values that the original
 // implementation computes, and whitened advantages are 0.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -159,7 +159,7 @@ function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }
   };
 }
 
-/** Turn-wise GRPO: a turn's reward is the sum over its tokens. */
+/** Computes turn-wise GRPO. The reward of a turn is the sum of its tokens' rewards. */
 function turnWise(input: AdvantageCase, { rewards, masks, groups }: TokenBatch): Float32Array[] {
   const { turn_ends: ends } = input;
   if (!ends)

@@ -1,6 +1,6 @@
 // Building blocks for the input schemas of `ragen algo` (rows with one number per token, masks, group ids), and checks
-// that compare several keys. Contract: an error message begins with the invalid or missing key, so that callers can prepend the
-// case's location.
+// that compare several keys. Contract: an error message begins with the invalid or missing key, because callers prepend
+// the location of the case.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 
@@ -19,7 +19,7 @@ export const define =
   input =>
     evaluate(form.parse(input));
 
-/** Converts a row's mask to bytes; without a mask, returns `length` ones. */
+/** Returns a row's mask as bytes. If the row has no mask, all `length` bytes are 1. */
 export const maskOf = (row: readonly (0 | 1 | boolean)[] | undefined, length: number): Uint8Array =>
   row ? Uint8Array.from(row, Number) : new Uint8Array(length).fill(1);
 

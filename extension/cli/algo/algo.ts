@@ -1,7 +1,7 @@
-// `ragen algo`: evaluates one algorithm on an array of cases, so that users can compare it with another implementation.
-// Contract: the results are in the order of the cases, one per case. If a case is invalid, the command fails with one
-// sentence that names file, index and key, and evaluates no case. Some functions, such as filters, reject certain valid
-// cases; the result of such a case is {"error"}.
+// `ragen algo`: evaluates one algorithm on an array of cases. Users can compare the results with those of another
+// implementation. Contract: the results are in the order of the cases, one per case. If a case is invalid, the command
+// evaluates no case and fails; its error names the file, the index and the key. Some functions, such as filters, reject
+// certain valid cases; the result of such a case is an object with the key `error`.
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';

@@ -1,5 +1,6 @@
 // `ragen plan`: reports the resolved configuration, the memory use and the time per step of a run without starting it.
-// Contract: a run that does not fit is a valid result; an invalid configuration fails as in `ragen train`.
+// Contract: if the run does not fit into memory, the command still succeeds. If the configuration is invalid, the
+// command fails with the error of `ragen train`.
 import type { Command } from 'commander';
 import { defaultConfig, planRun } from '../../trainer/plan/run-plan';
 import { answer } from '../output/answer';

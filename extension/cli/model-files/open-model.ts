@@ -33,8 +33,8 @@ export interface OpenModel {
 
 /**
  * Reads the input, opens the model, runs `work` and closes the model.
- * @param asGenerationPrompt renders messages with the assistant's header, and requires room for at least one more token
- * in each row
+ * @param asGenerationPrompt if true, messages are rendered with the assistant's header, and each row must leave room
+ * for at least one more token
  * @throws UserError that names file, line or tensor, and the remedy
  */
 export async function withModel<T>(

@@ -8,7 +8,7 @@ import { withModelOptions } from '../options/model-options';
 import { withModel } from '../model-files/open-model';
 import type { ModelFlags } from '../model-files/open-model';
 
-/** Padded tokens per forward pass. */
+/** Maximum tokens per forward pass, including padding. */
 const tokensAtOnce = 4096;
 
 interface ScoredRow {

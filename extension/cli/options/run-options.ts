@@ -8,8 +8,8 @@ export interface CommonFlags {
 }
 
 /**
- * Value of --trust-code: the SHA-256 of an unsigned manifest. The user allows this command to execute the manifest's
- * code.
+ * Value of --trust-code: the SHA-256 of an unsigned manifest. With this option, the user allows the command to execute
+ * the code that the manifest names.
  */
 export interface TrustFlags {
   trustCode?: string;

@@ -4,7 +4,7 @@ import type { RunEvent } from '../../run-data/run-events';
 import { enoughPrompts, regimes } from '../../run-data/regimes';
 import type { Regime } from '../../run-data/regimes';
 
-/** A collapse diagnosis of one step; all information values are in nats per token. */
+/** A collapse diagnosis of one step. Mutual information, its bound and the entropy are in nats per token. */
 export interface DiagnosedRegime {
   step: number;
   regime: Regime;
@@ -17,7 +17,7 @@ export interface DiagnosedRegime {
   entropy: number;
 }
 
-/** Families of pairs, in order of preference: the family over complete trajectories comes first. */
+/** Diagnosis families in order of preference. If a step has several families, the first of this list is printed. */
 const families = ['collapse_trajectory_sample', 'collapse_turn_sample', 'collapse_first_turn_sample'] as const;
 
 /** Returns the diagnosis in a step's metrics; null if the step has none. */

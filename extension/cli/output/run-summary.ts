@@ -77,8 +77,8 @@ export function summarize(
 }
 
 /**
- * Converts the event of an alarm or early stop to a finding. `key` is the key of the finding's name in the event's
- * data.
+ * Converts the event of an alarm or early stop to a finding. The event's `data` contains the finding's name under
+ * `key`.
  */
 const findingOf = ({ kind, step, message, data }: RunEvent, key: string): Finding => ({
   step: Number(data?.step ?? step),

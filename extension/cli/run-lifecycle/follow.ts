@@ -23,14 +23,15 @@ import type { StepTable } from '../output/step-table';
 /** Milliseconds between checks of the folder when no message arrives. */
 const pollMs = 250;
 
-/** Milliseconds in which a trainer must accept a connection, answer `hello`, and answer a command. */
+/** Milliseconds within which a trainer must respond to a connection attempt, to `hello`, or to a command. */
 const answerMs = 10_000;
 /** Milliseconds after which a command fails because the trainer of a live lease cannot be reached. */
 const reachMs = 30_000;
 
 /**
- * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, aborting it stops the
- * run, and the caller handles interrupts. If `hasEnded` returns true, the trainer has ended even if its lease is live.
+ * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, the caller handles
+ * interrupts and aborts `halt` to stop the run. If `hasEnded` returns true, the trainer counts as ended, even if its
+ * lease is still live.
  */
 export async function follow(
   folder: RunFolder,
@@ -71,7 +72,7 @@ export async function follow(
     );
   };
   let requested = false; // whether the stop request was sent to the connected trainer
-  let lost = performance.now(); // time since which no trainer has accepted the stop request
+  let lost = performance.now(); // start of the wait for an accepted stop request
   const requestStop = (): void => {
     if (requested || !(interrupted || halt?.aborted)) return;
     if (performance.now() - lost > limits.reachMs) throw unreachable(folder, limits.reachMs);
@@ -120,7 +121,10 @@ export function* metricLines(folder: RunFolder): Generator<MetricsLine> {
   for (const { value } of readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line))) yield value;
 }
 
-/** Yields the events of a run one at a time. Skips invalid lines, because events are only displayed. */
+/**
+ * Yields the events of a run one at a time. Skips invalid lines: events are only displayed, so a missing event changes
+ * no result.
+ */
 export function* eventLines(folder: RunFolder): Generator<RunEvent> {
   for (const { value } of eventsFrom(folder, 0)) yield value;
 }
@@ -186,7 +190,7 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
-    // The system may queue a connection that the trainer does not accept.
+    // A time limit is needed: if the trainer hangs, the system can queue the connection without end.
     socket.setTimeout(limitMs, () => resolve(false));
   });
   socket.setTimeout(0);

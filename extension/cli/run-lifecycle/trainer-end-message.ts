@@ -10,13 +10,13 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 import type { TrainerExit, TrainerProcess } from './trainer-exit';
 
 /**
- * Explains why a trainer ended before it served its run, if the run's status contains no error. Returns the last error
- * in its log, or its exit code or signal.
+ * Explains why a trainer ended before it served its run. Called if the run's status contains no error. Returns the last
+ * error in the trainer's log or, without one, its exit code or signal.
  */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
   const log = folder.file(runFiles.log);
-  // Before a trainer aborts its own process by a signal, it logs a fatal error. After a signal, other errors are
-  // therefore not the cause.
+  // If a trainer aborts its own process by a signal, it first logs a fatal error. If the process ended by a signal,
+  // errors of lower levels are therefore not the cause.
   const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (
     logged ??

@@ -61,7 +61,7 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
 }
 
 /**
- * Returns the evaluation's name, which contains the run's name, digits of the run's id, and the step. The digits
+ * Returns a name for the evaluation. It contains the run's name, digits of the run's id, and the step; the digits
  * distinguish runs of the same name.
  */
 const nameOf = ({ id, manifest: { name } }: RunFolder, step: number): string =>

@@ -27,8 +27,8 @@ export interface SweepOptions {
 }
 
 /**
- * Returns the newest run of each member of the plan, by the member's index. Runs signed by this user's trainer take
- * precedence.
+ * Returns the newest run of each member of the plan, by the member's index. If a member has runs that this user's
+ * trainer signed, the newest signed run is returned.
  */
 export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);

@@ -43,8 +43,8 @@ const sweepSchema = z
   });
 
 /**
- * Difference between the training seeds of consecutive runs. Environments use one seed per group and step, counting up
- * from seed.train. The difference is so large that no two runs use the same seed.
+ * Difference between the values of seed.train of consecutive runs. Each run uses one environment seed per group and
+ * step, counting up from seed.train. Runs with at most a million groups over all steps therefore share no seed.
  */
 const seedStride = 1_000_000;
 
@@ -91,7 +91,10 @@ export interface SweepPlan {
 
 export interface SweepSource {
   workspace: string;
-  /** Folders in which configurations are looked up by name; `sweepFolders` is the same for sweeps. */
+  /**
+   * Folders in which configurations are looked up by name. `sweepFolders` are the folders in which sweeps are looked
+   * up.
+   */
   presetFolders: readonly string[];
   sweepFolders: readonly string[];
   /** Overrides of every run, applied after the overrides in the sweep file. */

@@ -1,5 +1,5 @@
-// The part of `ragen doctor` about limits for environments: it reports which mechanisms this system has to enforce the
-// limits. Whether control groups can be used is tested by creating one.
+// Reports, for `ragen doctor`, how this system can enforce the memory limits of environments. Creates a control group
+// to test whether this user may create one.
 import { platform } from 'node:os';
 import { ControlGroup } from '../../../node/control-group';
 

@@ -119,8 +119,8 @@ async function optional(): Promise<MachineReport['optional']> {
 }
 
 /**
- * Tests, by running a program, how this machine isolates programs that a model has written. Returns a description; null
- * if bubblewrap is not installed.
+ * Runs a test program to find out how this machine isolates programs that a model has written. Returns a description,
+ * or null if bubblewrap is not installed.
  */
 async function isolation(): Promise<string | null> {
   const version = firstLine('bwrap', ['--version']);
