@@ -20,7 +20,9 @@ export const gradientAnalysisSchema = z.object({
       name: z
         .string()
         .describe('prefix of the metrics: grad_norm, or grad_norm_prefilter for the rollout before the filter'),
-      parts: z.array(z.string()).describe('task; entropy and kl if the loss has these terms'),
+      parts: z
+        .array(z.string())
+        .describe('names of the loss parts: task, and entropy and kl if the loss has these terms'),
       buckets: z.array(
         z.object({
           name: z.string().describe('bucket_1 (lowest reward std), bucket_2, …, or all'),
@@ -60,7 +62,7 @@ const collapseFamilySchema = z.object({
     .describe('[i][j]: mean log-prob per token of reasoning i after prompt j, nats'),
   lengths: z.array(z.number().int()).describe('number of tokens of each reasoning'),
   column: z.array(z.number().int()).describe('index of the prompt of each reasoning'),
-  signatures: z.array(z.number().int()).describe('one number per prompt, equal for equal prompts'),
+  signatures: z.array(z.number().int()).describe('one number per prompt; equal prompts have equal numbers'),
   metrics: z.record(z.string(), z.number()).describe('metrics by key, without the prefix `name`'),
   regime: z.string().describe('diverse reasoning, compressed reasoning, template collapse or low-entropy collapse'),
 });

@@ -31,7 +31,7 @@ export const coverageLineSchema = z.object({
   files: z
     .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
     .describe(
-      'by name of the source file: 1-based line, and the highest and lowest execution count of the line’s parts',
+      'by name of the source file: 1-based line number, then the highest and the lowest execution count of the line’s parts',
     ),
 });
 export type CoverageLine = z.infer<typeof coverageLineSchema>;

@@ -165,7 +165,7 @@ function readRange(field: NumberField, operator: string, value: string, not: boo
     openHigh: false,
     not,
   } as const;
-  const wrong = `${field} needs a number or a range as 1..5, not “${value}”`;
+  const wrong = `${field} needs a number or a range such as 1..5, not “${value}”`;
   if (range && ':='.includes(operator)) {
     const low = range[1] === '' ? -Infinity : readNumber(range[1]);
     const high = range[2] === '' ? Infinity : readNumber(range[2]);

@@ -59,7 +59,7 @@ export const episodeSchema = z.object({
     .number()
     .nullable()
     .describe('mean advantage over trained tokens; null if the episode was not trained on'),
-  kept: z.boolean().nullable().describe('kept by the rollout filter; null for validation'),
+  kept: z.boolean().nullable().describe('whether the rollout filter kept the episode; null for validation'),
   turns: z.array(turnSchema),
   final_state: z.string(),
   metrics: z.record(z.string(), z.number()),
@@ -67,7 +67,9 @@ export const episodeSchema = z.object({
   context_reason: z
     .string()
     .optional()
-    .describe('set if the next prompt exceeded the context, which ended the episode: the reason in one sentence'),
+    .describe(
+      'reason in one sentence if the episode ended because the next prompt exceeded the context; otherwise absent',
+    ),
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
   tokens: z.object({
     ids: z.array(z.number().int()),

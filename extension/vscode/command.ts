@@ -7,7 +7,7 @@ import type { Host } from './host-services';
 import { notifyError } from './notifications';
 import type { RunArgument } from './runs/run-picker';
 
-/** A command on runs. `argument` is the run on which the command was called; `all` are all selected runs. */
+/** A command on runs. `argument` is the run on which the user called the command; `all` contains all selected runs. */
 export type Command = (host: Host) => (argument: RunArgument, all: RunArgument[]) => Promise<void>;
 
 /** Registers commands on runs by their ids in package.json. */

@@ -29,7 +29,7 @@ export function addConfig(program: Command): void {
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
     .option('--config-name <name>', 'configuration by name (see ragen presets)')
     .option('--config <file>', 'configuration file')
-    .option('--resolved', 'with references (${a.b}) replaced by their values, and without keys that have no effect')
+    .option('--resolved', 'replace references (${a.b}) by their values, and leave out keys that have no effect')
     .option('--workspace <folder>', 'folder whose config/ is searched first (default: the current folder)')
     .option('--json', 'print one JSON document on standard output')
     .addHelpText(

@@ -45,7 +45,7 @@ export function addEnvServe(group: Command): void {
   withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
     .argument(
       '[environments...]',
-      'built-in environments or files (default: all); the first serves requests without a name',
+      'built-in environments or files (default: all built-in); a request that names no environment gets the first',
     )
     .option('--host <address>', 'address to listen on; any address but loopback requires --api-key-env', '127.0.0.1')
     .option('--port <number>', 'port; 0 selects a free port', atLeast(0, true), 8000)

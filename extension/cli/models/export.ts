@@ -135,7 +135,9 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
     return { model: await modelFolder(flags.model, process.cwd(), '--model'), adapter: flags.adapter };
   }
   if (flags.model !== undefined || flags.adapter !== undefined)
-    throw new UserError(`export: --run ${flags.run} names model and adapter: leave out --model and --adapter`);
+    throw new UserError(
+      `export: --run ${flags.run} already selects the model and the adapter: leave out --model and --adapter`,
+    );
   const run = RunFolder.find(workspace, flags.run);
   requireNoLinks(run);
   const checkpoint = await checkpointFor(run, flags.checkpoint, `ragen export --run ${run.id}`);

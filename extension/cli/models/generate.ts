@@ -45,15 +45,15 @@ export function addGenerate(program: Command): void {
     .option('--temperature <number>', 'divisor of the logits', above0('--temperature'), 1)
     .option(
       '--top-p <share>',
-      'sample from the top tokens with this cumulative probability; 1 is off',
+      'sample only from the most likely tokens that together reach this probability; 1 is off',
       share('--top-p'),
       1,
     )
-    .option('--top-k <count>', 'sample from this many top tokens; 0 is off', wholeNumber('--top-k', 0), 0)
+    .option('--top-k <count>', 'sample only from this many most likely tokens; 0 is off', wholeNumber('--top-k', 0), 0)
     .option('--min-p <share>', 'minimum token probability relative to the top token; 0 is off', fraction('--min-p'), 0)
     .option(
       '--repetition-penalty <number>',
-      'divides positive logits of tokens that occurred, multiplies negative ones; 1 is off',
+      'factor that divides the positive logits and multiplies the negative logits of tokens that occurred; 1 is off',
       above0('--repetition-penalty'),
       1,
     )

@@ -37,7 +37,7 @@ export const withCommon = (command: Command): Command =>
 export const withTrust = (command: Command): Command =>
   command.option(
     `${trustFlag} <sha256>`,
-    'trust the manifest.json with this sha256 for this command, although your trainer did not write it',
+    'let this command execute the code that the manifest.json with this sha256 names, although your trainer did not sign it',
   );
 
 /** Adds the options of withCommon, and overrides, --config-name, --config and --detach. */

@@ -88,8 +88,8 @@ function refuseOtherHash(run: Manifest | undefined): void {
 /**
  * Loads the configuration of an earlier run with other overrides. If the run's file or preset still resolves to the
  * run's configuration, the overrides are applied to that file. A key whose override was removed then has the file's
- * value. If the file has changed, the overrides are applied to the run's resolved values. Throws ConfigError or
- * UserError.
+ * value. If the file has changed, the overrides are applied to the run's resolved values, and a removed override is an
+ * error. Throws ConfigError or UserError.
  */
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;
@@ -101,7 +101,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   const gone = run.overrides.find(override => !given.has(keyOf(override)));
   if (gone !== undefined)
     throw new UserError(
-      `run ${run.id}: ${configFile ?? configName} has changed since the run, so ${keyOf(gone)} cannot fall back to its value there: give it a value`,
+      `run ${run.id}: ${configFile ?? configName} has changed since the run, so it may give ${keyOf(gone)} another value than at that time: add an override for this key`,
     );
   const changed = overrides.filter(override => !run.overrides.includes(override));
   return overrideConfig(

@@ -25,14 +25,14 @@ interface EvalFlags extends StartFlags {
 
 export function addEval(program: Command): void {
   withTrust(withConfig(program.command('eval').description('play the validation episodes once, without training')))
-    .option('--run <id>', 'evaluate a checkpoint of this run; the default configuration is that of the run')
+    .option('--run <id>', 'evaluate a checkpoint of this run, by default with the configuration of the run')
     .option('--checkpoint <name>', 'checkpoint of the run, such as step-000100 (default: the newest)')
     .option('--model <model>', 'model to evaluate, instead of the configuration’s model_path')
     .addHelpText(
       'after',
       `
-Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run> or, if it
-is set, to output.dir. The output is that of ragen train, and the JSON document also contains the summary as "evaluation".
+Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run> or, if
+output.dir is set, to that folder. Prints what ragen train prints; the JSON document also contains the summary as "evaluation".
 ragen resume <run> continues an interrupted evaluation. To evaluate a model behind an API, use --config-name evaluate_api_llm
 and set the environment variable of its API key (docs/EVALUATION.md).`,
     )

@@ -19,8 +19,8 @@ interface RunsFlags extends CommonFlags {
 
 export function addRuns(program: Command): void {
   withCommon(program.command('runs').description('list the runs of this folder'))
-    .option('--archived', 'archived runs too')
-    .option('--tag <tag>', 'only runs with this tag')
+    .option('--archived', 'list archived runs as well')
+    .option('--tag <tag>', 'list only runs with this tag')
     .action((flags: RunsFlags) =>
       answer(flags, async () => {
         const { runs, damaged } = RunFolder.survey(workspaceOf(flags.workspace));

@@ -18,7 +18,7 @@ export function addSet(program: Command): void {
     .argument('<run>', 'id of the run')
     .argument(
       '[settings...]',
-      'key=value, such as actor_rollout_ref.actor.optim.lr=1e-6 (default: print what may change)',
+      'key=value, such as actor_rollout_ref.actor.optim.lr=1e-6 (without arguments: print the settings that can change)',
     )
     .action((id: string, settings: string[], flags: CommonFlags) =>
       answer(flags, async () => {

@@ -1,6 +1,7 @@
-// Diagnostics for configuration files in the Problems view, from two sources: the trainer, when a run starts or a file
-// is checked, and the analysis while typing. A problem that both sources report is shown once. The trainer's problems
-// of a file are removed when the file's text changes or the trainer reports new problems.
+// Shows diagnostics of configuration files in the Problems view. They have two sources. The trainer reports problems
+// when a run starts or a file is checked. The editor's own analysis reports problems while the user types. A problem
+// that both sources report is shown once. The trainer's problems of a file are removed when the file's text changes or
+// the trainer reports new problems.
 import { isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
 import { appendAll } from '../../common/lists';
@@ -20,7 +21,7 @@ export class Problems implements vscode.Disposable {
   });
 
   /**
-   * Shows the problems that have a file, in place of all earlier problems with the same `about`. Relative paths are
+   * Shows all problems whose file is known. They replace all earlier problems with the same `about`. Relative paths are
    * resolved against `cwd`. Returns the number of problems shown.
    */
   show(problems: ConfigProblem[], cwd: string, about = 'start'): number {
@@ -39,7 +40,7 @@ export class Problems implements vscode.Disposable {
     if (this.shown.delete(about)) this.draw();
   }
 
-  /** Shows the diagnostics of the analysis while typing, in place of the file's previous diagnostics. */
+  /** Replaces the diagnostics that the analysis while typing has found in a file. */
   see(uri: vscode.Uri, diagnostics: KeyDiagnostic[]): void {
     if (diagnostics.length === 0 && !this.seen.has(uri.toString())) return;
     if (diagnostics.length > 0) this.seen.set(uri.toString(), diagnostics);

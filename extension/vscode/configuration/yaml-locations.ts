@@ -1,6 +1,6 @@
-// Maps a position in a YAML text to the key or value at the position, or to the insertions that are possible there.
-// Both lookups use the tree of the `yaml` library. For insertions, a placeholder word is inserted at the position and
-// then located in the tree. The parser thus interprets block, flow and multi-line forms.
+// Finds the key or value at a position in a YAML text, and the insertions that are possible at a position. Both lookups
+// use the tree of the `yaml` library. For insertions, a placeholder word is inserted at the position and then located
+// in the tree. The parser thus interprets block, flow and multi-line forms.
 import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } from 'yaml';
 import { yamlDocument } from '../../common/yaml-text';
 import type { KeyPath } from './configuration-schema';

@@ -102,8 +102,8 @@ async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
 }
 
 /**
- * Converts a file to an environment to play. The name is the file's path relative to the workspace folder or, outside
- * the workspace, its absolute path.
+ * Returns the environment in a file, for the Play panel. Its name is the path relative to the workspace folder; for a
+ * file outside the workspace, its name is the absolute path.
  */
 function playedFile(uri: vscode.Uri): Played {
   const folder = vscode.workspace.getWorkspaceFolder(uri)?.uri.fsPath;

@@ -1,5 +1,6 @@
-// Computes the coverage mark of each line of an environment's source: how often the episodes of recent steps executed
-// the line, 0 included. Pure functions; coverage-decorations.ts draws the marks.
+// Computes a coverage mark for each line of an environment's source. A mark shows how often the episodes of recent
+// steps executed the line; lines that were never executed also have a mark. Pure functions; coverage-decorations.ts
+// draws the marks.
 import type { CoverageLine } from '../../run-data/environment-snapshot';
 
 /** Number of newest steps whose counts are summed. */

@@ -21,7 +21,9 @@ export interface EnvironmentFigures {
   errors: number;
 }
 
-/** Returns the statistics of a version under some tags; undefined if it has no episodes. */
+/**
+ * Returns the statistics of a version, over all episodes of the given tags. Undefined if the version has no episodes.
+ */
 export function environmentFigures(
   run: string,
   { version, tags }: { version: string; tags: ReadonlySet<string> },

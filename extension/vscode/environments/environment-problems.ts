@@ -23,7 +23,7 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
   for (const { kind, message, data } of events) {
     const tag = String(data?.tag);
     if (kind === 'resume') {
-      refused.clear(); // the resumed process loads the code on disk
+      refused.clear(); // a resume loads the code on disk, so earlier rejections no longer apply
       ended.clear();
     } else if (kind === 'environment_mended') refused.delete(tag);
     else if (kind === 'environment_reload') {

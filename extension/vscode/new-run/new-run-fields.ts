@@ -1,5 +1,5 @@
-// The configuration keys shown on the New Run page, in order. Type, choices and help come from the configuration
-// schema, so the page agrees with the editor's help and the docs. Must not import `vscode`.
+// The configuration keys shown on the New Run page, in order. The type, choices and help of a key come from the
+// configuration schema. Editor help and documentation use the same schema. Must not import `vscode`.
 import { schemaAt, type JsonSchema } from '../../common/json-schema';
 import type { Field, FieldGroup } from '../../protocol/new-run-page';
 import { namedValues } from '../configuration/configuration-schema';

@@ -60,7 +60,7 @@ const longRun = 20_000;
 /** Maximum number of new lines per message. If more arrive, the page must request the data again. */
 const mostLines = 2000;
 
-/** Epoch of the snapshot with only the newest part, used while the older lines are read. */
+/** Epoch of the temporary snapshot that contains only the newest lines. It is used while the older lines are read. */
 const readingEpoch = -1;
 
 export function dashboardKind(
@@ -171,7 +171,7 @@ function serveDashboard(
   function wake(): MetricColumns {
     if (!columns) {
       columns = new MetricColumns(folder, storage.columns);
-      // The same error occurs again when the page sends its request, and is reported then.
+      // An error is ignored here, because the page's own request will fail with the same error and report it.
       readAhead(columns, storage.memory.get<RequestedColumns>(requestedKey)).catch(() => undefined);
     }
     return columns;
@@ -205,7 +205,7 @@ function serveDashboard(
     source.update(report).then(done, done);
   }
 
-  /** Sends new data. A call during an update causes one more check at the end of the update. */
+  /** Sends new data. If it is called during an update, the data is checked once more after the update. */
   async function send(): Promise<void> {
     again = true;
     sending ??= (async () => {
@@ -238,7 +238,7 @@ function serveDashboard(
     messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
   }
 
-  /** Stores the page's first requests, which readAhead uses for the next page. */
+  /** Stores which columns this page requested first. When the page is opened again, readAhead reads these columns. */
   function remember(): void {
     const before = storage.memory.get<RequestedColumns>(requestedKey);
     const keys = [...new Set([...requested.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);

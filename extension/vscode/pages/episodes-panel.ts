@@ -36,8 +36,8 @@ export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKin
 }
 
 /**
- * Intervals in milliseconds. `updateMs`: time between two update messages while files are scanned. `young`: time until
- * a recently modified file is read again.
+ * Intervals in milliseconds. `updateMs` is the time between two update messages during a scan of files. `young` is the
+ * time after which a file that changed too recently is read again.
  */
 const pace = { updateMs: 250, young: 1000 };
 

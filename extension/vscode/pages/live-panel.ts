@@ -64,7 +64,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     },
     tokens(update) {
       const newest = episode?.id === update.id ? episode.turns.at(-1) : undefined;
-      // The turn is also stored here, because a reloaded page must receive the complete turn.
+      // The host keeps a copy of the complete turn, so that it can send the turn to a reloaded page.
       if (newest?.turn === update.turn) replaceTail(newest.tokens, update.at, update.tokens);
       messenger.sendNotification(liveTokens, page.page, update);
     },

@@ -14,7 +14,8 @@ export interface PageParts {
 }
 
 /**
- * Returns the document. All texts are escaped. Each call has a new nonce, so setting the result again reloads the page.
+ * Returns the document, with all texts escaped. Each document has a new nonce. It therefore differs from the previous
+ * document, and VS Code reloads the page when the document is set.
  */
 export function pageHtml({ title, cspSource, script, style, folder }: PageParts): string {
   const nonce = randomBytes(16).toString('base64');
@@ -24,7 +25,7 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
     `style-src ${cspSource} 'unsafe-inline'`,
     `img-src ${cspSource} data:`,
     `font-src ${cspSource}`,
-    // `default-src` does not apply to these directives.
+    // These directives have no fallback to `default-src`, so they are set explicitly.
     `base-uri 'none'`,
     `form-action 'none'`,
   ].join('; ');

@@ -21,7 +21,7 @@ export interface PlayServices {
   check(file: vscode.Uri): void;
 }
 
-/** The environment to play: its name or file, and a workspace folder. */
+/** An environment to play: its built-in name or its file, and the workspace folder in which it runs. */
 export interface Played {
   environment: string;
   cwd: string;
@@ -95,7 +95,10 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
   }
 }
 
-/** Opens a file at a line, in the column of a visible text editor or, without one, beside the panel. */
+/**
+ * Opens a file at a line. The file opens in the column of a visible text editor; if no text editor is visible, it opens
+ * beside the panel.
+ */
 async function openSource(file: string, line: number): Promise<void> {
   const text = vscode.window.visibleTextEditors.find(({ document }) => document.uri.scheme === 'file');
   const range = new vscode.Range(line - 1, 0, line - 1, 0);

@@ -7,7 +7,7 @@ import { endedBySystem, explainExit } from '../../common/process-exit';
 import { UserError } from '../../common/user-error';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
-/** Paths with which the CLI is run for a workspace folder. */
+/** Everything needed to run the CLI for a workspace folder. */
 export interface CliInvocation {
   node: NodeRuntime;
   /** Path of `dist/cli.cjs`. */
@@ -54,9 +54,9 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 }
 
 /**
- * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. `doing` is the subject of the error
- * message if the CLI exits without a document. Throws ConfigError for a rejected configuration, else UserError with the
- * CLI's message.
+ * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. If the CLI exits without a document,
+ * the error message begins with `doing`, such as `the plan of the run`. Throws ConfigError for a rejected
+ * configuration, else UserError with the CLI's message.
  */
 export async function askCli(
   node: NodeRuntime,
@@ -70,7 +70,7 @@ export async function askCli(
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
   if (code === 0 && answer) return answer;
-  // After a crash, the last lines may be output of native code, so they are not shown.
+  // After a crash, the last line may be output of native code instead of an error message, so it is not shown.
   const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
   throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
 }

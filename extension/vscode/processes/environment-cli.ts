@@ -1,5 +1,5 @@
-// Runs the environment tools for the editor: `cli.cjs env …` in a Node.js process, either for one JSON document or as a
-// session over JSON lines. Environment code never runs in the extension host. Must not import `vscode`.
+// Runs `cli.cjs env …` in a Node.js process for the editor. A call either returns one JSON document, or starts a
+// session that exchanges JSON lines. Environment code never runs in the extension host. Must not import `vscode`.
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { jsonOrNothing } from '../../common/json';
 import { linesOf } from '../../common/stream-lines';

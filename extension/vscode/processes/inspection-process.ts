@@ -108,7 +108,7 @@ export class Inspections {
     const known = this.processes.get(cwd);
     if (known && (await known.catch(() => undefined))?.alive) return known;
     const newer = this.processes.get(cwd);
-    if (newer && newer !== known) return newer; // another request has started a process in the meantime
+    if (newer && newer !== known) return newer; // a concurrent request has already started a process
     const started = this.dependencies
       .cliFor(cwd)
       .then(invocation => new InspectionProcess(invocation, this.dependencies));

@@ -51,8 +51,8 @@ export interface EpisodeWatcher {
 /** Delays between connection attempts, in milliseconds; the last delay repeats. */
 const pauses = [100, 250, 500, 1000, 2000, 5000];
 /**
- * Time limit in milliseconds. A command fails if no connection exists by then, and a connection fails if the trainer
- * has not replied to `hello` by then.
+ * Time limit in milliseconds. A command fails if no connection is established within this time. A connection fails if
+ * the trainer does not reply to `hello` within this time.
  */
 const timeoutMs = 5000;
 
@@ -107,7 +107,7 @@ export class TrainerClient {
   unwatch(watcher: EpisodeWatcher): void {
     if (this.watching?.watcher !== watcher) return;
     this.watching = undefined;
-    // Errors are ignored: if the connection is lost, no reports arrive.
+    // An error means that the connection is lost. It is ignored, because a lost connection delivers no reports either.
     void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined);
   }
 
@@ -167,7 +167,7 @@ export class TrainerClient {
         const lease = await this.lease();
         if (lease) {
           await this.serve(lease);
-          tries = -1; // the connection was established: the next attempt uses the shortest delay
+          tries = -1; // a connection was established, so the next attempt starts with the shortest delay
         }
       } catch (error) {
         this.listener.problem(error instanceof Error ? error.message : String(error));

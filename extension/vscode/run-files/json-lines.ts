@@ -1,8 +1,8 @@
 // Reads a growing file of JSON lines incrementally. Invariants: an incomplete last line is read only after its newline
-// is written. If a file was truncated or rewritten, as by a resume, the bytes before the cursor differ, and the file is
-// read from the start. An invalid line (not JSON, not matching the schema, or too long) is skipped; the lines after it
-// are read. Between slices of a long file, the reader yields to the event loop. Only regular files are read
-// (bounded-file.ts).
+// is written. If the bytes before the cursor have changed, the file was truncated or rewritten, for example by a
+// resume, and is read from the start. An invalid line (not JSON, not matching the schema, or too long) is skipped; the
+// lines after it are read. Between slices of a long file, the reader yields to the event loop. Only regular files are
+// read (bounded-file.ts).
 import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';

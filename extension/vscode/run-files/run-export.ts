@@ -81,7 +81,7 @@ async function ownFile(folder: string, name: string): Promise<ReadStream> {
   const path = join(folder, name);
   const [root, real, found] = await Promise.all([realpath(folder), realpath(path), lstat(path)]);
   if (found.isFile() && real === `${root}${sep}${name.replaceAll('/', sep)}`)
-    return (await openRunFile(folder, name)).createReadStream(); // closes the handle
+    return (await openRunFile(folder, name)).createReadStream(); // the stream closes the file handle at its end
   throw notOwn(path);
 }
 

@@ -185,9 +185,9 @@ export class RunReader {
   }
 
   /**
-   * Returns the current metrics and events. The reader appends to the returned arrays later: callers must not modify
-   * them and must store the lengths that they have processed. Parses every line, which is slow for long runs; curves
-   * should use metric-columns.ts.
+   * Returns the current metrics and events. The reader appends to the returned arrays later. Callers must therefore not
+   * modify them, and must remember how many entries they have processed. Parses every line, which is slow for long
+   * runs; curves should use metric-columns.ts.
    */
   numbers(): Promise<Readonly<RunNumbers>> {
     return this.inTurn(async () => {

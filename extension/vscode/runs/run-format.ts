@@ -44,8 +44,8 @@ export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string |
   runPhase(run) === 'paused' ? run.status.error : undefined;
 
 /**
- * Shortens a sentence to one line of at most `length` characters. Paths become file names, an environment error becomes
- * its source line, and the text is truncated between words.
+ * Shortens a sentence to one line of at most `length` characters. Replaces each path by its file name, and the
+ * beginning of an environment error by its source location. Then truncates the text between words.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence
@@ -59,7 +59,10 @@ export function briefly(sentence: string, length = 60): string {
   return `${cut.slice(0, cut.includes(' ') ? cut.lastIndexOf(' ') : length).replace(/[\s,;:]+$/, '')} …`;
 }
 
-/** Returns the names that several of these runs share; labels of such runs contain more than the name. */
+/**
+ * Returns the names that more than one of these runs has. Views add details to these names, so that users can
+ * distinguish the runs.
+ */
 export function sharedNames(runs: readonly Pick<RunSummary, 'name'>[]): Set<string> {
   const seen = new Set<string>();
   return new Set(runs.map(({ name }) => name).filter(name => seen.size === seen.add(name).size));

@@ -248,8 +248,8 @@ export class RunStore implements vscode.Disposable {
 }
 
 /**
- * Whether a run folder has been deleted, or is deleted within a few seconds. False if its parent folder is missing too,
- * because the drive is then disconnected.
+ * Returns whether a run folder is gone or disappears within a few seconds. False if its parent folder is gone as well:
+ * the drive is then disconnected, and the run was not deleted.
  */
 async function isGone(folder: string): Promise<boolean> {
   const there = (path: string): Promise<boolean> =>

@@ -21,14 +21,14 @@ const namedLines = 8;
 
 /** The result of a granted permission. */
 export interface TrustedRun {
-  /** SHA-256 of the files that are accepted once. */
+  /** SHA-256 of each file that the user accepted for this execution only. */
   accepted: string[];
   /** The manifest that was checked. */
   manifest: Manifest;
 }
 
 export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  /** Texts of the shown files by document path, which contains their hash. */
+  /** Texts of the shown files by document path. A document path contains the hash of the file. */
   private readonly texts = new Map<string, string>();
   private readonly registered: vscode.Disposable;
 
@@ -68,9 +68,9 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
 
     const [once, always] = [vscode.l10n.t('Run Once'), vscode.l10n.t('Trust This Run’s Code')];
     const shown = await this.show(folder, untrustedFiles);
-    const question = vscode.l10n.t('Run code of “{0}” that was not written by your trainer?', manifest.name);
+    const question = vscode.l10n.t('Run the code of “{0}”, which your trainer did not sign?', manifest.name);
     const choice = await chooseAction(question, detailOf(folder, untrustedFiles, manifest), [once, always]);
-    // The documents stay open, so that the user can read them.
+    // If the user cancels, the documents stay open, so that the user can read them.
     if (choice !== once && choice !== always) return undefined;
     await closeTabs(shown);
     if (choice === once) return { accepted: untrustedFiles.map(({ sha256 }) => sha256), manifest };
@@ -124,8 +124,8 @@ function detailOf(folder: string, files: readonly ReadCode[], manifest: Manifest
 }
 
 /**
- * Returns the environments and the model of a run, one per line. Paths come first, because names without a path are
- * built-in.
+ * Returns the environments and the model of a run, one per line. Paths come first: a path can lead to unknown code, but
+ * a name without a path is a built-in environment or model.
  */
 function namedBy({ config }: Manifest): string[] {
   const tags = ['train', 'val'].flatMap(mode => valueAt(config, `es_manager.${mode}.env_configs.tags`));

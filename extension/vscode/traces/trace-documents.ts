@@ -101,7 +101,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 
   watch(): vscode.Disposable {
-    return new vscode.Disposable(() => undefined); // look() reports changes
+    return new vscode.Disposable(() => undefined); // no watcher is needed, because look() detects changes
   }
   readDirectory(): [string, vscode.FileType][] {
     return [];

@@ -65,7 +65,8 @@ function stateHover(document: vscode.TextDocument, { trace }: OpenTrace, at: num
 }
 
 /**
- * Returns the data palette for the kind of theme. The extension host cannot query theme colours, so lines are mid-grey.
+ * Returns the colours of a board for the current kind of theme. The extension host cannot query the colours of the
+ * theme. Lines are therefore mid-grey, except in high contrast themes.
  */
 function boardColours() {
   const kinds: Record<vscode.ColorThemeKind, ThemeKind> = {

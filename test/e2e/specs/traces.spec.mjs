@@ -189,7 +189,7 @@ scenario('two episodes open in the diff editor', async () => {
 });
 
 const dialog = () =>
-  editor.page.locator('.monaco-dialog-box', { hasText: 'Run code of “lake” that was not written by your trainer?' });
+  editor.page.locator('.monaco-dialog-box', { hasText: 'Run the code of “lake”, which your trainer did not sign?' });
 const press = name => dialog().getByRole('button', { name }).click();
 const tab = name => editor.page.getByRole('tab', { name });
 const same = async () => {

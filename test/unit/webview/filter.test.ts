@@ -75,9 +75,9 @@ describe('a filter line', () => {
     ],
     ['success:maybe', 'success is true or false, not “maybe”'],
     ['success<true', 'success is true or false, not “true”'],
-    ['step:forty', 'step needs a number or a range as 1..5, not “forty”'],
-    ['step:1..x', 'step needs a number or a range as 1..5, not “1..x”'],
-    ['step<1..2', 'step needs a number or a range as 1..5, not “1..2”'],
+    ['step:forty', 'step needs a number or a range such as 1..5, not “forty”'],
+    ['step:1..x', 'step needs a number or a range such as 1..5, not “1..x”'],
+    ['step<1..2', 'step needs a number or a range such as 1..5, not “1..2”'],
     ['tag<a', 'tag is a text: write tag:a'],
     ['mode:test', 'mode is train or val, not “test”'],
   ])('%s shows its error', (line, problem) => {

@@ -29,9 +29,9 @@ export function environmentLimits(): EnvironmentLimits {
 export function environmentLimitRows({ control_group, children_measured }: EnvironmentLimits): [string, string][] {
   const means =
     control_group !== null
-      ? `memory by a control group (version ${control_group}) and a process monitor; all child processes end with them`
+      ? `a control group (version ${control_group}) and a process monitor limit memory; child processes end with the environment`
       : children_measured
-        ? 'memory by a process monitor; detached child processes may survive, because no control group can be created'
-        : 'memory of their own process only; child processes are not measured on this system';
+        ? 'a process monitor limits memory; detached child processes may survive, because no control group can be created'
+        : 'memory is limited without child processes, because this system does not measure them';
   return [['Environments', means]];
 }

@@ -1,6 +1,6 @@
-// Identity and results of a step's episodes, read without parsing complete episodes. Only the beginning of each line is
-// parsed, because the trainer writes an episode's results before its turns. Files of hundreds of megabytes are
-// therefore read at disk speed. A complete episode is read separately on request. Invariant: cached data is used only
+// Reads identity and results of a step's episodes. Only the beginning of each line is parsed, because the trainer
+// writes an episode's results before its turns. The disk, not the parser, therefore limits the speed at which files of
+// hundreds of megabytes are read. A complete episode is read separately on request. Invariant: cached data is used only
 // while the file's stamp is unchanged. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
@@ -161,8 +161,8 @@ export const samePrompt = (a: EpisodeHead, b: EpisodeHead): boolean =>
   a.tag === b.tag && ((a.mode === b.mode && a.seed === b.seed) || (a.first !== '' && a.first === b.first));
 
 /**
- * Returns the files of earlier (`-1`) or later (`1`) steps, nearest first. Only files of the same mode, because each
- * validation repeats the same prompts.
+ * Returns the files of earlier (`-1`) or later (`1`) steps, nearest first. Files of the other mode are excluded, so
+ * that a training episode is never paired with a validation episode.
  */
 export function stepsTowards(files: readonly StepFile[], { step, mode }: StepFile, direction: -1 | 1): StepFile[] {
   const same = files.filter(file => file.mode === mode && (direction < 0 ? file.step < step : file.step > step));

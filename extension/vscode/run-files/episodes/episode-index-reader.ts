@@ -136,13 +136,13 @@ export class EpisodeIndexReader {
         continue;
       }
       const line = await this.scanner.index(file, this.reported.get(name)?.to ?? 0);
-      if (line.to === line.from) continue; // a truncated line
+      if (line.to === line.from) continue; // the file has no further complete line
       this.add(line);
       await this.keep(line);
       this.read = share();
       grown();
     }
-    if (!young) this.read = 1; // all remaining bytes were truncated
+    if (!young) this.read = 1; // the bytes without rows are incomplete last lines
     return young;
   }
 
@@ -182,7 +182,7 @@ export class EpisodeIndexReader {
       await mkdir(this.storage, { recursive: true });
       await appendFile(this.cache, `${JSON.stringify(line)}\n`);
     } catch {
-      // disk full or not writable: the file is scanned again next time
+      // the disk is full or not writable, so the next reader scans the file again
     }
   }
 

@@ -1,7 +1,8 @@
 // Scans episode files: builds missing index lines and searches texts. Both tasks read complete files synchronously, so
 // they run in a worker (episode-worker.ts). Texts are searched in the raw bytes: a term is converted to a pattern over
 // its UTF-8 JSON encoding. A match is valid if it is inside the string of a state, an answer, the final state or the
-// error. The search is exact because a quotation mark inside a JSON string is always escaped. Must not import `vscode`.
+// error. These strings are delimited by unescaped quotation marks, because JSON escapes all quotation marks inside a
+// string. Must not import `vscode`.
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openRegularSync } from '../../../node/bounded-file';
@@ -51,7 +52,7 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
       }
       const messages = bytes.indexOf(beforeMessages, start);
       const turns = bytes.indexOf(beforeTurns, start);
-      // If the keys have another order, the complete line is searched.
+      // If the keys have another order than in the trainer's lines, text searches read the complete line.
       const usual = turns >= 0 && turns < messages && messages < end;
       addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }

@@ -19,7 +19,7 @@ type Spans = Map<string, { first: number; last: number }>;
 interface CachedRun {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
-  /** The last read; the next read starts after it. */
+  /** The newest read of the index. The next read waits for its end. */
   read: Promise<unknown>;
 }
 
@@ -27,7 +27,8 @@ export class PromptTimes {
   private readonly runs = new Map<string, CachedRun>();
 
   /**
-   * Whether a run played an episode's prompt before and after its step. True if the index does not contain the prompt.
+   * Returns whether a run played an episode's prompt at earlier steps and at later steps. If the index does not contain
+   * the prompt, both values are true.
    */
   async around(folder: string, episode: PromptOf): Promise<{ earlier: boolean; later: boolean }> {
     const spans = await this.current(folder);

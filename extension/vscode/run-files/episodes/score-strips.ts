@@ -1,5 +1,5 @@
 // Score distributions of a run's episodes, from scores.jsonl. They are stored as counts by tag and returned as strips
-// with the requested number of columns. A page thus receives only a few kilobytes for 100,000 steps.
+// with the requested number of columns, so that a page with 100,000 steps receives only a few kilobytes.
 import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
 import { runFiles } from '../../../run-data/run-file-names';

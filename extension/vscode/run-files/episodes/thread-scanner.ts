@@ -7,7 +7,10 @@ import type { EpisodeFindings, EpisodeScans } from './episode-worker';
 
 type Found = Parameters<EpisodeScanner['search']>[2];
 
-/** `file` is the bundled worker. After `dispose`, requests are not answered. */
+/**
+ * Scans episode files in a thread that executes `file`, the bundled episode-worker.ts. After `dispose`, requests are
+ * not answered.
+ */
 export class ThreadScanner implements EpisodeScanner {
   private thread: { worker: Worker; calls: WorkerCalls<EpisodeScans> } | undefined;
   private readonly searches = new Map<number, Found>();

@@ -1,7 +1,7 @@
 // Metrics as columns of a growing table, which consists of complete segments followed by single lines. Pure data.
 import { columnsOf, type MetricNumbers, type MetricSegment } from '../../../run-data/metric-segments';
 
-/** Rows in order, by columns. Steps are increasing; a line with an earlier step is skipped. */
+/** A table stored by columns. The steps of its rows increase; a line whose step does not increase is skipped. */
 export class ColumnTable {
   private readonly segments: { from: number; columns: Map<string, Float64Array> }[] = [];
   private lines: MetricNumbers[] = [];

@@ -31,6 +31,9 @@ export const configurationCommands: Record<string, Command> = {
 async function otherThan(host: Host, first: Run): Promise<Run | undefined> {
   const others = withoutArchived(host.store.runs.filter(run => run.folder !== first.folder));
   const items = others.map(run => ({ ...inList(run), run }));
-  const placeHolder = vscode.l10n.t('Compare the configuration of {0} with that of which run?', first.summary.name);
+  const placeHolder = vscode.l10n.t(
+    'With which run do you want to compare the configuration of {0}?',
+    first.summary.name,
+  );
   return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDetail: true }))?.run;
 }

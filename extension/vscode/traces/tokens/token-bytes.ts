@@ -66,7 +66,10 @@ function usesByteLevel(decoder: unknown): boolean {
   return type === 'ByteLevel' || (Array.isArray(decoders) && decoders.some(usesByteLevel));
 }
 
-/** GPT-2's alphabet: printable Latin-1 characters stand for themselves, other bytes for characters from U+0100 on. */
+/**
+ * Decodes GPT-2's alphabet: a printable Latin-1 character stands for its own byte, and characters from U+0100 on stand
+ * for the other bytes.
+ */
 const byteOf = (() => {
   const bytes = new Map<string, number>();
   let next = 0x100;

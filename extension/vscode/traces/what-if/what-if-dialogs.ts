@@ -49,7 +49,7 @@ export async function askForChange(
     {
       change: 'nothing',
       label: vscode.l10n.t('$(sync) Nothing: resample this turn'),
-      detail: vscode.l10n.t('with another sample, checkpoint, or by hand'),
+      detail: vscode.l10n.t('play the turn again: with another sample, with another checkpoint, or by hand'),
     },
   ];
   const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
