@@ -4,7 +4,7 @@
 // bounds. Thresholds follow RAGEN's description of collapsed runs and its early stopping. Pure functions.
 import { median } from '../common/mean-estimate';
 
-/** How many values of a metric are stored: the first values and the newest values. */
+/** Maximum numbers of stored values per metric: values of the first steps, and of the newest steps. */
 const remembered = { first: 10, newest: 20 } as const;
 
 /** Minimum number of steps for a baseline. */

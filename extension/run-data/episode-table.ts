@@ -22,7 +22,10 @@ export interface EpisodeRow {
   /** Number of sampled tokens. */
   tokens: number;
   kept: boolean | null;
-  /** Actions unknown to the environment plus answers without an action; missing if not counted. */
+  /**
+   * Number of actions that the environment does not know, plus number of answers without an action. Absent if not
+   * counted.
+   */
   invalid?: number;
 }
 

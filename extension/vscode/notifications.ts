@@ -28,7 +28,7 @@ export const chooseAction = (
 export const notifyBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>
   vscode.window.setStatusBarMessage(`${icon === undefined ? '' : `$(${icon}) `}${plain(message)}`, ms);
 
-/** Shows a progress notification while `work` runs; its texts are shown as plain text. */
+/** Shows a progress notification while `task` runs. Links and icons in its texts are not interpreted. */
 export function withProgress<R>(
   { title, ...options }: vscode.ProgressOptions,
   task: (progress: { report(message: string): void }, token: vscode.CancellationToken) => Thenable<R>,

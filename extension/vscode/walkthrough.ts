@@ -76,5 +76,5 @@ function stepOf(input: unknown): Step | undefined {
   return (['dashboard', 'collapse'] as const).find(step => input.viewType.endsWith(`ragen.${step}`));
 }
 
-/** Tabs of VS Code's own pages, such as a walkthrough, have no input. */
+/** Whether a tab shows one of VS Code's own pages, such as a walkthrough. Such a tab has no input. */
 const isOfTheEditor = ({ input }: vscode.Tab): boolean => input === undefined;

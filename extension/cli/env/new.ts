@@ -11,7 +11,7 @@ import type { CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 
 export function addEnvNew(env: Command): void {
-  withCommon(env.command('new').description('write a new environment with cases and a configuration that trains on it'))
+  withCommon(env.command('new').description('write a new environment with test cases and a training configuration'))
     .argument('<name>', 'small letters, digits and underscores')
     .action((name: string, flags: CommonFlags) =>
       answer(flags, async () => {

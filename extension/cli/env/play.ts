@@ -26,7 +26,7 @@ export function addEnvPlay(env: Command): void {
     .option('--seed <n>', 'seed of the episode', '1')
     .option('--set <key=value>', 'a value of its env_config; may be given several times', collect, [])
     .option('--input <file>', 'JSON array of episodes to play; - for standard input')
-    .option('--stdio', 'requests and replies as JSON lines, for programs')
+    .option('--stdio', 'exchange requests and replies with a program, as JSON lines')
     .addHelpText(
       'after',
       `

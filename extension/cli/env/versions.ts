@@ -46,7 +46,7 @@ export function addEnvVersions(env: Command): void {
     );
 }
 
-/** The versions that a run used, with their stored sources and effects. */
+/** Returns the versions that a run used, in order, with their stored sources and effects. */
 export function versionsOf(folder: RunFolder): ListedVersion[] {
   const ran = ranVersions(folder.manifest, lines(folder, runFiles.events, eventSchema));
   const read = new Map<number, ComparedEpisode[]>();

@@ -71,7 +71,12 @@ export function addExport(program: Command): void {
     .option('--run <id>', 'export a checkpoint of this run, instead of --model')
     .option('--checkpoint <name>', 'checkpoint of the run, such as step-000100 (default: the newest)')
     .requiredOption('--out <folder>', 'output folder; must be missing or empty')
-    .option('--format <name>', 'safetensors; onnx adds model.onnx over the same weights', format, 'safetensors')
+    .option(
+      '--format <name>',
+      'safetensors or onnx; onnx writes safetensors files and a model.onnx that reads them',
+      format,
+      'safetensors',
+    )
     .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has; f32 for onnx)', storedType)
     .option('--max-shard-size <size>', 'maximum size of weights per file', byteCount, byteCount('5GB'))
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')

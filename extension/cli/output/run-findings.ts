@@ -37,7 +37,9 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
   };
 }
 
-/** `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats per token)`. */
+/**
+ * Formats a diagnosis as `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats per token)`.
+ */
 export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
   // the confidence is calibrated only for diagnoses of at least `enoughPrompts` prompts
   const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
@@ -45,7 +47,10 @@ export function formatRegime({ regime, confidence, mutual_information, bound, en
   return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats per token)`;
 }
 
-/** `alarm at step 15: in-group reward std fell under …`; null for events that the terminal does not print. */
+/**
+ * Formats an event as `alarm at step 15: in-group reward std fell under …`. Null for events that the terminal does not
+ * print.
+ */
 export function formatFinding({ kind, step, message, data }: RunEvent): string | null {
   if (kind === 'alarm') return `alarm at step ${Number(data?.step ?? step)}: ${message}`;
   if (kind === 'download') return message;

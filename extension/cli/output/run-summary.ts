@@ -29,8 +29,8 @@ export interface RunSummary {
   diagnosis: DiagnosedRegime | null;
   wall_s: number;
   /**
-   * Means over the steps. `rollout`: sampled tokens per second of rollout. `train`: trained tokens per second of
-   * update.
+   * Means over the steps. `rollout` is the number of sampled tokens per second of rollout. `train` is the number of
+   * trained tokens per second of policy update.
    */
   tokens_per_s: { rollout: number | null; train: number | null };
 }

@@ -81,7 +81,7 @@ function episodes(run: string, filter: readonly string[], flags: EpisodesFlags):
 
 const none = 'No such episodes.';
 
-/** The newest `limit` episodes that match a filter line. @throws UserError for an invalid line */
+/** Returns the newest `limit` episodes that match a filter line. @throws UserError for an invalid line */
 function search(folder: RunFolder, line: string, limit: number): Found[] {
   const { terms, problems } = parseFilter(line);
   if (problems.length > 0) throw new UserError(`filter: ${problems[0]}`);

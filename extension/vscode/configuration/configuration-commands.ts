@@ -81,7 +81,8 @@ export const isConfigurationDocument = (document: vscode.TextDocument): boolean 
   isRunConfiguration(document.uri.path, document.getText());
 
 /**
- * Checks a configuration with the trainer and replaces its problems. Returns the resolved configuration if it is valid.
+ * Checks a configuration with the trainer, and shows the found problems in place of earlier ones. Returns the resolved
+ * configuration if it is valid.
  */
 async function check(host: Host, file: string): Promise<ResolvedConfiguration | undefined> {
   try {

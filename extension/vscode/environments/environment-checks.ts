@@ -127,7 +127,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     }
   }
 
-  /** Shows the results as child items, in the run's output and as diagnostics. */
+  /** Shows the results in three places: as child items, in the output of the test run, and as diagnostics. */
   private showResult(run: vscode.TestRun, item: vscode.TestItem, { checks }: ContractReport, duration: number): void {
     const diagnostics = new Map<string, { uri: vscode.Uri; of: vscode.Diagnostic[] }>();
     item.children.replace(checks.map((check, order) => this.childOf(item, check, order)));

@@ -17,7 +17,7 @@ export interface EnvironmentFigures {
   /** Mean return of the counted episodes. */
   reward: number;
   success: number;
-  /** Number of episodes that ended with an error in the code in these steps. */
+  /** Number of episodes in these steps that ended with an error in the environment's code. */
   errors: number;
 }
 

@@ -102,8 +102,8 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   }
 
   /**
-   * Lets the user choose a file and writes the configuration. The suggested folder is the folder of the extended preset
-   * or, for built-in presets, `config`.
+   * Lets the user choose a file and writes the configuration. The dialog suggests the folder of the extended preset. If
+   * the preset is built-in, it suggests the workspace's folder `config`.
    */
   private async save(choice: NewRunChoice): Promise<void> {
     const { name, file } = sourceOf(choice.preset);

@@ -13,7 +13,7 @@ export interface ComparedRun {
   events: readonly RunEvent[];
 }
 
-/** Whether a key is ignored when configurations are compared. True for the seeds and for the run's name. */
+/** Whether configurations are compared without this key. True for the seeds and for the run's name. */
 const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
 
 /**

@@ -102,8 +102,8 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
 }
 
 /**
- * Returns the JSON document in a stream: the complete text, or the last line that is JSON. Undefined if neither is
- * JSON.
+ * Returns the JSON document in a program's output. It is the complete output or, if that is not JSON, the last line
+ * that is JSON. Undefined if no line is JSON.
  */
 function documentIn(text: string): Record<string, unknown> | undefined {
   const complete = jsonOrNothing(text);

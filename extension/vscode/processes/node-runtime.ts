@@ -60,7 +60,7 @@ export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
   );
 }
 
-/** Returns the dependencies for the search from this process. */
+/** Returns a search that uses the environment variables, platform and executable of this process. */
 export function nodeSearch(setting: string): NodeSearch {
   return {
     setting,

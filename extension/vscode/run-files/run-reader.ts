@@ -1,6 +1,6 @@
 // Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. Writes
-// nothing. Files are read in slices, and again only if they have changed. Must not import `vscode`. The clock is
-// injected for tests of leases.
+// nothing. Files are read in slices; an unchanged file is not read again. Must not import `vscode`. Tests inject a
+// clock, because leases expire.
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';

@@ -38,8 +38,9 @@ export class RunPicker {
   }
 
   /**
-   * Returns the runs to act on: the fitting runs among the command's arguments or, without arguments, the result of
-   * `pick`. Empty if the user cancels. Throws a UserError with the message `none` if none of the runs fits.
+   * Returns the runs to act on: those among the command's arguments for which `fits` is true. Without arguments,
+   * returns the result of `pick` as a list. Empty if the user cancels. Throws a UserError with the message `none` if
+   * none of the runs fits.
    */
   async pickMany(
     argument: RunArgument,

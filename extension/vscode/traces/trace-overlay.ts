@@ -86,7 +86,9 @@ export class TraceOverlay implements vscode.Disposable {
     } else if (choice) await vscode.commands.executeCommand('ragen.traceCheckpoint');
   }
 
-  /** Switches to the overlay `by` positions further. */
+  /**
+   * Switches to the overlay that is `by` positions after the current one; after the last overlay, the first follows.
+   */
   step(by: number): void {
     const { length } = overlayKinds;
     this.use(overlayKinds[(overlayKinds.indexOf(this.kind) + by + length) % length]);

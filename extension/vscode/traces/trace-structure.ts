@@ -58,7 +58,7 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
   }
 }
 
-/** Removes the blank line at the start of a section that is outside the turns. */
+/** Returns a section outside the turns, without the blank line at its start. */
 const afterBlank = ({ from, to }: Span): Span => ({ from: from + 1, to });
 
 const shortened = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

@@ -35,7 +35,7 @@ export interface TracedTurn {
   /** The generation prefix at the end of the prompt, followed by the sampled text. */
   prefix: Span;
   answer: Span;
-  /** Text between the tags; null if the answer lacks them. */
+  /** Text between the tags of the thought; null if the answer lacks these tags. */
   thought: Span | null;
   actions: Span | null;
   refused: RefusedAction[];
@@ -47,7 +47,7 @@ export interface TracedTurn {
 export interface Trace {
   text: string;
   episode: Episode;
-  /** Sampled tokens in order, without turns whose tokens are unknown. */
+  /** Sampled tokens in order. Excludes turns whose tokens are unknown. */
   tokens: PlacedToken[];
   header: Span;
   prompt: Span | null;
@@ -56,7 +56,7 @@ export interface Trace {
   turns: TracedTurn[];
   end: Span;
   finalState: Span;
-  /** 1-based turns whose answers have no tokens. */
+  /** 1-based numbers of the turns whose tokens are unknown. */
   unspelled: number[];
 }
 

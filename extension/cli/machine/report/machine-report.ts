@@ -1,6 +1,6 @@
-// The machine report of `ragen doctor`: versions, processor, memory with control group limits, and disk. It lists
-// onnxruntime's providers and the provider that `auto` selects. It also lists programs and libraries that some features
-// need. Creating the report changes and downloads nothing.
+// The machine report of `ragen doctor`: versions, processor, memory with the limits of control groups, and disk. It
+// lists onnxruntime's providers and the provider that `auto` selects. It also lists programs and libraries that some
+// features need. The report downloads nothing and leaves the machine unchanged.
 import { execFileSync } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, readdirSync, statfsSync } from 'node:fs';
 import { arch, availableParallelism, cpus, platform, release, tmpdir } from 'node:os';

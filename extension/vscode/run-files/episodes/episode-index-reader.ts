@@ -18,8 +18,8 @@ import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 
 /**
- * Milliseconds since a file's last change during which the file is not scanned, because the trainer may still write the
- * file or its index line.
+ * Minimum age in milliseconds of a file's last change before the file is scanned. Before that, the trainer may still
+ * write the file or its index line.
  */
 const youngMs = 2000;
 

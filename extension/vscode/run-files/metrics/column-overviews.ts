@@ -6,8 +6,8 @@ import type { ColumnPart } from '../../../protocol/dashboard-page';
 import type { ColumnTable } from './column-table';
 
 /**
- * Number of parts into which a column is divided; each part is reduced to its minimum and maximum. A chart of normal
- * size has fewer pixels per row than parts.
+ * Number of parts into which a column is divided; each part is reduced to its minimum and maximum. Charts of normal
+ * size are fewer than 1024 pixels wide.
  */
 const parts = 1024;
 

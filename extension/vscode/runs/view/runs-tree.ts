@@ -110,7 +110,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     const active = runs.filter(run => isActive(run.summary)).length;
     this.view.badge = active === 0 ? undefined : { value: active, tooltip: activeRuns(active) };
     this.view.description = this.filtered;
-    // An empty view shows its welcome text, which says that the workspace has no runs.
+    // Without a message, an empty view would show the welcome text, which says that the workspace has no runs.
     const hidden = runs.length > 0 && this.store.damaged.length === 0 && this.shown.length === 0;
     this.view.message = !hidden
       ? undefined

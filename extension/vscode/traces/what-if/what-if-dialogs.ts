@@ -79,7 +79,7 @@ export async function askForChange(
         const chosen = await vscode.window.showQuickPick(items, { title, placeHolder });
         return chosen && { answer: chosen.answer };
       }
-      break; // any text is an action
+      break; // the environment does not list its actions, so the user types one
     }
     case 'answer':
   }
