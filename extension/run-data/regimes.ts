@@ -1,10 +1,9 @@
-// RAGEN-2's four regimes of reasoning, computed from a run's consecutive diagnoses of one family. The regime depends on
-// two tests: whether reasoning depends on its prompt, measured by I(X;Z), and whether reasoning varies for the same
+// Computes RAGEN-2's four regimes of reasoning from a run's consecutive diagnoses of one family. Two tests determine
+// the regime: whether reasoning depends on its prompt, measured by I(X;Z), and whether reasoning varies for the same
 // prompt, measured by H(Z|X). The paper gives no thresholds. The threshold of I(X;Z) is a share of the run's own
-// maximum. A fixed threshold would not work: a healthy run may start with little mutual information, and I(X;Z) ÷ ln N
-// depends on N and on the length of the thoughts. The constants are fitted on half of a panel of runs and checked on
-// the other half (test/experiments/5-regimes.yaml). Pure functions, used by the trainer and, for older runs, by the
-// Collapse page.
+// maximum, because values differ between runs even if the runs are healthy. The constants are fitted on half of a panel
+// of runs and checked on the other half (test/experiments/5-regimes.yaml). Pure functions, used by trainer and Collapse
+// page.
 import { maximum } from '../common/lists';
 
 /** The regimes, from healthy to collapsed; the metric `regime` is the 1-based index. */

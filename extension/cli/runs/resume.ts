@@ -20,7 +20,10 @@ export function addResume(program: Command): void {
       'settings to change from the resumed step on, as key=value, such as trainer.total_training_steps=200',
     )
     .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
-    .option('--accept-damaged-logs', 'continue with the readable lines of logs that differ from their checksums')
+    .option(
+      '--accept-damaged-logs',
+      'resume although logs differ from their checksums; their readable lines and a copy of the original are kept',
+    )
     .option('--detach', 'return as soon as the trainer serves the run')
     .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));
 }

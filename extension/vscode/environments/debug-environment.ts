@@ -24,7 +24,8 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     open.delete(url);
     if (open.size > 0) return;
     ended.dispose();
-    // The request fails if the run has ended; no environment process remains then.
+    // The request fails if the run has ended. The error is ignored, because the environment processes have ended as
+    // well.
     trainer.endDebugging().catch(() => undefined);
   };
   for (const url of urls) {

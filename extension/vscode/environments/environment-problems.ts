@@ -1,6 +1,6 @@
-// Current problems of a run's environments, computed from the run's events. There are two kinds. The first kind is an
-// error that prevents the use of saved code; it lasts until a later save fixes the error. The second kind is a line of
-// the code in use whose errors ended episodes; it lasts until the code changes. Must not import `vscode`.
+// Current problems of a run's environments, computed from the run's events. There are two kinds of problems. An error
+// in saved code prevents the use of that code; it lasts until a later save fixes it. A line of the code in use has
+// errors that ended episodes; it lasts until the code changes. Must not import `vscode`.
 import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data/run-events';
 import type { RunEvent } from '../../run-data/run-events';
 

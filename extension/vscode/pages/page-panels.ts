@@ -65,8 +65,8 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
   }
 
   /**
-   * Returns a restored tab that has not been viewed yet. VS Code creates the tab's panel only when the user views the
-   * tab, and no API can reveal the tab. `show` therefore replaces the tab with a new panel.
+   * Returns a tab that VS Code restored and that the user has not viewed yet. VS Code creates the panel of such a tab
+   * only when the user views the tab, and no API can reveal the tab. `show` therefore replaces the tab by a new panel.
    */
   private dormantTab(label: string): vscode.Tab | undefined {
     const alike = vscode.window.tabGroups.all

@@ -138,7 +138,7 @@ export class TraceOverlay implements vscode.Disposable {
     return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
   }
 
-  /** If the episode does not record the values that the overlay needs, requests them; a checkpoint computes them. */
+  /** If the overlay needs values that the episode does not record, requests them from a checkpoint of the run. */
   private requestScores({ trace, location }: OpenTrace, why: 'requested' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
     this.scores.request(location, why);

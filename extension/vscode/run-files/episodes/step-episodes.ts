@@ -1,5 +1,5 @@
-// Returns the episodes of a step as rows, and single episodes. A file is read again only if it has changed. Must not
-// import `vscode`.
+// Reads the episodes of a step as rows, or one episode completely. A file is read again only if it has changed. Must
+// not import `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../../common/json';
 import { namesInRun, openRunFile } from '../../../node/read-run-file';

@@ -111,8 +111,8 @@ export class MetricColumns {
   }
 
   /**
-   * Runs `work` with the open metrics.jsonl after all earlier calls have ended. If nothing was read yet, loads the
-   * column files first.
+   * Opens metrics.jsonl and runs `work` with it. Calls run one after another. If nothing was read yet, loads the column
+   * files first.
    */
   private inTurn<T>(work: (handle: FileHandle | undefined) => Promise<T>): Promise<T> {
     const next = this.current.then(async () => {

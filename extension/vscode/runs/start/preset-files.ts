@@ -55,7 +55,7 @@ export async function workspacePresets(): Promise<Preset[]> {
 
 async function presetOf(uri: vscode.Uri): Promise<Preset | undefined> {
   const folder = vscode.workspace.getWorkspaceFolder(uri);
-  const text = await textOf(uri.fsPath).catch(() => ''); // fails if the file is too large or not a regular file
+  const text = await textOf(uri.fsPath).catch(() => ''); // a file that is too large or not a regular file is skipped
   if (!folder || !looksLikeRagen.test(text)) return undefined;
   const name = basename(uri.fsPath, extname(uri.fsPath));
   return { name, description: vscode.workspace.asRelativePath(uri), own: { file: uri.fsPath, folder } };
