@@ -15,7 +15,7 @@ export const regimes = [
 ] as const;
 export type Regime = (typeof regimes)[number];
 
-/** Measured values of one diagnosis; information and entropy in nats per token. */
+/** Measured values of one diagnosis. Information and entropy are in nats per token. */
 export interface RegimeMeasure {
   /** Mutual information I(X;Z). */
   information: number;

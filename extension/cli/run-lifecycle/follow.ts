@@ -190,7 +190,7 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
-    // A time limit is needed: if the trainer hangs, the system can queue the connection without end.
+    // The time limit covers a hanging trainer: the system then queues the connection without accepting it.
     socket.setTimeout(limitMs, () => resolve(false));
   });
   socket.setTimeout(0);

@@ -77,7 +77,7 @@ export class PlayProcess {
     return reply;
   }
 
-  /** Ends the process with its environment. */
+  /** Ends the process and the environment that it runs. */
   stop(): void {
     this.child.stdin.end();
     const timer = setTimeout(() => this.child.kill('SIGKILL'), 3000);

@@ -1,5 +1,5 @@
-// All commands on runs by id, as in package.json, without the commands on a run's environments
-// (environments/run-environment-commands.ts).
+// All commands on runs, by their ids in package.json. The commands on a run's environments are in
+// environments/run-environment-commands.ts.
 import type * as vscode from 'vscode';
 import { registerCommands, type Command } from '../../command';
 import type { Host } from '../../host-services';

@@ -1,4 +1,5 @@
-// Navigation between episodes and between turns. A change of the episode preserves the current turn.
+// Navigation between episodes and between turns. If another episode is opened, the cursor moves to the same turn as
+// before.
 import * as vscode from 'vscode';
 import { notifyBriefly, withProgress } from '../../notifications';
 import { byScore, groupOf, samePrompt, stepsTowards } from '../../run-files/episodes/episode-heads';
