@@ -1,6 +1,6 @@
 // Draws a board as SVG shapes in the data palette. Pages render the shapes as elements; the extension host writes them
-// as SVG text. Kinds of cells differ in shape and colour. A cell that changed since the previous turn has a frame. Pure
-// functions.
+// as SVG text. Each kind of cell has its own shape and colour. Cells that changed since the previous turn have a frame.
+// Pure functions.
 import { changedCells, type Board, type Cell } from './board';
 import { hue } from './palette';
 

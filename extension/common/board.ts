@@ -31,7 +31,7 @@ const symbols: Record<Game, Record<string, Cell>> = {
   frozen_lake: { P: 'player', _: 'empty', O: 'hole', G: 'goal', X: 'player_in_hole', '√': 'player_on_goal' },
 };
 
-/** Properties of an episode that determine which game it played. */
+/** Properties of an episode from which its game (Sokoban or FrozenLake) is determined. */
 export interface PlayedStates {
   environment: { name: string };
   tag: string;

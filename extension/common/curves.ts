@@ -1,6 +1,6 @@
-// Reduces a curve of up to 100,000 values for drawing. The reduced curve contains the minimum and maximum of each part,
-// so that every spike stays visible, and the newest values unchanged. Pure functions on columns; a row without a value
-// is NaN. Smoothing: smoothing.ts.
+// Reduces a curve of up to 100,000 values for drawing. The curve is divided into equal parts, and only the minimum and
+// maximum of each part remain, so that every spike stays visible. The newest values remain unchanged. Pure functions on
+// columns; a row without a value is NaN. Smoothing: smoothing.ts.
 
 /** Selected rows of a column with their values. */
 export interface CurvePoints {
@@ -13,8 +13,8 @@ export interface CurvePoints {
 const newestRows = 64;
 
 /**
- * Divides a column into `parts` equal parts. Returns the minimum and the maximum finite value of each part, in row
- * order, and all finite values in the newest 64 rows.
+ * Divides all rows except the newest 64 into `parts` equal parts. Returns the lowest and the highest value of each
+ * part, and all values of the newest 64 rows, sorted by row. NaN is omitted.
  */
 export function overviewOf(column: Float64Array, parts: number): CurvePoints {
   const split = Math.max(0, column.length - newestRows);

@@ -1,6 +1,6 @@
-// The subset of JSON schema that configurations use: looks up the schema of a key, and describes the expected value.
-// Used by the trainer, which generates media/configuration.schema.json and validates configurations, and by the
-// editor's help in configuration files.
+// Looks up the schema of a configuration key, and describes the value that the schema expects. Supports the subset of
+// JSON schema that configurations use. Used by the trainer, which generates media/configuration.schema.json and
+// validates configurations, and by the editor's help in configuration files.
 
 /** A schema, or part of a schema (draft 2020-12). */
 export interface JsonSchema {

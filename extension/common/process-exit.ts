@@ -78,9 +78,9 @@ export const endedBySystem = (code: number | null, signal: string | null): boole
   signal !== null || (code !== null && (code >>> 0 in statuses || code - 128 in numbers));
 
 /**
- * Returns how a process ended, the likely cause and the remedy, as a predicate (`trainer of X: it …`). `code` and
- * `signal` are the values that `child_process` and `worker_threads` report; both are null if the exit is unknown. For
- * an unknown code, returns the code without a cause.
+ * Returns how a process ended, the likely cause and the remedy. The text has no subject: `was killed (SIGKILL) …`.
+ * Callers prepend a subject (`trainer of X: it …`). `code` and `signal` are the values that `child_process` and
+ * `worker_threads` report; both are null if the exit is unknown. For an unknown code, returns the code without a cause.
  */
 export function explainExit(code: number | null, signal: string | null): string {
   if (signal !== null) return signals[signal] ?? `was ended by ${signal}`;

@@ -19,8 +19,8 @@ function distance(a: string, b: string): number {
 }
 
 /**
- * Returns the candidate nearest to `word`, ignoring case; of equally near candidates, the first. Returns undefined if
- * the distance exceeds both 2 and a third of the word's length.
+ * Returns the candidate nearest to `word`, ignoring case. If several candidates are equally near, returns the first of
+ * them. Returns undefined if the distance exceeds both 2 and a third of the word's length.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 200);
@@ -37,7 +37,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** Returns the end of a message about an unknown word: a suggestion if there is a near candidate, else `otherwise`. */
+/** Returns `did you mean …?` with the candidate nearest to `word`. If no candidate is near, returns `otherwise`. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise: string): string {
   const near = nearest(word, candidates);
   return near === undefined ? otherwise : `did you mean ${near}?`;

@@ -114,7 +114,10 @@ function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   }
 }
 
-/** Error for too many aliases. Their number is bounded because the library searches all anchors to resolve an alias. */
+/**
+ * Error for too many aliases. The number of aliases is bounded, because the library searches all anchors for each
+ * alias.
+ */
 const tooManyAliases = (at: number): YAMLParseError =>
   new YAMLParseError(
     [at, at + 1],

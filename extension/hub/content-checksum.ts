@@ -37,8 +37,8 @@ async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Pr
 }
 
 /**
- * Whether an etag is a checksum. In a cache without links, other tools store a file under its normal name. This name is
- * then used as the etag, although it is no checksum.
+ * Whether an etag is a checksum. It is not if another tool downloaded the file to a cache without links: such a file is
+ * stored under its normal name, and this name is used as the etag.
  */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 

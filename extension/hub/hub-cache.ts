@@ -1,8 +1,8 @@
 // The hub cache on disk, shared with Hugging Face's own tools. <cache>/models--organisation--name/blobs/<etag> contains
-// the content of the file with this etag. Only this trainer uses the subfolder `ragen/`. Its `<commit>/` is a model
-// folder with links to blobs, and download.json with all file sizes; it appears only when complete. `refs/<revision>`
-// stores the commit that the revision had when it was downloaded, and `partial/` contains unfinished downloads. The
-// cache's location depends on HF_HUB_CACHE, HF_HOME and XDG_CACHE_HOME.
+// the content of the file with this etag. Only this trainer uses the subfolder `ragen/`. `ragen/<commit>/` is a
+// complete model folder: links to blobs, and download.json with all file sizes. `ragen/refs/<revision>` stores the
+// commit that the revision had when it was downloaded. `ragen/partial/` contains unfinished downloads. The cache's
+// location depends on HF_HUB_CACHE, HF_HOME and XDG_CACHE_HOME.
 import { constants } from 'node:fs';
 import { copyFile, link, readdir, realpath, rename, rm, stat, symlink, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -31,7 +31,7 @@ export interface CachedModel {
 
 const readText = async (file: string): Promise<string> => (await readRegular(file)).toString('utf8');
 
-/** Returns the files that a cached model folder was downloaded with; empty for any other folder. */
+/** Returns the files that were downloaded into a cached model folder; empty for any other folder. */
 export async function readDownloaded(folder: string): Promise<HubFile[]> {
   const text = await readText(join(folder, manifestName)).catch(() => '');
   return manifestSchema.safeParse(jsonOrNothing(text)).data?.files ?? [];
@@ -61,7 +61,7 @@ export class HubCache {
     return (await sizeOf(this.blob(etag))) === bytes;
   }
 
-  /** Creates the folders for contents. Must be called before any other method that writes. */
+  /** Creates the cache folders of the repository. Must be called before any method that writes files. */
   async prepare(): Promise<void> {
     for (const folder of [join(this.root, 'blobs'), this.partials.folder, join(this.own, 'refs')])
       await mkdir(folder, { recursive: true }).catch((error: unknown) => {
@@ -189,8 +189,8 @@ export class HubCache {
   }
 
   /**
-   * Returns what other tools downloaded of a revision: the commit, the folder, the files, and the paths of the files'
-   * contents. Null if they downloaded nothing.
+   * Returns a revision that other tools downloaded into the cache: the commit, the folder, the files, and the paths of
+   * the files' contents. Null if they downloaded nothing.
    */
   async otherSnapshot(
     revision: string,

@@ -1,6 +1,6 @@
 // One exchange with the hub. Contains a `fetch` that adds the token (only for the hub's origin), a timeout for
-// connections without data, and the error message for every failure. If a retry may succeed, HubInterrupted is thrown,
-// which callers handle. Error codes are read from X-Error-Code, as in huggingface_hub.
+// connections without data, and the error message for every failure. A failure after which a retry may succeed is a
+// HubInterrupted; callers catch it and retry. Error codes are read from X-Error-Code, as in huggingface_hub.
 import { UserError } from '../common/user-error';
 
 /** A model or data set on the hub: `organisation/name` and a branch, tag or commit. */
@@ -18,7 +18,7 @@ export interface HubOptions {
   /** Address without a trailing slash. */
   endpoint: string;
   token: string | undefined;
-  /** Make no network requests. */
+  /** True if network requests are not allowed (HF_HUB_OFFLINE). */
   offline: boolean;
   /** Milliseconds without data after which a connection is aborted. */
   silenceMs: number;
@@ -62,8 +62,8 @@ export class HubUnreachable extends UserError {
 }
 
 /**
- * Thrown if the connection was lost, if no data arrived, or if the server is overloaded. The message is shown to the
- * user if all retries fail.
+ * Thrown if the connection was lost, if no data arrived, or if the server is overloaded. Callers retry. If all retries
+ * fail, the user sees the message of the last error.
  */
 export class HubInterrupted extends Error {
   constructor(

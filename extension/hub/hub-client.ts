@@ -27,7 +27,7 @@ export interface HubListing {
   files: HubFile[];
 }
 
-/** Maximum number of attempts without new data; after the last of them, the error is thrown. */
+/** Maximum number of consecutive attempts that receive no new data; after the last attempt, its error is thrown. */
 export const mostTries = 5;
 
 export class HubClient {

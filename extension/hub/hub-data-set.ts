@@ -1,5 +1,5 @@
-// A hub data set as a folder in the hub cache, with the same subfolders as on the hub. Contains the files of the first
-// of these formats that the data set has: Parquet, JSON Lines, JSON. A cached copy is used without network access, so
+// A hub data set as a folder in the hub cache, with the same subfolders as on the hub. The folder contains the files of
+// one format: Parquet, else JSON Lines, else JSON. If the cache contains the data set, the hub is not contacted, so
 // that a run always reads the same rows.
 import { UserError } from '../common/user-error';
 import { HubUnreachable, type HubModel } from './hub-call';

@@ -1,7 +1,7 @@
 // Downloads one hub file into the cache: resumes an earlier attempt, verifies the content against its etag, and fsyncs
 // it before it appears under its name. An interrupted download is retried from its current offset. Partial content
-// remains on disk when the process ends. p-retry is not used, because the count of attempts must restart when new bytes
-// arrive.
+// remains on disk when the process ends. p-retry is not used, because it cannot restart its count of attempts when new
+// bytes arrive.
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../common/user-error';
@@ -25,7 +25,7 @@ export interface FileDownload {
   fs?: FileSystem;
 }
 
-/** While another process downloads the same file: milliseconds between checks whether it has finished. */
+/** Milliseconds between two checks whether another process has finished downloading the same file. */
 const lookMs = 500;
 /** Size of a write in bytes; network chunks are combined up to this size. */
 const writeBytes = 1 << 20;

@@ -1,6 +1,7 @@
-// A hub model as a folder on disk. A cached copy is used without network access. Otherwise the model is downloaded, and
-// its folder appears only when complete and verified. Only files that the trainer reads are downloaded: configuration,
-// tokenizer, and the safetensors weights of the model or adapter.
+// A hub model as a folder on disk. If the cache contains a complete copy of the model, the hub is not contacted.
+// Otherwise the model is downloaded, and its folder is created only when all files are complete and verified. Only
+// files that the trainer reads are downloaded: configuration, tokenizer, and the safetensors weights of the model or
+// adapter.
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../common/user-error';
@@ -54,9 +55,9 @@ export interface FetchOptions {
 }
 
 /**
- * Finds a model in the cache, or on the hub if it was not downloaded before. When the call returns, all files of the
- * model except the weights are in the cache. Throws a UserError if the hub refuses, cannot be reached, or has no such
- * model.
+ * Finds a model in the cache. If the cache does not contain the model, finds it on the hub. When the call returns, all
+ * files of the model except the weights are in the cache. Throws a UserError if the hub refuses, cannot be reached, or
+ * has no such model.
  */
 export async function findHubModel(model: HubModel, options: FetchOptions = {}): Promise<HubModelFacts> {
   const { client = new HubClient() } = options;

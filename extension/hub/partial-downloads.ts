@@ -14,9 +14,9 @@ export class PartialDownloads {
   constructor(readonly folder: string) {}
 
   /**
-   * Claims the partial content of an etag. Returns a file name with this process's host and pid; if there is an
-   * abandoned file, it is renamed to this name. If another living process is downloading the content, returns the file
-   * of that process instead.
+   * Claims the download of the content with an etag for this process. Returns the path of the partial file, whose name
+   * contains this process's host and pid. An abandoned partial file is renamed to this path. If another living process
+   * is downloading the content, returns the file of that process instead.
    */
   async claim(etag: string): Promise<{ file: string } | { busyWith: string }> {
     const { folder } = this;

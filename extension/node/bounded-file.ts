@@ -10,8 +10,8 @@ import { dirname, resolve, sep } from 'node:path';
 import { UserError } from '../common/user-error';
 
 /**
- * Thrown if a file exists but is refused, for one of these reasons: it is not regular, it is too large, a link to it
- * leads out of the folder, or it was not read in time.
+ * Thrown if a file exists but is refused, for one of these reasons: it is not a regular file; it is too large; it is a
+ * link out of the allowed folder; or reading took too long.
  */
 export class RefusedFile extends UserError {}
 
@@ -19,8 +19,8 @@ export interface Bounds {
   /** Maximum size in bytes; a larger file is refused. */
   most: number;
   /**
-   * Folder that no link may lead out of; defaults to the folder of the file. Null allows all links; used for the user's
-   * own files.
+   * Folder that no link may lead out of; defaults to the folder of the file. Null allows all links. Use null only for
+   * files that the user created.
    */
   within?: string | null;
   /** Time limit of an asynchronous read in milliseconds. */

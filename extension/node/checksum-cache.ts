@@ -19,8 +19,8 @@ const schemas = {
 };
 
 /**
- * Minimum milliseconds between a file's last change and the caching of its hash. Without this delay, the file could
- * change again within the same clock tick of the file system, and its key would stay the same.
+ * Minimum age of a file's last change in milliseconds; checksums of files changed more recently are not cached. Such a
+ * file could change again within the same clock tick of the file system, and its key would stay the same.
  */
 const settledMs = 2000;
 

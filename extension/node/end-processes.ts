@@ -10,7 +10,9 @@ import { platform } from 'node:os';
 import { programEnvironment, startedByVariable } from '../../envs/api/program-environment';
 import { isAlive, isPid, isSamePidScope, showsOwnProcesses, startOf, currentPidScope } from './process-identity';
 
-/** Name of the environment variable that contains the mark. */
+/**
+ * Environment variable that marks the descendants of a process: its value identifies the process that must end them.
+ */
 export const ownerTagVariable = startedByVariable;
 
 /**

@@ -7,7 +7,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { readBounded } from './bounded-file';
 
-/** Writes the declarations into a workspace folder. With `onlyAgain`, writes only if `.ragen/types` exists. */
+/**
+ * Writes the declarations into a workspace folder. With `onlyAgain`, updates existing declarations and does nothing if
+ * `.ragen/types` does not exist.
+ */
 export async function writeEnvironmentTypes(extensionPath: string, folder: string, onlyAgain = false): Promise<void> {
   const types = join(folder, '.ragen', 'types');
   if (onlyAgain && !existsSync(types)) return;

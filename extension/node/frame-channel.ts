@@ -9,8 +9,8 @@ export const channelDescriptor = 3;
 export interface ChannelOwner {
   message(message: unknown): void;
   /**
-   * Called once, when the pipe has ended or its input is invalid. `why` gives the reason as a predicate; its subject is
-   * the process at the other end.
+   * Called once, when the pipe has ended or its input is invalid. `why` is the reason as a sentence without a subject;
+   * the subject is the process at the other end.
    */
   broken(why: string, ended: boolean): void;
 }

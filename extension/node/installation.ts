@@ -1,5 +1,6 @@
 // Paths of the product's files, relative to the folder of the running bundle (dist/): presets, bundled models, built-in
-// environments, and the bundles of other processes. Also the user's cache folder for files derived from models.
+// environments, and the bundles of other processes. Also contains the path of the user's cache folder for files derived
+// from models.
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

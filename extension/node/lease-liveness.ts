@@ -1,8 +1,8 @@
 // Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
-// only the pid and the start time of the process count; clock and touches are ignored. Otherwise, for example on
-// another machine or in a container, the pid is meaningless, and the time of the touches decides. A lease of an earlier
-// version contains neither PID scope nor start time. If a process with its pid exists, the trainer counts as alive;
-// otherwise the touches decide.
+// only the pid and the start time of the process count. Otherwise, for example on another machine or in a container,
+// the pid is meaningless. Then the trainer counts as alive while it touches the lease (updates its modification time).
+// A lease of an earlier version contains neither PID scope nor start time. If a process with its pid exists, the
+// trainer counts as alive; otherwise the touches decide.
 import type { Lease } from '../run-data/lease-file';
 import { leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
@@ -36,7 +36,7 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
-/** Whether a touch is recent. By the clock, it may be in the past or in the future. */
+/** Whether a touch is recent. The touch may lie in the future, because clocks of machines differ. */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**

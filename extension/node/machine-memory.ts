@@ -1,7 +1,8 @@
-// Memory available to this process and its children. It is the system's free memory, or less if a control group
-// (container, service, batch job) has a limit. The usage of a group includes its page cache, which the kernel drops
-// under memory pressure. The page cache is therefore subtracted; otherwise a group would appear full after model
-// weights were read. Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
+// Memory available to this process and its children. This is the system's free memory. If a control group (container,
+// service, batch job) has a limit, it is at most the part of the limit that the group has not used. The usage of a
+// group includes its page cache, which the kernel drops under memory pressure. The page cache is therefore subtracted;
+// otherwise a group would appear full after model weights were read. Sources:
+// docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { freemem, platform, totalmem } from 'node:os';
@@ -39,8 +40,8 @@ export function machineMemory(): MachineMemory {
 }
 
 /**
- * Returns the memory available to a run that starts when this process ends, including the resident memory that this
- * process then frees.
+ * Returns the memory available to a run that replaces this process: the available memory, plus the resident memory that
+ * this process frees when it ends.
  */
 export const memoryForRun = ({ available }: MachineMemory = machineMemory()): number =>
   available + process.memoryUsage.rss();

@@ -8,8 +8,8 @@ import { hostname } from 'node:os';
 import { programEnvironment } from '../../envs/api/program-environment';
 
 /**
- * Scope in which a pid is valid. Only Linux has boot ids and PID namespaces; on other systems, only host names are
- * compared.
+ * Scope in which a pid is valid. On Linux, the scope consists of boot id and PID namespace. Other systems have neither,
+ * so it consists of the host name.
  */
 export interface PidScope {
   host: string;

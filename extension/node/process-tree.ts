@@ -1,7 +1,7 @@
 // Measures the memory of a process and its children. On Linux, the tree consists of the members of the process's
-// control group. Without a control group, it consists of the process group, the processes with the same mark, and the
-// children of all these; a process that was found once stays a member. On macOS, `ps` lists groups and parents. On
-// Windows nothing is measured.
+// control group. Without a control group, it consists of the process group, the processes with the same owner mark
+// (end-processes.ts), and all descendants of these processes. A process that was found once stays a member. On macOS,
+// `ps` lists groups and parents. On Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';

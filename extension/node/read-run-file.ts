@@ -1,6 +1,6 @@
 // Reads the files of a run folder by name, each with a size limit for its kind (bounded-file.ts). A run folder is
-// untrusted: only regular files in this folder are opened. A file that is larger than any file that a trainer writes is
-// refused.
+// untrusted: only regular files in this folder are opened. A file is refused if it is larger than any file that a
+// trainer writes.
 import { closeSync, lstatSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -32,8 +32,8 @@ export function requireLogSize(path: string, size: number): void {
 /** Maximum number of entries of a folder: one file per step of a million steps. */
 export const mostEntries = 1_000_000;
 /**
- * `mostNames`: maximum number of names that are read from a folder of runs. `mostRuns`: maximum number of these that
- * are used, newest first by name.
+ * `mostNames`: maximum number of entries that are read from a folder of runs. `mostRuns`: maximum number of runs that
+ * are returned. If there are more, the runs whose names sort last (the newest) are returned.
  */
 const mostNames = 100_000;
 const mostRuns = 5000;

@@ -1,9 +1,9 @@
-// Keys and tokens that this process knows, and their removal from text. A service, environment or program may repeat a
-// key that it was given. Secrets are therefore removed from its output when the output arrives, so that prompts, tokens
-// and episode texts agree. They are removed again from everything that is written, printed or sent. Text without a
-// secret is returned unchanged. Secrets are the values of environment variables that a configuration names, that the
-// editor stores, or whose names look like secrets. Passwords in URLs are secrets in any variable. Messages may be
-// truncated, so the start of a secret is removed too if it is directly before a truncation.
+// Removes from text all keys and tokens that this process knows. A service, environment or program may print a key that
+// it received. Secrets are therefore removed from its output when the output arrives, so that prompts, tokens and
+// episode texts all contain the same redacted text. They are removed again from everything that is written, printed or
+// sent. Text without a secret is returned unchanged. Secrets are the values of environment variables that a
+// configuration names, that the editor stores, or whose names look like secrets. Passwords in URLs are secrets in any
+// variable. Messages may be truncated, so the start of a secret is removed too if it is directly before a truncation.
 
 /**
  * Environment variable that contains names of other variables, separated by commas. The values of these variables are
@@ -17,7 +17,7 @@ const shortest = 8;
 const shortestGuessed = 12;
 /** Minimum length of a value of letters only, for a variable that is recognised as a secret only by its name. */
 const shortestLetters = 20;
-/** Minimum and maximum length of a secret's start that is cleared before a truncation. */
+/** Minimum and maximum length of a secret's start that is redacted before a truncation. */
 const [minPrefix, maxPrefix] = [8, 1024];
 /**
  * Minimum length of a secret's start at the end of a text without a truncation mark. Larger than `minPrefix`, because a
@@ -54,8 +54,8 @@ const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 /**
  * Returns the parts to redact in a proxy or database address with a password, or with a token as user name. The part is
  * usually the password. If the password is so short or plain that it may occur in other text, the part is
- * `user:password`. `least` is then the minimum length of a start of `user:password` that is redacted: a shorter start
- * contains only the user name, which is no secret.
+ * `user:password`. In this case, a truncated `user:password` is redacted only if at least `least` characters of it
+ * remain. A shorter start contains only the user name, which is no secret.
  */
 function passwordIn(value: string): { text: string; least?: number }[] {
   const user = bareAddress.exec(value)?.groups?.user;
@@ -122,7 +122,7 @@ export class Secrets {
     return this.withoutPrefixes(this.uncut(text), shortestAtEnd);
   }
 
-  /** Like `text`, for text that continues: the end of the text is not a truncation. */
+  /** Like `text`, for text that will be continued. The end of the text does not count as a truncation. */
   unended(text: string): string {
     return this.withoutPrefixes(this.uncut(text), Infinity);
   }

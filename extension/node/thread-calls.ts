@@ -1,8 +1,8 @@
 // Calls between a thread and a worker thread that it started: birpc over structured clones. If the worker ends, pending
 // and later calls fail with the reason. Messages are not validated, because both threads run the product's own code.
-// JSON-RPC (socket-messages.ts) is not used because it handles only one message per iteration of the event loop. In the
-// engine, one iteration is a decoding step. With JSON-RPC, 64 overlapping generations took 1.7 to 2.0 times as long,
-// and a single call took 1.4 times as long.
+// JSON-RPC (socket-messages.ts) is not used because it handles only one message per iteration of the event loop. In a
+// thread that runs the engine, an iteration of the event loop lasts as long as a decoding step. With JSON-RPC, 64
+// overlapping generations took 1.7 to 2.0 times as long, and a single call took 1.4 times as long.
 import { createBirpc, type BirpcReturn } from 'birpc';
 import type { MessagePort, Worker } from 'node:worker_threads';
 
