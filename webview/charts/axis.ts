@@ -1,5 +1,5 @@
-// Axis ranges that grow in discrete steps, so that charts do not jump while data arrives. The previous range stays in
-// use while the data fits into it and fills at least a third of it.
+// Computes axis ranges and ticks. A range is replaced only if the data no longer fits into it or fills less than a
+// third of it, so that charts do not jump while data arrives.
 import { appendAll } from '../../extension/common/lists';
 
 export interface Range {
@@ -32,9 +32,9 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
 }
 
 /**
- * Ticks of a logarithmic range: at most nine powers of ten if `roomy`, else at most four. A range of at most two
- * decades gets more ticks: the multiples 2 and 5 of each power if `roomy`. If `roomy` is false, a range of one decade
- * gets the multiple 3.
+ * Ticks of a logarithmic range. If `roomy` is true: at most nine powers of ten, and in a range of at most two decades
+ * also their multiples 2 and 5. If `roomy` is false: at most four powers of ten, and in a range of one decade also the
+ * multiple 3.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
@@ -103,8 +103,8 @@ export const zoomRange = (from: number, to: number): Range => ({
 });
 
 /**
- * Ticks of a progress axis: both ends and the middle. If `roomy` is set or the range is zoomed, ticks are at round
- * values.
+ * Ticks of a progress axis: both ends and the middle. If `roomy` is set or the range is zoomed, the ticks are at round
+ * values instead.
  */
 export function progressTicks(range: Range, roomy: boolean): number[] {
   if (!roomy && range.min === 0 && range.step * 2 === range.max) return [0, Math.round(range.step), range.max];

@@ -4,8 +4,8 @@
 import type { Unit } from '../shared/format';
 
 /**
- * Band around a line. Either `low` and `high` are the metrics of its edges, or the band is the confidence interval of a
- * share. In the second case, `episodes` is the metric with the number of episodes.
+ * Band around a line. If two metrics are logged as its edges, `low` and `high` are their keys. Otherwise the band is
+ * the confidence interval of a share, and `episodes` is the key of the number of episodes.
  */
 export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
@@ -55,7 +55,7 @@ interface Planned {
   first?: boolean;
   /** Shows the chart even if the run has none of its keys yet. */
   always?: boolean;
-  /** Omits bands of minimum and maximum, because they would flatten the line. */
+  /** Omits the bands from minimum to maximum. The y range would include these bands, so the line would look flat. */
   plain?: boolean;
 }
 
@@ -302,7 +302,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** Prefix of a chart title. It distinguishes keys of different sections that have the same last part. */
+/** Prefix of a chart title. It distinguishes two keys that differ only in their first part. */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))

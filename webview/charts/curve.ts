@@ -98,8 +98,8 @@ export class Curve {
   }
 
   /**
-   * The median distance in rows between neighbouring finite values. If the number of distances is even, the larger of
-   * the two middle distances. The result is 1 for a metric logged at every row, and for fewer than two values.
+   * The median distance in rows between neighbouring finite values. If the number of distances is even, returns the
+   * larger of the two middle distances. Returns 1 for a metric logged at every row, and for fewer than two values.
    */
   get usualSpacing(): number {
     this.countSpacings();
@@ -116,8 +116,8 @@ export class Curve {
   /**
    * The points to draw. [from, to] is divided into `buckets` equal parts. Each part contributes its lowest and its
    * highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed line
-   * reaches the edges of the plot. A gap of more than 1.5 times the usual spacing breaks the line. A metric logged
-   * every tenth row is therefore drawn without breaks.
+   * reaches the edges of the plot. The line breaks where two values are more than 1.5 times the usual spacing apart.
+   * The usual spacing of a metric logged every tenth row is ten rows, so its line does not break.
    * @param xs x values of the rows, increasing, at least as many as the curve has rows
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {

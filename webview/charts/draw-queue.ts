@@ -1,5 +1,5 @@
-// Spreads drawing over animation frames: queued drawings run in order, for a few milliseconds per frame. Short drawing
-// times per frame keep scrolling and pointer movement smooth while many charts change.
+// Spreads drawing over animation frames: queued drawings run in order, for a few milliseconds per frame. The limit
+// keeps scrolling and pointer movement smooth while many charts change.
 
 /**
  * Milliseconds of drawing per frame. `firstBudget` applies until all charts have been drawn for the first time, because
@@ -45,7 +45,7 @@ export class DrawQueue {
  */
 const drawnMark = 'ragen.charts-drawn';
 
-/** Whether all charts on screen are drawn. The first time, sets the performance mark. */
+/** Whether all charts on screen are drawn. The first call that returns true sets the performance mark. */
 export function areDrawn(page: HTMLElement): boolean {
   if (page.querySelector('.chart[data-empty="waiting"]') || !page.querySelector('.chart')) return false;
   if (performance.getEntriesByName(drawnMark).length === 0) performance.mark(drawnMark);

@@ -16,7 +16,7 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
-/** Summary of a store for the page's state. Each change of the store creates a new object. */
+/** Summary of a store for the page's state. Replaced by a new object whenever the store changes. */
 export interface SeriesSummary {
   readonly rows: number;
   readonly keys: readonly string[];
@@ -34,8 +34,8 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
 }
 
 /**
- * Number of stored recent lines. Lines that arrive while a column is loading complete this column. If a column lacks
- * more lines than are stored, it is requested again.
+ * Number of stored recent lines. Lines that arrive while a column is loading are stored and appended to the column
+ * afterwards. If more lines than this arrive meanwhile, the column is requested again.
  */
 const recentLines = 256;
 
@@ -52,7 +52,7 @@ export class SeriesStore {
   private readonly toFollow = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private epoch = Number.NaN;
-  /** The latest lines. They complete columns whose response was in flight when the lines arrived. */
+  /** The latest lines. They are appended to columns that were being requested when the lines arrived. */
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
@@ -142,7 +142,7 @@ export class SeriesStore {
     if (this.known.size > knownBefore) this.keyList = [...this.known];
   }
 
-  /** Requests the curves of the keys: for a long run an overview first, then the complete column. */
+  /** Requests the curves of the keys. In a long run, an overview is requested first and the complete columns later. */
   want(keys: readonly string[]): void {
     this.ask(
       keys.filter(key => !this.held.has(key)),

@@ -50,7 +50,10 @@ export interface PlotContext {
   xs: Float64Array;
   /** The visible x range. */
   x: Range;
-  /** Episodes per training or validation step of a tag, for runs that do not log this number; undefined if unknown. */
+  /**
+   * Returns the number of episodes per training or validation step of a tag. Used if the run does not log this number;
+   * undefined if unknown.
+   */
   episodes: (tag: string, side: 'train' | 'val') => number | undefined;
 }
 
@@ -137,8 +140,8 @@ export function yRange(
 }
 
 /**
- * The 95 % interval (Wilson, 1927) of a share counted over n episodes. It lies inside [0, 1] and is valid for shares of
- * 0 and 1, too.
+ * The 95 % interval (Wilson, 1927) of a share counted over n episodes. It lies inside [0, 1] and is also valid for
+ * shares of 0 and 1.
  */
 export function wilson(share: number, n: number): { low: number; high: number } {
   const z = 1.959964;
@@ -158,7 +161,7 @@ function edgesOf(
     const [low, high] = [store.curve(band.low), store.curve(band.high)];
     return low && high && { low, high };
   }
-  // Only validation lines have an interval, because conclusions are drawn from validation. An interval around training
+  // Only validation lines have an interval, because users judge a model by its validation. An interval around training
   // success would change at every step and hide the line.
   if (band.side === 'train') return undefined;
   let known = intervals.get(curve);

@@ -1,7 +1,7 @@
 // A drawn chart; only this file uses Chart.js. It draws prepared data and converts between pixels and values;
 // smoothing, decimation and ranges are computed elsewhere. Animation and parsing are disabled. All y axes have the same
-// width, so that crosshairs align. Most drawings only add a few points, so unchanged parts of the chart are not
-// updated.
+// width, so that crosshairs align. Only changed parts of the chart are updated, because most drawings add only a few
+// points.
 import {
   Chart,
   Filler,

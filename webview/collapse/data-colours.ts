@@ -3,8 +3,8 @@ import { colourOfRun } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 
 /**
- * Writes the variables on the root element; unchanged variables are not written, because each write triggers the
- * theme's observer.
+ * Writes the variables on the root element; unchanged variables are not written, because each write triggers
+ * `onThemeChange`, which redraws the page.
  */
 export function setDataColours({ palette, warning }: Theme, runId: string): void {
   const { style } = document.documentElement;

@@ -1,6 +1,6 @@
 // The reducer of the Collapse page. The page updates the run's series in place before it dispatches an event. The
-// reducer recomputes the diagnoses if the version of the series has changed. It is a pure function while the series is
-// unchanged.
+// reducer recomputes the diagnoses if the version of the series has changed. Apart from reading the series, it is a
+// pure function.
 import type { CollapseSnapshot, PromptGroup } from '../../extension/protocol/collapse-page';
 import type { CollapseFamily, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
@@ -128,7 +128,8 @@ function withMatrix(state: CollapseState, step: number, family: CollapseFamily |
 }
 
 /**
- * Stores the groups with the filter's reasons. These follow from the filter settings that were in effect at the step.
+ * Stores the groups with the reasons why the filter kept or dropped them. The reasons are derived from the filter
+ * settings that were in effect at the step.
  */
 function withGroups(state: CollapseState, step: number, groups: readonly PromptGroup[] | null): CollapseState {
   const { facts } = state;

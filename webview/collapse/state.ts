@@ -1,5 +1,5 @@
-// The state of the Collapse page. It is immutable except for the run's series, which grow in place; `version` is the
-// version of the series from which `diagnoses` was computed.
+// The state of the Collapse page. It is immutable except for the run's series, to which rows are appended in place.
+// `version` is the version of the series from which `diagnoses` was computed.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
@@ -152,7 +152,7 @@ export function episodeOfCell(state: CollapseState): string | undefined {
   return scored.family.samples[scored.matrix.order[state.cell.row]].episode;
 }
 
-/** Playback speed: milliseconds per diagnosis, and maximum milliseconds for a complete run. */
+/** Playback speed. `stop`: milliseconds per diagnosis. `whole`: maximum milliseconds for all diagnoses of a run. */
 const pace = { stop: 350, whole: 20_000 };
 
 /** Milliseconds between two diagnosed steps during playback, at least 30. */

@@ -56,8 +56,8 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
 }
 
 /**
- * A palette index for each group: the colour of its first run. If an earlier group uses this colour, the next free
- * colour.
+ * A palette index for each group. It is the colour of the group's first run, or the next free colour if an earlier
+ * group uses this colour.
  */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];

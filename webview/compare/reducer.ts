@@ -1,4 +1,4 @@
-// The reducer of the Compare page. The old columns stay displayed while newer columns load. If the compared runs have
+// The reducer of the Compare page. While newer columns load, the old columns stay displayed. If the compared runs have
 // changed, the old columns are removed immediately. Pure function.
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Theme } from '../shared/theme';
@@ -92,8 +92,8 @@ function columnsAfter(
 }
 
 /**
- * Stores whether a section is open. A search opens all sections. Sections that are closed during a search are therefore
- * stored in a separate list.
+ * Stores whether a section is open. A search opens all sections. Sections that the user closes during a search are
+ * stored in a separate list, so that the stored open sections do not change.
  */
 function unfolded(state: CompareState, section: string, isOpen: boolean): CompareState {
   if (searchedText(state) !== '') {

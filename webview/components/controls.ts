@@ -1,6 +1,6 @@
 // The toolkit's controls as templates. Each render writes the value from the state to the control, and callbacks report
-// changes by the user. Before `registerToolkit` (or in tests without it), the elements are inert tags that still
-// receive events and values.
+// changes by the user. Before `registerToolkit` is called (and in tests that do not call it), the elements are unknown
+// tags without behaviour. Values can be written to them, and they can dispatch events.
 import { html, nothing, noChange, type TemplateResult } from 'lit';
 import { Directive, directive, type ChildPart, type ElementPart } from 'lit/directive.js';
 import { live } from 'lit/directives/live.js';
@@ -108,8 +108,8 @@ export interface CheckboxOptions {
 }
 
 export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
-  // The toolkit's checkbox emits `change` when code writes `checked`, too. Lit binds in source order: the listener is
-  // bound before `checked` is written. The listener ignores an event whose value equals the rendered value.
+  // The toolkit's checkbox emits `change` when the user clicks it and when code writes `checked`. To ignore the second
+  // case, the listener ignores an event whose value equals the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);
@@ -124,8 +124,9 @@ export const link = (label: string, onClick: () => void): TemplateResult =>
 const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & { value: string }).value;
 
 /**
- * Writes a text field's value. While the user edits the field, an unchanged value is not written again, because the
- * typed text may be temporarily invalid, such as a half-typed number.
+ * Writes the value from the state to a text field. If the field has the focus and the value in the state has not
+ * changed, nothing is written. Otherwise a render would overwrite text that is not yet in the state, such as a
+ * half-typed number.
  */
 class FieldValue extends Directive {
   private value: string | undefined;

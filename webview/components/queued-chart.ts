@@ -1,6 +1,6 @@
 // A chart as an element without a shadow root. It observes whether it is on screen. On screen, updates run through the
-// draw queue, which limits the drawing time per frame. Off screen, the chart updates immediately and draws nothing. Its
-// outermost element is the card.
+// draw queue, which limits the drawing time per frame. Off screen, the chart updates immediately and draws nothing. The
+// chart's outermost element is a chart card (chart-card.ts).
 import { LitElement } from 'lit';
 import type { DrawQueue } from '../charts/draw-queue';
 import type { OnScreen } from './on-screen';

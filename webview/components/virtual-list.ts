@@ -154,8 +154,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   /**
-   * Selects a row and scrolls it into view. A new selection is scrolled into view when `selected` changes, so only a
-   * row that is selected again is scrolled here.
+   * Selects a row and scrolls it into view. Here, the row is scrolled only if it is already selected; any other row is
+   * scrolled when `selected` changes.
    */
   private choose(index: number): void {
     const item = this.source.at(index);
@@ -221,7 +221,10 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     return this.target ?? this.scrollTop * this.stretch(this.source);
   }
 
-  /** Pixels of rows per pixel of scrolling; above 1 only if the rows exceed the maximum height. */
+  /**
+   * Pixels by which the rows move per scrolled pixel. Greater than 1 only if all rows together exceed the maximum
+   * height.
+   */
   private stretch({ length }: ListSource<T>): number {
     const whole = length * this.rowHeight;
     return whole <= tallest ? 1 : (whole - this.viewport) / (tallest - this.viewport);

@@ -1,5 +1,5 @@
 // View settings of the Dashboard: the part of its state that is kept when the page is hidden or the window is reloaded.
-// All settings except the zoom are used as defaults for other dashboards of the workspace.
+// When another dashboard of the workspace is opened for the first time, it starts with these settings, except the zoom.
 import type { XAxis } from '../charts/metric-series';
 import type { Sort } from './run/table-sorting';
 import type { Span } from './charts/zoom';

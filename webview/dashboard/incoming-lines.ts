@@ -1,5 +1,5 @@
-// Batches the new lines of a running run, because a single new step changes less than a pixel. The first lines are
-// passed on immediately; lines that arrive within the next 200 ms are passed on together.
+// Batches the new lines of a running run, so that the charts are not redrawn for every step. The first lines are passed
+// on immediately; lines that arrive within the next 200 ms are passed on together.
 import { appendAll } from '../../extension/common/lists';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';

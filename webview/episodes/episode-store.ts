@@ -83,8 +83,8 @@ export class EpisodeStore {
       this.looked.verdicts = wider;
     }
     const { verdicts } = this.looked;
-    // Only rows without a known result are searched. A match is stored when it is found; mismatches are stored when the
-    // search has ended.
+    // Only rows without a known result are searched. Matches are stored as soon as they are found. When the search has
+    // ended, all other searched rows are stored as mismatches.
     const unknown = rows.filter(row => verdicts[row] === verdict.unknown);
     if (unknown.length > 0) {
       this.onFound = progress;

@@ -1,5 +1,6 @@
-// The reducer of the Episodes page. A new query without text terms is listed immediately; the results of a text search
-// follow as `matched` events. Answers to an older query or subject are dropped. Pure function.
+// The reducer of the Episodes page. The rows of a query without text terms are listed immediately. For a query with
+// text terms, `matched` events deliver the results of the search. Answers to an older query or subject are dropped.
+// Pure function.
 import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';

@@ -1,6 +1,6 @@
 // The reducer of the Live page. While the setting `follow` is on, the page switches to a received episode immediately.
-// If the displayed episode has just ended, the page switches at the event `lingered`. While `follow` is off, the
-// displayed episode stays. Pure function.
+// If the displayed episode has just ended, the page switches only at the event `lingered`, so that the user can read
+// the end. While `follow` is off, the displayed episode stays. Pure function.
 import type { LiveSnapshot } from '../../extension/protocol/live-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';

@@ -75,8 +75,8 @@ function tokenView({ text, logprob }: WatchedTurn['tokens'][number], theme: Them
 }
 
 /**
- * The state before turn `index`. If the index is greater than that of the last turn, the final state. The state is
- * drawn as a board if the game is recognised.
+ * The state before turn `index`, or the final state if there is no turn `index`. The state is drawn as a board if the
+ * game is recognised.
  */
 export function environmentState(episode: WatchedEpisode, index: number, theme: Theme): TemplateResult {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;

@@ -1,5 +1,5 @@
-// Returns the request of a key or a command for the current session. Returns null if the session's state does not allow
-// the request. Pure functions.
+// Returns the request that a key or a command sends in the current session. Returns null if the session's state does
+// not allow the request. Pure functions.
 import type { PlayDo, PlaySession } from '../../extension/protocol/environment-tools';
 import { actionKeys } from './action-keys';
 
@@ -30,6 +30,6 @@ export function requestOfKey(key: string, session: PlaySession): PlayDo | null |
 export const action = (chosen: number | string, { over }: PlaySession): PlayDo | null =>
   over ? null : { do: 'act', action: chosen };
 
-/** Request for a new episode with a typed seed. Null if the text is not a seed, which has 1 to 15 digits. */
+/** Request for a new episode with a typed seed. Null if the text is not a seed. A seed has 1 to 15 digits. */
 export const restartWith = (seed: string): PlayDo | null =>
   /^\d{1,15}$/.test(seed.trim()) ? { do: 'restart', seed: Number(seed) } : null;

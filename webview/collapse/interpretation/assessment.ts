@@ -6,7 +6,7 @@ import { retrievalOverChance } from '../../../extension/run-data/regimes';
 import type { PathPoint } from '../trends/run-series';
 import { informationFall, type Fall } from '../trends/lasting-falls';
 
-/** Number of latest diagnoses whose median is used. */
+/** Number of latest diagnoses over which the medians are computed. */
 const medianOver = 3;
 /**
  * Lower bounds of clear dependence on the prompt. `strongShare` applies to mutual information as a share of ln N.

@@ -68,9 +68,7 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
     policy,
   );
 
-/**
- * The evidence of all steps of a run. `path` is the family's path, which is passed so that it is not computed again.
- */
+/** The evidence of all steps of a run. `path` is the family's path; the caller has already computed it. */
 export function evidenceOf(
   series: RunSeries,
   family: string,

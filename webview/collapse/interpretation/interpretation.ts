@@ -23,7 +23,7 @@ export interface Interpretation {
   advice: Advice[];
 }
 
-/** Number of latest diagnoses that must agree on the regime for high confidence. */
+/** Number of latest diagnoses that must lie in the same regime for high confidence. */
 const recent = 5;
 /** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;
@@ -94,8 +94,8 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
 }
 
 /**
- * The confidence follows from the calibrated probability of the regime. With few diagnoses or few prompts, the
- * confidence is low; contradicting diagnoses and wide intervals prevent high confidence.
+ * The confidence follows from the calibrated probability of the regime. Few diagnoses or few prompts make the
+ * confidence low. If diagnoses contradict each other or intervals are wide, the confidence is at most moderate.
  */
 function confidenceOf(
   path: readonly PathPoint[],

@@ -24,7 +24,9 @@ export interface Sign {
 
 type DatedSign = Sign & { step: number; onset: Onset };
 
-/** Number of steps before a fall. A setting that was changed within these steps may be the cause of the fall. */
+/**
+ * Number of steps before a fall or a spike. A setting that was changed in these steps is reported as a possible cause.
+ */
 const suspicious = 10;
 
 /** The signs, most severe first. `information` is the fall of the mutual information; null if it has not fallen. */

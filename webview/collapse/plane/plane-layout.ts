@@ -54,8 +54,8 @@ export const acrossTicks = (max: number): number[] =>
   [0, 0.05, 0.2, 0.5, 1, 2, 3, 5, 8, 12].filter(tick => tick <= max);
 
 /**
- * Thresholds in the unit square. `y` is the threshold of I(X;Z). The threshold of H(Z|X) is `above` for a higher
- * I(X;Z), and `below` for a lower I(X;Z).
+ * Thresholds in the unit square. `y` is the threshold of I(X;Z). H(Z|X) has two thresholds: `above` applies above the
+ * threshold of I(X;Z), and `below` applies below it.
  */
 export interface ThresholdLines {
   above: number;

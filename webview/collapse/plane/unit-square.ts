@@ -32,8 +32,8 @@ export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
 }
 
 /**
- * Returns the extent `all`, which includes the bounds. If it is more than twice as wide as the extent `own` without
- * bounds, returns `own`, because a distant bound would flatten the lines.
+ * Returns an extent that contains the lines (`own`) and the bounds (`all`). If it is more than twice as wide as `own`,
+ * returns `own`, because a distant bound would flatten the lines.
  */
 export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;

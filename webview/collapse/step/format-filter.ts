@@ -1,6 +1,6 @@
 // Describes the rollout filter's decisions on the prompt groups of a step. The run's log records which groups were
-// kept. The reason is derived from the scores and never overrides the log. For a filter on data that episodes do not
-// contain (entropy), only the rule is shown.
+// kept. The reason is derived from the scores and never overrides the log. A filter by entropy uses data that episodes
+// do not contain; for this filter, only its rule is shown.
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import { maximum } from '../../../extension/common/lists';
 import type { RunEvent } from '../../../extension/run-data/run-events';
@@ -14,7 +14,10 @@ export interface JudgedGroup extends PromptGroup {
   why: string;
 }
 
-/** The filter settings of a step's rollout, including changes before the step. */
+/**
+ * The filter settings of a step's rollout: the initial settings, with the last `rollout_filter_value` set before the
+ * step.
+ */
 export function filterAt(
   filter: FilterSettings | null,
   events: readonly RunEvent[],

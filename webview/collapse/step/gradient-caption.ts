@@ -1,5 +1,5 @@
-// The sentence above the gradients by bucket. It states whether reward deviation carries signal, and which loss terms
-// dominate if the deviation is small.
+// The sentence above the gradients by bucket. It says whether the task's gradient grows with the reward deviation, and
+// which loss terms dominate where the deviation is small.
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
 import { formatNumber } from '../../shared/format';
 

@@ -1,5 +1,6 @@
 // Fetches data stored in one file per step, for the selected step. Only one request is in flight; when it ends, the
-// latest requested step is fetched, so steps passed while scrubbing are skipped. Recent answers are cached.
+// step requested last is fetched. Steps that the user only passes while dragging the slider are skipped. Recent answers
+// are cached.
 
 /** Maximum number of cached answers. */
 const kept = 12;
@@ -33,7 +34,7 @@ export class StepFetcher<Key extends object, Answer> {
     this.proceed();
   }
 
-  /** Allows the next `ask` to request the key of a failed request again. */
+  /** If the last request failed, allows the next `ask` to repeat it. */
   retry(): void {
     if (this.failed) this.wanted = null;
   }

@@ -1,5 +1,5 @@
-// Detects lasting falls in a series of a run, with their first step and the value before the fall. Compares means over
-// neighbouring values, because single steps are noisy. The thresholds come from the runs in test/experiments.
+// Detects lasting falls in a series of a run. Returns the first step of a fall and the value before it. Compares means
+// over neighbouring values, because single steps are noisy. The thresholds come from the runs in test/experiments.
 import type { PathPoint, StepValue } from './run-series';
 
 /**

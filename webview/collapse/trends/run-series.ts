@@ -1,5 +1,5 @@
 // The metrics of a run by step, and its diagnoses as a path through the plane of H(Z|X) and I(X;Z). Rows are appended
-// while the run trains. A value missing at a step is NaN; diagnoses are logged only at some steps.
+// while the run trains. A missing value is NaN, for example at steps without a diagnosis.
 import type { CollapseSnapshot } from '../../../extension/protocol/collapse-page';
 import { judgeRegimes, retrievalOverChance, type RegimeJudgement } from '../../../extension/run-data/regimes';
 

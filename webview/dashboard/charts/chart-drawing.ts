@@ -1,5 +1,5 @@
-// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. In a long run, a new row
-// adds less than a pixel, so the last drawing is reused.
+// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. The last drawing is also
+// reused if a new row changes it by less than half a pixel, as in a long run.
 import { areSame } from '../../shared/memoize-latest';
 import { relativePosition, type Range } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';
@@ -67,7 +67,7 @@ export class ChartDrawing {
 
 const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
 
-/** All inputs except the rows; a changed input requires a new drawing. */
+/** All inputs except the rows. If one of them has changed, the chart must be drawn again. */
 const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs): unknown[] => [
   ...[look, spec, log, large],
   ...keysOf(spec).map(key => store.curve(key)),

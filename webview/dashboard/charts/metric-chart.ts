@@ -89,7 +89,8 @@ export class MetricChart extends ChartElement {
       large,
       state: filling === 'unknown' ? 'drawn' : filling,
       values: filling !== 'unknown' ? chartValues(spec, context, hovered, openEvent) : nothing,
-      // Charts that have never been on screen have no buttons, because creating them would delay opening the page.
+      // A chart that has never been on screen has no buttons, because creating the buttons of all charts would delay
+      // opening the page.
       tools: filling !== 'unknown' ? chartButtons(this) : undefined,
       draggable: true,
       content: html`${large ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,

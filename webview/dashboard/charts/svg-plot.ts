@@ -1,5 +1,6 @@
 // A chart as an SVG file for use in papers: the same lines, ranges, ticks and marks as on the page, plus title, legend
-// and axis title. Colours are literal, and there are no external resources. The browser renders the PNG from the SVG.
+// and axis title. The file contains colours as literal values and refers to no external resources. The browser renders
+// the PNG from the SVG.
 import { appendAll } from '../../../extension/common/lists';
 import { formatTick } from '../../shared/format';
 import type { Theme } from '../../shared/theme';

@@ -16,8 +16,8 @@ export function spansOf({ whole }: { whole: Range }, zoom: Span | null): { whole
 }
 
 /**
- * The visible range scaled by `factor` around the position `about`, then shifted to lie inside `whole`. Null if it
- * covers all of `whole`.
+ * The visible range scaled by `factor` around the position `about`, then shifted to lie inside `whole`. Returns null if
+ * the result covers all of `whole`.
  */
 export function zoomed(shown: Span, whole: Span, factor: number, about: number): Span | null {
   const least = (whole.to - whole.from) / 1e5;

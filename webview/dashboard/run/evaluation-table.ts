@@ -1,5 +1,6 @@
-// Results of an evaluation as a table. An evaluation has no steps, so a chart would show a single dot. Success is shown
-// with its 95 % interval (Wilson) over the episodes. Other metrics are shown with their minimum and maximum.
+// Results of an evaluation as a table. Charts are not used, because an evaluation has no steps and each chart would
+// show a single dot. Success is shown with its 95 % interval (Wilson) over the episodes. Other metrics are shown with
+// their minimum and maximum.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatValue, type Unit } from '../../shared/format';
 import type { ChartGroup, ChartLine } from '../../charts/catalogue';

@@ -1,5 +1,6 @@
-// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis. A
-// larger share of the step's episodes has a more opaque colour. Axes and colours match the other charts.
+// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis.
+// The opacity of a cell increases with the share of the step's episodes with this score. Axes and colours match the
+// other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { withAlpha } from '../../shared/run-colours';

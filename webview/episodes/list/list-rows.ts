@@ -73,7 +73,7 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
-/** The position of the episode in the run. Step and group are omitted if a heading above shows them (`unit`). */
+/** The position of the episode in the run, from `unit` on. The headings above show the larger units. */
 function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
   const { id, mode, step, group_id, member, tag } = row;
   const title = `${id} · ${tag}`;

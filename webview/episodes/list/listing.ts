@@ -180,10 +180,7 @@ export class Listing {
   }
 }
 
-/**
- * Number of rows that pass the test. The rows that pass must precede all other rows, because the function uses binary
- * search.
- */
+/** Number of rows that pass the test. All rows that pass must come first, because the function uses binary search. */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {

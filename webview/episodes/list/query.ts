@@ -1,5 +1,5 @@
-// The query of the list: parses the filter line and applies all terms that the columns can decide. Terms on texts are
-// searched by the host. Pure functions.
+// The query of the list: parses the filter line and applies all terms that need only the columns of the table. The host
+// searches the texts of the episodes for the remaining terms. Pure functions.
 import { namesMode, parseFilter, rowTest, textTerms, type TextTerm } from '../../../extension/run-data/episode-filter';
 import { sortRows } from './listing';
 import { listedMode, type EpisodeData, type EpisodesSettings } from '../episodes-settings';
@@ -7,9 +7,9 @@ import { listedMode, type EpisodeData, type EpisodesSettings } from '../episodes
 export interface Query {
   /** The rows that match all terms except `texts`, in list order. */
   readonly rows: Uint32Array;
-  /** Number of episodes before filtering. */
+  /** Number of episodes in the listed mode, before filtering. */
   readonly all: number;
-  /** Terms that can only be decided with the episodes' texts. */
+  /** Terms that must be searched in the episodes' texts. */
   readonly texts: TextTerm[];
   /** Whether the filter line contains a term for training or validation; the mode setting then has no effect. */
   readonly namesMode: boolean;

@@ -139,7 +139,7 @@ function turnCell(
     >${rewardView(turn, running, largest, options.theme)}`;
 }
 
-/** Index of the first turn whose actions differ from the reference episode; -1 if all actions are equal. */
+/** Index of the first turn whose actions differ from the actions in the reference episode; -1 if all are equal. */
 export function partingTurn({ turns }: Pick<Episode, 'turns'>, reference: Pick<Episode, 'turns'>): number {
   return turns.findIndex((turn, i) => !sameActions(turn.executed, reference.turns[i]?.executed ?? []));
 }

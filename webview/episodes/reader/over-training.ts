@@ -1,4 +1,5 @@
-// The occurrences of a prompt over training, which show how the reasoning changes. Pure functions.
+// Finds the episodes of the same prompt at different steps. They show how the reasoning changes over training. Pure
+// functions.
 import type { EpisodeTable } from '../../../extension/run-data/episode-table';
 
 /** The episodes of a prompt at a step; `rows` are their rows in the table. */
@@ -21,8 +22,8 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
 }
 
 /**
- * The row of an occurrence that corresponds to `row`. In order of preference: the row with the same group and member,
- * the row with the same member, the first row.
+ * The row of an occurrence that is compared with `row`: the row with the same group and member. If there is none, the
+ * row with the same member; otherwise the first row.
  */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];

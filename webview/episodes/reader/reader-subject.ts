@@ -25,8 +25,8 @@ export interface PromptHistory {
   readonly at: number;
   readonly against: EpisodesSettings['against'];
   /**
-   * Whether the episode is from training and the run has validation episodes. Prompts of validation recur at every
-   * validation.
+   * Whether the episode is from training and the run has validation episodes. If its prompt occurs only once, the
+   * reader then points to the validation, whose prompts are the same each time.
    */
   readonly hasValidation: boolean;
 }
@@ -40,7 +40,7 @@ export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: Ep
   return { row, reading, members, history, others };
 }
 
-/** The episodes of a prompt group. If `member` is no longer in the table, only `member`. */
+/** The episodes of a prompt group. If `member` is no longer in the table, returns only `member`. */
 export function membersOf(table: EpisodeTable, member: EpisodeRow): EpisodeRow[] {
   const at = table.find(member.id);
   return at < 0 ? [member] : groupRows(table, at).map(row => table.row(row));

@@ -11,7 +11,7 @@ import type { PromptHistory, Subject } from './reader-subject';
 import { timelineView } from './timeline';
 import type { TurnOptions } from './turn-options';
 
-/** The members of a group. `episodes` corresponds to `members`; null marks an episode that no longer exists. */
+/** The members of a group. `episodes[i]` is the episode of `members[i]`; null if it no longer exists. */
 export function groupView(
   { row: current, members }: Subject,
   episodes: readonly (Episode | null)[],
