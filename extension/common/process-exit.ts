@@ -29,7 +29,7 @@ const signals: Readonly<Record<string, string>> = {
     'reached the limit for the size of a file (SIGXFSZ): raise the limit (ulimit -f), then resume from the newest checkpoint',
   SIGTERM: 'was terminated from outside (SIGTERM): resume it at any time',
   SIGINT: 'was interrupted (SIGINT): resume it at any time',
-  SIGHUP: 'ended with its terminal or session (SIGHUP): start it with --detach, or resume it',
+  SIGHUP: 'was ended because its terminal or session was closed (SIGHUP): start it with --detach, or resume it',
 };
 
 /**
@@ -69,7 +69,7 @@ const statuses: Readonly<Record<number, string>> = {
     'lacks a library that onnxruntime needs, most likely the Visual C++ runtime: install the Visual C++ Redistributable',
   0xc000013a: 'was interrupted (Ctrl+C or a closed console): resume it at any time',
   0xc0000142: 'could not start a library that onnxruntime needs: reinstall the Visual C++ Redistributable',
-  0xc0000374: `found its heap damaged by native code, most likely onnxruntime: ${brokenNatively}`,
+  0xc0000374: `was ended because native code, most likely onnxruntime, damaged its heap: ${brokenNatively}`,
   0xc0000409: `was aborted by native code, most likely onnxruntime (fast fail): ${brokenNatively}`,
 };
 

@@ -90,7 +90,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
     for (const document of composer.compose(tokens, true, text.length)) {
       first ??= document;
       if (document === first || options.logLevel === 'silent') continue;
-      const sentence = 'a second document starts here: keep only one';
+      const sentence = 'a second document starts here: keep only one document';
       first.errors.push(new YAMLParseError([document.range[0], document.range[1]], 'MULTIPLE_DOCS', sentence));
       break;
     }

@@ -224,7 +224,7 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
   }
   if (response.redirected && new URL(response.url).origin !== new URL(endpoint).origin)
     return new HubInterrupted(
-      `hub: the store of ${endpoint} answers ${status} to the request for ${repo}`,
+      `hub: the file storage of ${endpoint} answers ${status} to the request for ${repo}`,
       'try again later',
     ); // download links expire
   const account = token === undefined ? 'set HF_TOKEN to your token' : 'set HF_TOKEN to a token of the same account';

@@ -75,7 +75,7 @@ export class HubClient {
         xet: false,
         downloadInfo: { url, size: file.bytes, etag: file.etag },
       });
-      if (!blob) throw new Error(`hub: no content of ${file.name}`);
+      if (!blob) throw new Error(`hub: the response for ${file.name} has no content`);
       const reader = blob.slice(from).stream().getReader();
       try {
         for (let { done, value } = await reader.read(); !done; { done, value } = await reader.read()) {
@@ -153,7 +153,8 @@ function checkExtent(response: Response, { name, bytes }: HubFile, from: number,
   const range = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers.get('content-range') ?? '');
   const length = headers.get('content-length');
   const [start, whole] = range ? [Number(range[1]), Number(range[2])] : [0, length === null ? bytes : Number(length)];
-  if (start !== from) throw new HubRangeRefused(`${name}: the response begins at ${start} instead of ${from}`);
+  if (start !== from)
+    throw new HubRangeRefused(`${name}: the response begins at byte ${start} instead of byte ${from}`);
   if (whole !== bytes)
     throw new UserError(
       `hub: ${name} of ${repo} has ${whole} bytes, but the hub's list says ${bytes}: try again later, or name another revision`,

@@ -88,7 +88,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     if (found && broken) throw damagedOffline(found, broken, error);
     if (found) return { repo, ...found };
     throw new UserError(
-      `${error.what}, and ${cache.root} does not hold ${repo} at ${revision}: go online once to download it, or give a model folder`,
+      `${error.what}, and ${cache.root} does not contain ${repo} at ${revision}: go online once to download it, or give a model folder`,
       { cause: error },
     );
   }

@@ -44,7 +44,7 @@ export class FrameWriter {
     const json = Buffer.from(JSON.stringify(escaped(message, { chunks, bytes: 0 })), 'utf8');
     const binary = chunks.reduce((sum, { length }) => sum + length, 0);
     if (json.length > frameLimits.json || binary > frameLimits.binary)
-      throw new FrameError(`a message has ${json.length} and ${binary} bytes`);
+      throw new FrameError(`a message has ${json.length} bytes of JSON and ${binary} bytes of byte arrays`);
     checkStructure(json);
     const frame = framed(json, chunks, this.sequence);
     this.sequence = (this.sequence + 1) >>> 0;
@@ -95,7 +95,7 @@ export class FrameReader {
     if (header.readUInt32LE(4) !== this.sequence)
       throw new FrameError(`message ${header.readUInt32LE(4)} in place of message ${this.sequence}`);
     if (json > frameLimits.json || binary > frameLimits.binary)
-      throw new FrameError(`a message that declares ${json} and ${binary} bytes`);
+      throw new FrameError(`a message that declares ${json} bytes of JSON and ${binary} bytes of byte arrays`);
     const size = headerBytes + json + binary;
     if (this.held < size) return undefined;
     const whole = this.peek(size);

@@ -43,7 +43,7 @@ export function chartSections(
     notice({
       kind: 'empty',
       title: 'No metric to show',
-      text: text === '' ? 'None of these runs has finished a step.' : `Nothing in these runs matches “${text}”.`,
+      text: text === '' ? 'None of these runs has finished a step.' : `No metric of these runs matches “${text}”.`,
     });
   return html`<main class="dashboard-body">${ids.length > 0 ? sections : none()}</main>`;
 }

@@ -51,7 +51,7 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
     case 'rollout':
       return {
         title: 'Episodes are starting',
-        text: `Environments of step ${next} are being reset${chosen ? ', or none of them has the selected tag' : ''}.`,
+        text: `Environments of step ${next} are being reset.${chosen ? ' If no episode appears, none of them has the selected tag.' : ''}`,
       };
     default:
       return { title: 'Between two steps', text: `Step ${next} is next.` };

@@ -50,5 +50,5 @@ const row = (label: string, value: string, kind = ''): TemplateResult =>
 function basis({ basis: from, run }: Time): string {
   if (from === 'measured') return `based on run “${run!.name}”`;
   if (from === 'scaled') return `scaled from run “${run!.name}”`;
-  return 'rough estimate (no run measured on this machine yet)';
+  return 'rough estimate (no run has been measured on this machine yet)';
 }

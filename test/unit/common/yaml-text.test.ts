@@ -60,7 +60,7 @@ it.each([`- 1\n${'|\n'.repeat(2000)}`, '}'.repeat(4000), `: ${'a: '.repeat(1000)
 
 it('a second document is an error', () => {
   expect(yamlDocument('a: 1\n---\nb: 2\n', {}).errors.map(({ message }) => message)).toEqual([
-    'a second document starts here: keep only one',
+    'a second document starts here: keep only one document',
   ]);
   expect(yamlDocument('', {}).errors).toEqual([]);
 });

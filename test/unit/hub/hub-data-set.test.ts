@@ -118,7 +118,7 @@ test('what cannot be fetched is reported', async () => {
     /has no accessible data set org\/missing \(401\): check the name/,
   );
   await expect(fetch('hf://datasets/org/plain', { offline: true })).rejects.toThrow(
-    /^hub: HF_HUB_OFFLINE is set, and \S+ does not hold the data set org\/plain at main: go online once to download it/,
+    /^hub: HF_HUB_OFFLINE is set, and \S+ does not contain the data set org\/plain at main: go online once to download it/,
   );
 });
 

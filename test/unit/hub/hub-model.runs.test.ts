@@ -381,7 +381,7 @@ describe('a broken connection', () => {
   test('to a hub that stays overloaded ends in a sentence', async () => {
     peer.fails = Array<number>(100).fill(503);
     expect(await sentence(fetchModel())).toMatch(
-      /^hub: .* answers 503 .*, and .* does not hold org\/small-1\.5 at main: /,
+      /^hub: .* answers 503 .*, and .* does not contain org\/small-1\.5 at main: /,
     );
     peer.fails = [];
     peer.models[repo] = single({ fails: Array<number>(100).fill(504) });
@@ -459,7 +459,7 @@ describe('another process', () => {
     symlinkSync(join('../../blobs', sha256(weights)), join(snapshot, 'model.safetensors'));
     const offline = { client: clientFor({ HF_HUB_OFFLINE: '1' }) };
     expect(await sentence(fetchModel('main', offline))).toMatch(
-      /^hub: HF_HUB_OFFLINE is set, and .*models--org--small-1\.5 does not hold org\/small-1\.5 at main: go online once/,
+      /^hub: HF_HUB_OFFLINE is set, and .*models--org--small-1\.5 does not contain org\/small-1\.5 at main: go online once/,
     ); // no config.json, no tokenizer
     for (const name of ['config.json', 'tokenizer.json']) {
       writeFileSync(join(blobs, gitSha1(Buffer.from('{}'))), '{}');
@@ -572,7 +572,7 @@ describe('refusals', () => {
   test('cover an unreachable hub', async () => {
     await peer.close();
     expect(await sentence(fetchModel())).toBe(
-      `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not hold org/small-1.5 at main: go online once to download it, or give a model folder`,
+      `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not contain org/small-1.5 at main: go online once to download it, or give a model folder`,
     );
   });
 

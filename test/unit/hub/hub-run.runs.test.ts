@@ -147,7 +147,7 @@ test('refuses before a run is created: a missing model, no network, no tokenizer
   await peer.close();
   rmSync(cache(), { recursive: true });
   expect(await refused(model)).toMatch(
-    /cannot be reached \(ECONNREFUSED\), and .* does not hold tiny-org\/random-qwen2/,
+    /cannot be reached \(ECONNREFUSED\), and .* does not contain tiny-org\/random-qwen2/,
   );
 });
 

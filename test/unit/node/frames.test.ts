@@ -54,7 +54,7 @@ describe('malformed bytes', () => {
     ['a message twice', [first, first], /message 0 in place of message 1/],
     ['a message out of order', [second], /message 1 in place of message 0/],
     ['an enormous length of JSON', [header(2 ** 32 - 1, 0)], /declares 4294967295/],
-    ['an enormous length of bytes', [header(2, 2 ** 31)], /declares 2 and 2147483648/],
+    ['an enormous length of bytes', [header(2, 2 ** 31)], /declares 2 bytes of JSON and 2147483648/],
     ['a flipped bit', [flipped], /wrong checksum/],
     ['no JSON', [json('{"a":')], /JSON/],
     ['no UTF-8', [json(Buffer.from([0x22, 0xff, 0x22]))], /encoded/],

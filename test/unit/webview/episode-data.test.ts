@@ -333,7 +333,10 @@ describe('side-by-side episodes', () => {
 
 it.each([
   [{ success: true, terminated: true, truncated: false }, 'The task was solved.'],
-  [{ success: false, terminated: true, truncated: true }, 'Terminated without success, or out of actions.'],
+  [
+    { success: false, terminated: true, truncated: true },
+    'The environment ended the episode without success, or no actions were left.',
+  ],
   [{ success: false, terminated: true, truncated: false }, 'The environment ended the episode.'],
   [{ success: false, terminated: false, truncated: false }, 'Reached the turn limit after 1 turn.'],
 ])('an end of %j is described as: %s', (how, sentence) => expect(ending({ ...how, turns: [turn({})] })).toBe(sentence));

@@ -34,7 +34,10 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
       !(policy && policy.clip_ratio_high >= 0.28) && 'clip_ratio_high 0.28',
       !(policy && klIsOff(policy)) && 'no KL term',
     ].filter(Boolean);
-    const more: Advice = { anchor: 'in-what-order-to-look', text: `Against the Echo Trap: ${means.join(', ')}` };
+    const more: Advice = {
+      anchor: 'in-what-order-to-look',
+      text: `Settings that counter the Echo Trap: ${means.join(', ')}`,
+    };
     return [filterMore(filter), ...(means.length > 0 ? [more] : [])];
   },
   solved: () => [],
@@ -122,7 +125,7 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
       ? waitForMore
       : {
           anchor: 'collapse',
-          text: 'If success does not rise either, read episodes: thoughts may not mention the state',
+          text: 'If success does not rise either, read episodes and check whether the thoughts mention the state',
         },
   ],
   'low entropy': evidence => [
@@ -133,7 +136,10 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
     },
   ],
   never: () => [
-    { anchor: 'policy', text: 'Raise the rollout’s temperature, and read episodes: the model may write no thoughts' },
+    {
+      anchor: 'policy',
+      text: 'Raise the rollout’s temperature, and read episodes to check whether the model writes thoughts',
+    },
   ],
 };
 

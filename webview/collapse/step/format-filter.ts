@@ -39,8 +39,7 @@ export function formatFilter(filter: FilterSettings | null, groups: readonly Pro
   const rule = keepsAll(filter) ? `No filter (${filter.strategy} ${filter.value})` : ruleOf(filter, groups.length);
   const parts = [`${rule}: ${count}`];
   if (!filter.include_zero) parts.push(`groups whose ${metricOf(filter)} is zero are dropped first`);
-  if (filter.dynamic_sampling)
-    parts.push('uninformative groups are dropped afterwards and replaced by further batches');
+  if (filter.dynamic_sampling) parts.push('then uninformative groups are dropped, and further batches replace them');
   if (filter.normalised) parts.push('the filter used normalised scores');
   return parts.join('; ');
 }
@@ -67,7 +66,7 @@ export function judgedGroups(filter: FilterSettings | null, groups: readonly Pro
 interface Rank {
   measure: number;
   rank: number;
-  /** Sum of the measure over all groups with a higher rank. `mass` is this sum plus the measure of the group. */
+  /** Sum of the measure over all groups that rank before this group. `mass` is this sum plus the measure of the group. */
   before: number;
   mass: number;
   total: number;
@@ -84,7 +83,7 @@ function reason(filter: FilterSettings, { episodes, mean }: JudgedGroup, at: Ran
       if (filter.top_p_prob_mode !== 'linear' || !(at.total > 0)) return rank;
       return at.before < filter.value * at.total
         ? `${rank}, cumulative ${formatPercent(at.mass / at.total)} of the sum`
-        : `${rank}, earlier ranks have ${formatPercent(at.before / at.total)} of the sum`;
+        : `${rank}, the ranks before it have ${formatPercent(at.before / at.total)} of the sum`;
     case 'min_p':
       return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the best` : rank;
     default:

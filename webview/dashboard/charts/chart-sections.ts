@@ -25,7 +25,7 @@ type Fold = (group: string) => void;
 export function chartSections(state: DashboardState, charts: Charts, fold: Fold): TemplateResult {
   const search = searchedText(state);
   const groups = foundGroups(charts.groups, search);
-  const none = { title: 'No matching metrics', text: `Nothing in this run matches “${search}”.` };
+  const none = { title: 'No matching metrics', text: `No metric of this run matches “${search}”.` };
   return html`${repeat(
     groups,
     group => group.id,

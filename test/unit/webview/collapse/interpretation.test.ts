@@ -247,7 +247,7 @@ describe('advice', () => {
     expect(last({ policy: { ...policy, entropy_coeff: 0 } })).not.toContain('Lessen');
     const std = points([...Array<number>(12).fill(0.5), ...Array<number>(20).fill(0.1)]);
     expect(advice(path, { rewardStd: std, policy })).toContain(
-      'Against the Echo Trap: a critic (GAE) instead of group means',
+      'Settings that counter the Echo Trap: a critic (GAE) instead of group means',
     );
   });
 

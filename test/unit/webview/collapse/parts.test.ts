@@ -49,7 +49,7 @@ describe('the description of the filter', () => {
     expect(formatFilter({ ...filter, value: 1, include_zero: true }, groups)).toBe('No filter (top_p 1): kept 2 of 4');
     expect(
       formatFilter({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups),
-    ).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; uninformative groups/);
+    ).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; then uninformative groups/);
     expect(formatFilter(filter, [group(0, [1], null)])).toContain('the kept groups are not recorded');
     expect(formatFilter(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
@@ -73,7 +73,7 @@ describe('the description of the filter', () => {
     expect(judged.map(({ group_id, why }) => [group_id, why])).toEqual([
       [1, 'rank 1, cumulative 62.5 % of the sum'],
       [2, 'rank 2, cumulative 93.7 % of the sum'],
-      [3, 'rank 3, earlier ranks have 93.7 % of the sum'],
+      [3, 'rank 3, the ranks before it have 93.7 % of the sum'],
       [0, 'all 2 episodes score 0'],
     ]);
     expect(judged[0].std).toBeCloseTo(Math.SQRT2);

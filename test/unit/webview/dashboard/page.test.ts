@@ -208,7 +208,7 @@ describe('the dashboard', () => {
     field.value = 'no such';
     field.dispatchEvent(new Event('input'));
     await settle();
-    expect(root.querySelector('.notice')!.textContent).toContain('Nothing in this run matches “no such”');
+    expect(root.querySelector('.notice')!.textContent).toContain('No metric of this run matches “no such”');
   });
 
   it('folds a group', async () => {
