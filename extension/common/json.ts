@@ -1,4 +1,5 @@
-// Parses JSON that may be invalid or have an unexpected structure, such as a truncated file or the output of a process.
+// Parses JSON of unknown origin, such as a truncated file or the output of a process. The text may be invalid, and its
+// structure is not checked.
 
 /** Returns the parsed value, or undefined if the text is not valid JSON. */
 export function jsonOrNothing(text: string): unknown {

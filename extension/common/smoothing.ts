@@ -1,10 +1,10 @@
 // Smooths curves by an exponential moving average. Pure functions on columns; a row without a value is NaN.
 
 /**
- * Exponential moving average over the finite values, with bias correction (divided by the accumulated weight). The
- * weight of a value decays with every row, whether or not the row has a value. A metric logged every tenth step is
- * therefore smoothed over the same number of rows as a metric logged every step. Incremental: values are added one at a
- * time.
+ * Exponential moving average over the finite values. The weighted sum is divided by the sum of the weights (bias
+ * correction). The weight of a value decays with every row, whether or not the row has a value. A metric logged every
+ * tenth step is therefore smoothed over the same number of rows as a metric logged every step. Incremental: values are
+ * added one at a time.
  */
 export class MovingAverage {
   private mean = 0;

@@ -27,8 +27,8 @@ export interface HubOptions {
 }
 
 /**
- * Reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE like other tools of the hub. Throws a UserError for an invalid
- * address.
+ * Reads HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE, and interprets them as Hugging Face's own tools do. Throws a
+ * UserError for an invalid address.
  */
 export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
   const endpoint = (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, '');
@@ -87,7 +87,7 @@ export const mostRequests = 1000;
 export type Fetch = typeof globalThis.fetch;
 type Check = (response: Response) => void;
 
-/** Error codes that mean the hub is unreachable; an immediate retry would fail too. */
+/** Error codes of connections that fail again if they are retried immediately; the hub counts as unreachable. */
 const noWay = [
   'ENOTFOUND',
   'EAI_AGAIN',

@@ -123,7 +123,7 @@ export class HubClient {
   }
 }
 
-/** Maximum bytes of a list page; a page of a thousand entries has about a tenth of this size. */
+/** Maximum bytes of one page of a file list. A page of a thousand entries has about a tenth of this size. */
 const mostPageBytes = 2 ** 24;
 
 /** Returns the response with a body that fails with a UserError after `mostPageBytes` bytes. */

@@ -39,7 +39,7 @@ export class PartialDownloads {
     return { file: mine };
   }
 
-  /** Returns the number of bytes of the given files that are partially downloaded. */
+  /** Returns the number of bytes in the partial downloads of the given files. */
   async bytes(files: readonly HubFile[]): Promise<number> {
     const { folder } = this;
     const names = (await readdir(folder)).filter(name => files.some(({ etag }) => etag === name.split('.')[0]));
@@ -47,7 +47,7 @@ export class PartialDownloads {
     return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
   }
 
-  /** Removes host and pid from the name of a partial file, so that later processes continue it. */
+  /** Removes host and pid from the name of a partial file, so that another process can claim it. */
   async release(file: string, etag: string): Promise<void> {
     await rename(file, join(this.folder, etag)).catch(() => undefined);
   }

@@ -128,7 +128,8 @@ function parents(root: string): { version: ControlGroupVersion; parent: string }
   if (v1) {
     const mount = join(root, 'sys/fs/cgroup/memory');
     const own = join(mount, v1.slice(2).join(':'));
-    // In a container, the path may be that of an invisible group. The root of the mount is then this process's group.
+    // In a container, the path may name a group that is not visible in the mount. The root of the mount is then the
+    // group of this process.
     for (const parent of [...new Set([own, mount])]) found.push({ version: 1, parent });
   }
   return found;

@@ -148,7 +148,7 @@ export async function writeNewFile(
   const handle = await fs.open(file, 'wx', 0o644);
   try {
     for await (const part of parts) {
-      // Writes are small, so that the event loop can touch the lease and handle commands between them.
+      // Each write is small, so that the event loop can touch the lease and handle commands between two writes.
       for (let from = 0; from < part.length;) {
         const chunk = part.subarray(from, from + chunkBytes);
         const { bytesWritten } = await handle.write(chunk, 0, chunk.length);

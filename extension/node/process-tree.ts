@@ -12,7 +12,10 @@ import type { ControlGroup } from './control-group';
 /** Memory of one process of the tree. */
 export interface ProcessMemory {
   pid: number;
-  /** Resident bytes. With `exact`, a page that n processes share counts as 1/n page in each child process. */
+  /**
+   * Resident bytes. With `exact`, shared pages of child processes count proportionally: a page that n processes share
+   * counts as 1/n page in each.
+   */
   bytes: number;
   /** Tag of the environment that started the process, read from the process's environment variables. */
   tag?: string;
@@ -21,7 +24,7 @@ export interface ProcessMemory {
 export interface TreeMemory {
   /** The root process first. */
   processes: ProcessMemory[];
-  /** Bytes of all processes. If there is a control group, its shared memory and tmpfs files are included. */
+  /** Bytes of all processes. With a control group, also its shared memory and tmpfs files. */
   bytes: number;
   /** Whether the root process is stopped (SIGSTOP, SIGTSTP). */
   stopped: boolean;
@@ -33,8 +36,8 @@ interface Known {
 }
 
 /**
- * Maximum share of time that is spent on scanning for members. On a machine with many processes, scans are therefore
- * less frequent.
+ * Maximum share of time that is spent on scanning for members. A scan takes longer on a machine with many processes, so
+ * scans are less frequent there.
  */
 const scanShare = 0.01;
 const pageBytes = 4096;
@@ -50,7 +53,7 @@ export class ProcessTree {
   ) {}
 
   /**
-   * Measures the tree. With `exact`, a page that n processes share counts as 1/n page in each child process. Returns
+   * Measures the tree. `exact` counts shared pages of child processes proportionally (`ProcessMemory.bytes`). Returns
    * undefined if nothing can be measured.
    */
   async measure(exact: boolean): Promise<TreeMemory | undefined> {

@@ -13,9 +13,9 @@ const namesVariable = 'RAGEN_SECRET_NAMES';
 
 /** Minimum length of a secret; a shorter value would match unrelated text. */
 const shortest = 8;
-/** Minimum length of the value of a variable that is recognised as a secret only by its name. */
+/** Minimum length of a secret that is recognised only by the name of its variable. */
 const shortestGuessed = 12;
-/** Minimum length of a value of letters only, for a variable that is recognised as a secret only by its name. */
+/** Minimum length of a secret that consists of letters only and is recognised only by the name of its variable. */
 const shortestLetters = 20;
 /** Minimum and maximum length of a secret's start that is redacted before a truncation. */
 const [minPrefix, maxPrefix] = [8, 1024];

@@ -1,6 +1,6 @@
-// Reports changes to source files, in whatever way an editor saves: it may write in place, rename a new file over the
-// old file, or delete and recreate the file. Folders are watched instead of files, so that a file stays watched if it
-// is replaced or briefly missing. Changes are batched, because one save causes several events.
+// Reports changes to source files. An editor may save a file in one of three ways: write it in place, rename a new file
+// over it, or delete and recreate it. Folders are watched instead of files, so that a file stays watched if it is
+// replaced or briefly missing. Changes are batched, because one save causes several events.
 import { watch, type FSWatcher } from 'chokidar';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';

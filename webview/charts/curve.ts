@@ -1,6 +1,6 @@
 // One metric over the rows of a run. Values are only appended. For each block of 64 rows, an index stores the rows of
-// the lowest and the highest value. With this index, drawing 100,000 rows reads only a few thousand values. NaN marks a
-// row without a value.
+// the lowest and the highest value. With this index, a drawing of 100,000 rows reads only a few thousand of them. NaN
+// marks a row without a value.
 import type { CurvePoints } from '../../extension/common/curves';
 
 export interface Point {
@@ -18,8 +18,8 @@ export class Curve {
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
   /**
-   * Histogram of the distances in rows between neighbouring finite values. `alike` counts the latest sequence of equal
-   * distances. This count is added to the histogram when a different distance follows or the median is read.
+   * Histogram of the distances in rows between neighbouring finite values. `alike` is the number of latest distances
+   * that are equal. It is added to the histogram when a different distance follows or the median is read.
    */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };

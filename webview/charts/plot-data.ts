@@ -58,8 +58,8 @@ export interface PlotContext {
 }
 
 /**
- * The content of a chart that is `width` pixels wide; null if no line has a value. `previous` is the y range of the
- * last drawing.
+ * Computes the content of a chart for a width of `width` pixels; null if no line has a value. `previous` is the y range
+ * of the last drawing.
  */
 export function plotData(
   spec: ChartSpec,

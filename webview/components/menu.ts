@@ -1,5 +1,6 @@
 // A drop-down menu of a button, for mouse and arrow keys. It closes on Escape, on selection, and when the focus leaves
-// it. It is rendered once, outside the page's root, so that no scroll container clips it.
+// it. It is rendered outside the page's root, so that no scroll container clips it. It is rendered once and not updated
+// while it is open.
 import { html, nothing, render, type TemplateResult } from 'lit';
 
 export interface MenuItem {

@@ -1,5 +1,5 @@
-// Keeps a scrolling element of a template at its end. Use it for a list that must remain an `<ol>` or `<ul>`. Use
-// `scroll-follower` for a container in which the user may scroll back.
+// Keeps a scrolling element of a template at its end. Used for lists, which must remain `<ol>` or `<ul>` elements. If
+// the user may scroll back, use `scroll-follower` instead.
 import { noChange } from 'lit';
 import { Directive, directive, type ElementPart } from 'lit/directive.js';
 

@@ -67,8 +67,8 @@ export function bandPath(
 }
 
 /**
- * Rows with a finite value. For long columns, only the rows of the minimum and the maximum of each of `resolution`
- * buckets.
+ * Rows with a finite value. A long column is divided into `resolution` buckets, and only the rows of the minimum and
+ * the maximum of each bucket are returned.
  */
 export function thinned(column: ArrayLike<number>): number[] {
   const rows: number[] = [];

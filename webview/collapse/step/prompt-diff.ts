@@ -10,8 +10,8 @@ export interface PromptParts {
 }
 
 /**
- * Each prompt without the leading and trailing lines that all prompts share. If all prompts are equal, each is returned
- * unchanged.
+ * Splits each prompt into its own lines and the leading and trailing lines that all prompts share. If all prompts are
+ * equal, `own` is the complete prompt.
  */
 export function differingParts(prompts: readonly string[]): PromptParts[] {
   const split = prompts.map(text => text.split('\n'));

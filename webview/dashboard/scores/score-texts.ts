@@ -43,7 +43,7 @@ export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   </div>`;
 }
 
-/** The score of a bin. If the bin contains several scores, the range of these scores. */
+/** The score of a bin. If the bin contains several different scores, returns their range. */
 function scoresIn({ lowest, highest }: ScoreStrip, bin: number): string {
   const [from, to] = [formatNumber(lowest[bin]), formatNumber(highest[bin])];
   return from === to ? from : `${from} … ${to}`;

@@ -4,7 +4,10 @@ import type { EpisodeStore } from '../episode-store';
 import type { Query } from './query';
 import type { SearchEvent } from '../reducer';
 
-/** Minimum milliseconds between two reports, and maximum share of the time that is spent handling reports. */
+/**
+ * `interval`: minimum milliseconds between two reports. `share`: maximum share of the time that may be spent on
+ * handling reports.
+ */
 const [interval, share] = [150, 1 / 5];
 
 /** Returns a function that searches the texts of a query. A query without text terms only ends the running search. */

@@ -97,7 +97,7 @@ function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, is
   const { episode, title, current } = column;
   const { turns, final_state } = episode;
   const names = ['grid-cell', current && 'current', parts && 'parts'].filter(Boolean).join(' ');
-  // The final state appears in the row after the episode's last turn and again in the last row.
+  // The final state of an episode is shown in the row after its last turn, and again in the last row of the grid.
   const isOver = at >= turns.length && (at === turns.length || at === grid.turns);
   const end = (): TemplateResult =>
     html`${at < grid.turns ? html`<span class="muted">over</span>` : nothing}${stateView(
