@@ -47,7 +47,18 @@ const vagueChecks = ['toBeTruthy', 'toBeFalsy', 'toBeDefined'].map(name => ({
 }));
 
 export default tseslint.config(
-  { ignores: ['node_modules/', 'dist/', '.tsbuild/', '**/.ragen/', '.e2e/', 'test/golden/', 'test-results/'] },
+  {
+    ignores: [
+      'node_modules/',
+      'dist/',
+      '.tsbuild/',
+      '**/.ragen/',
+      '.e2e/',
+      '.tinker/',
+      'test/golden/',
+      'test-results/',
+    ],
+  },
   ...tseslint.configs.recommended,
   prettier,
   {

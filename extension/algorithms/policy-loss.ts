@@ -73,14 +73,19 @@ export function tokenLosses(
  * Returns the loss of a mini-batch. `paddedLength` as in `aggregationWeights`; defaults to the length of the longest
  * sequence.
  */
-export function policyLoss(
+export const policyLoss = (
   sequences: readonly PolicySequence[],
   settings: PolicyLossSettings,
   paddedLength = longest(sequences),
+): PolicyLoss => weightedPolicyLoss(sequences, tokenWeights(sequences, settings, paddedLength), settings);
+
+/** Returns the loss of a mini-batch whose tokens have these weights, one array per sequence. */
+export function weightedPolicyLoss(
+  sequences: readonly PolicySequence[],
+  weights: readonly ArrayLike<number>[],
+  settings: PolicyLossSettings,
 ): PolicyLoss {
-  const lengths = sequences.map(sampledTokens);
   const mode = lossModeOf(settings);
-  const weights = aggregationWeights(lengths, settings.loss_agg_mode, paddedLength);
   const sums: PolicyLoss = {
     loss: 0,
     pg_loss: 0,
@@ -90,7 +95,7 @@ export function policyLoss(
     pg_clipfrac_lower: 0,
     ppo_kl: 0,
   };
-  const share = 1 / (lengths.reduce((sum, length) => sum + length, 0) + 1e-8);
+  const share = 1 / (sequences.reduce((sum, sequence) => sum + sampledTokens(sequence), 0) + 1e-8);
   sequences.forEach((sequence, row) => {
     if (settings.entropy_coeff !== 0 && !sequence.entropies)
       throw new Error(`policy loss: entropy_coeff is ${settings.entropy_coeff} but sequence ${row} has no entropies`);
@@ -98,16 +103,17 @@ export function policyLoss(
     const losses = tokenLosses(sequence, settings, mode);
     sequence.mask.forEach((bit, token) => {
       if (!bit) return;
+      const weight = weights[row][token];
       const surrogate = losses[token];
       const logRatio = sequence.logprobs[token] - sequence.old_logprobs[token];
-      sums.pg_loss += weights[row] * surrogate.loss;
+      sums.pg_loss += weight * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
       sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
       sums.ppo_kl -= share * (mode === 'gspo' ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
-      if (sequence.entropies) sums.entropy += weights[row] * sequence.entropies[token];
+      if (sequence.entropies) sums.entropy += weight * sequence.entropies[token];
       if (settings.use_kl_loss && sequence.ref_logprobs)
         sums.kl_loss +=
-          weights[row] * tokenKl(settings.kl_loss_type, sequence.logprobs[token] - sequence.ref_logprobs[token]);
+          weight * tokenKl(settings.kl_loss_type, sequence.logprobs[token] - sequence.ref_logprobs[token]);
     });
   });
   sums.loss = sums.pg_loss - settings.entropy_coeff * sums.entropy + settings.kl_loss_coef * sums.kl_loss;
@@ -120,24 +126,40 @@ export function policyLoss(
  * left out because it depends on complete distributions. Its derivative with respect to a token's entropy is
  * −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
  */
-export function policyLossGradient(
+export const policyLossGradient = (
   sequences: readonly PolicySequence[],
   settings: PolicyLossSettings,
   paddedLength = longest(sequences),
-): Float64Array[] {
-  const weights = aggregationWeights(sequences.map(sampledTokens), settings.loss_agg_mode, paddedLength);
-  return sequences.map((sequence, row) => {
+): Float64Array[] => weightedPolicyLossGradient(sequences, tokenWeights(sequences, settings, paddedLength), settings);
+
+/** Returns `policyLossGradient` for a mini-batch whose tokens have these weights, one array per sequence. */
+export const weightedPolicyLossGradient = (
+  sequences: readonly PolicySequence[],
+  weights: readonly ArrayLike<number>[],
+  settings: PolicyLossSettings,
+): Float64Array[] =>
+  sequences.map((sequence, row) => {
     requireReference(sequence, row, settings);
     const { logprobs, ref_logprobs, mask } = sequence;
     const losses = tokenLosses(sequence, settings, lossModeOf(settings));
     return Float64Array.from(mask, (bit, token) => {
       if (!bit) return 0;
-      const surrogate = weights[row] * losses[token].slope;
+      const weight = weights[row][token];
+      const surrogate = weight * losses[token].slope;
       if (!settings.use_kl_loss || !ref_logprobs) return surrogate;
       const slope = tokenKlSlope(settings.kl_loss_type, logprobs[token] - ref_logprobs[token]);
-      return surrogate + settings.kl_loss_coef * weights[row] * slope;
+      return surrogate + settings.kl_loss_coef * weight * slope;
     });
   });
+
+/** The weight of each token by `loss_agg_mode`, one array per sequence. */
+function tokenWeights(
+  sequences: readonly PolicySequence[],
+  { loss_agg_mode }: PolicyLossSettings,
+  paddedLength: number,
+): Float64Array[] {
+  const shares = aggregationWeights(sequences.map(sampledTokens), loss_agg_mode, paddedLength);
+  return sequences.map(({ mask }, row) => new Float64Array(mask.length).fill(shares[row]));
 }
 
 const sampledTokens = ({ mask }: Pick<PolicySequence, 'mask'>): number => mask.reduce((sum, bit) => sum + bit, 0);

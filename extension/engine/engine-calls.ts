@@ -3,12 +3,12 @@
 import { recordOf } from '../common/records';
 import type { ErrorCodec } from '../node/thread-calls';
 import { UserError } from '../common/user-error';
-import type { Engine } from './engine';
+import type { Engine, LocalState } from './engine';
 import { NotFiniteError } from './optimizer/not-finite';
 import { RunStopped } from './run-stopped';
 
 /** Functions of the worker, called by the main thread. */
-export interface EngineCalls extends Engine {
+export interface EngineCalls extends Engine<LocalState> {
   /** Interrupts running calls and rejects further work, because the run is stopping. */
   interrupt(): void;
   /** Subscribes to the sampled tokens of a row, replacing the previous subscription; null unsubscribes. */
@@ -50,7 +50,7 @@ const methods: Record<keyof Engine, true> = {
  * Returns an object with all methods of the engine. `method` receives the name of a method and returns its
  * implementation.
  */
-export const engineOf = (method: (name: keyof Engine) => (...args: unknown[]) => Promise<never>): Engine =>
+export const engineOf = (method: (name: keyof Engine) => (...args: unknown[]) => Promise<never>): Engine<LocalState> =>
   recordOf(Object.keys(methods) as (keyof Engine)[], method);
 
 interface EncodedError {

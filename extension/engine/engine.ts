@@ -21,11 +21,27 @@ export type MomentState =
   | { format: 'float32'; step: number; m: Float32Array; v: Float32Array }
   | { format: 'int8'; step: number; m: Int8Array; v: Uint8Array; mScale: Float32Array; vScale: Float32Array };
 
-/** Engine state in a checkpoint, except the actor's weights, which are stored by name. */
-export interface EngineState {
+/** State of an engine on this machine, except the actor's weights, which are stored by name. */
+export interface LocalState {
   actor: MomentState;
   critic?: MomentState & { weights: Float32Array };
 }
+
+/** State of an engine whose server keeps weights and optimizer state. */
+export interface ServerState {
+  server: {
+    /** The server's address of the saved state. */
+    path: string;
+    /** URL of the server, and its name of the base model. */
+    url: string;
+    base: string;
+    /** Optimizer steps made. */
+    updates: number;
+  };
+}
+
+/** What a checkpoint holds of an engine. */
+export type EngineState = LocalState | ServerState;
 
 export interface NamedTensor {
   name: string;
@@ -36,7 +52,7 @@ export interface NamedTensor {
 export type WhichPolicy = 'actor' | 'reference';
 
 /** The engine's calls. Rows and samples are plain data; the engine packs samples into passes. */
-export interface Engine {
+export interface Engine<State extends EngineState = EngineState> {
   load(options: LoadOptions): Promise<LoadedModel>;
   /**
    * Samples a response for each row. Calls may overlap: new rows join the running generation, and each call resolves
@@ -45,13 +61,16 @@ export interface Engine {
   generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
   /** Waits for the running calls that use the rows, then frees the cached data of the rows. */
   release(rows: string[]): Promise<void>;
-  /** Returns log-probs (nats) and entropies of each sample's tokens; 0 where mask = 0. */
+  /**
+   * Returns log-probs (nats) and entropies of each sample's tokens; 0 where mask = 0. Entropies are absent if the engine
+   * cannot compute them.
+   */
   score(
     which: WhichPolicy,
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
-  ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }>;
+  ): Promise<{ logprobs: Float32Array[]; entropies?: Float32Array[] }>;
   /** Returns data about the actor's distribution at each masked token, including the `top` most likely tokens. */
   inspect(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
@@ -117,8 +136,8 @@ export interface Engine {
    * steps have been made since then.
    */
   rollBack(): Promise<boolean>;
-  state(): Promise<EngineState>;
-  restore(state: EngineState): Promise<void>;
+  state(): Promise<State>;
+  restore(state: State): Promise<void>;
   /** Restores only the critic's weights, not its moments. Used by callers that only compute values. */
   restoreCritic(weights: Float32Array): Promise<void>;
   /** Returns the actor's trained parameters under Hugging Face names: all weights, or the adapter factors. */

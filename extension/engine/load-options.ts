@@ -64,8 +64,8 @@ export interface LoadedModel {
   maxPositions: number;
   /** Number of tokens with a logit. */
   vocabSize: number;
-  /** onnxruntime provider that runs the model. */
-  provider: Provider;
+  /** onnxruntime provider that runs the model; `tinker` for a server of the Tinker API. */
+  provider: Provider | 'tinker';
   /** Result of the device's self-check, in one line; null if no device was checked. */
   deviceCheck: string | null;
   /** Options of the adapter; null without adapter. */

@@ -6,10 +6,10 @@ import { Worker } from 'node:worker_threads';
 import { explainExit } from '../common/process-exit';
 import { WorkerCalls } from '../node/thread-calls';
 import { UserError } from '../common/user-error';
-import type { Engine } from './engine';
+import type { Engine, EngineState, LocalState } from './engine';
 import { engineErrors, engineOf, type EngineCalls, type EngineReports } from './engine-calls';
 
-export interface RemoteEngine extends Engine {
+export interface RemoteEngine<State extends EngineState = EngineState> extends Engine<State> {
   /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
   /**
@@ -34,7 +34,7 @@ export interface RemoteEngine extends Engine {
 const stopMs = 9000;
 
 /** Starts the engine's worker thread from its bundle. */
-export function startEngine(workerFile: string): RemoteEngine {
+export function startEngine(workerFile: string): RemoteEngine<LocalState> {
   const worker = new Worker(workerFile, {
     env: { ...programEnvironment(variablesFor.devices), ORT_DISABLE_TELEMETRY: '1' },
   });
@@ -57,7 +57,7 @@ export function startEngine(workerFile: string): RemoteEngine {
       pending.add(result);
       return result.finally(() => pending.delete(result));
     };
-  const remote: RemoteEngine = {
+  const remote: RemoteEngine<LocalState> = {
     ...engineOf(call),
     onTokens: () => undefined,
     onUnits: () => undefined,

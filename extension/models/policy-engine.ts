@@ -15,7 +15,7 @@ import type {
   TrainingSample,
   WeightedSample,
 } from '../engine/training-samples';
-import type { Engine, EngineState, NamedTensor, WhichPolicy } from '../engine/engine';
+import type { Engine, LocalState, NamedTensor, WhichPolicy } from '../engine/engine';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../engine/generation-calls';
 import type { LoadOptions, LoadedModel } from '../engine/load-options';
 import { UserError } from '../common/user-error';
@@ -36,7 +36,7 @@ import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
 import { Weights } from './weights/weights';
 
-export class PolicyEngine implements Engine {
+export class PolicyEngine implements Engine<LocalState> {
   private loaded?: LoadedPolicies;
   private session: SessionOptions = { threads: 0 };
   private modelFolder = '';
@@ -213,7 +213,7 @@ export class PolicyEngine implements Engine {
     return this.undo.rollBack();
   }
 
-  async state(): Promise<EngineState> {
+  async state(): Promise<LocalState> {
     const { actor, critic } = this.models;
     return {
       actor: await actor.bank.moments(),
@@ -223,7 +223,7 @@ export class PolicyEngine implements Engine {
     };
   }
 
-  async restore(state: EngineState): Promise<void> {
+  async restore(state: LocalState): Promise<void> {
     const { actor, critic } = this.models;
     await actor.bank.restoreMoments(state.actor);
     if (!critic || !state.critic) return;

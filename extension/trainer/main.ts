@@ -12,6 +12,7 @@ import { valueAt } from '../run-data/changeable-settings';
 import { changedConfig, onlyEvaluates } from './run/stored-config';
 import { Journal } from './run/journal';
 import { RunStopped } from '../engine/run-stopped';
+import { WeightsUncertain } from '../engine/weights-uncertain';
 import { RunControl } from './run/run-control';
 import { clearPrinted, secrets } from '../node/secrets';
 import { openSession } from './run/run-session';
@@ -77,6 +78,10 @@ function endNow(): never {
   process.exit(1);
 }
 
+const stopSignals = ['SIGTERM', 'SIGINT'] as const;
+/** Maximum returns to one checkpoint after the weights on the engine's server became uncertain. */
+const mostReturns = 5;
+
 /**
  * Milliseconds between checks of the log's length. The log grows little in this time, because output of environments is
  * rate-limited.
@@ -114,12 +119,28 @@ async function main(): Promise<void> {
   rotateLog(logFile);
   setInterval(() => rotateLog(logFile), logLookMs).unref();
   try {
-    const own = await startingPoint(folder, values);
     const settings = resumeSettings(values.set, folder.id);
-    refuseSettings(folder, own?.manifest.step ?? 0, settings);
-    const notes = values.resume || own ? await rollBackTo(folder, own, values['accept-damaged-logs']) : [];
-    const checkpoint = own ?? (await foreignStart(folder, values.workspace));
-    await serve(folder, { endpoint, token, workspace: values.workspace, checkpoint, notes, settings });
+    let from: Pick<typeof values, 'resume' | 'checkpoint'> = values;
+    for (let returns = 0, before = -1; ; returns++) {
+      const own = await startingPoint(folder, from);
+      const step = own?.manifest.step ?? 0;
+      if (step > before) returns = 0;
+      before = step;
+      refuseSettings(folder, step, settings);
+      const notes = from.resume || own ? await rollBackTo(folder, own, values['accept-damaged-logs']) : [];
+      const checkpoint = own ?? (await foreignStart(folder, values.workspace));
+      const end = await serve(folder, {
+        endpoint,
+        token,
+        workspace: values.workspace,
+        checkpoint,
+        notes,
+        settings,
+        mayReturn: returns < mostReturns,
+      });
+      if (end !== 'return') break;
+      from = { resume: true };
+    }
   } finally {
     lease.release();
   }
@@ -134,6 +155,8 @@ interface Serving {
   notes: string[];
   /** Setting changes that apply from the next step on, by key. */
   settings: Record<string, number>;
+  /** Whether the run returns to its newest checkpoint if the weights on the engine's server are uncertain. */
+  mayReturn: boolean;
 }
 
 /** Values from a checkpoint with which the status of a resumed run begins. */
@@ -145,8 +168,8 @@ interface Earlier {
 
 async function serve(
   folder: RunFolder,
-  { endpoint, token, workspace, checkpoint, notes, settings }: Serving,
-): Promise<void> {
+  { endpoint, token, workspace, checkpoint, notes, settings, mayReturn }: Serving,
+): Promise<'ended' | 'return'> {
   const earlier = (checkpoint?.manifest.state ?? {}) as Earlier;
   const initial: RunStatus = {
     state: 'starting',
@@ -177,7 +200,8 @@ async function serve(
     journal.update({ state, error: because });
     journal.event('state', because === undefined ? state : `${state}: ${because}`);
   });
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => control.stop());
+  const stop = (): void => control.stop();
+  for (const signal of stopSignals) process.on(signal, stop);
   watched.server = await TrainerServer.listen(endpoint, {
     id: folder.id,
     token,
@@ -200,6 +224,10 @@ async function serve(
     log.info({ step: session.step() }, end);
   } catch (error) {
     if (!existsSync(folder.path)) abandon(folderGone(folder)); // a deleted run folder causes further errors
+    if (error instanceof WeightsUncertain && mayReturn && !control.stopped.aborted) {
+      log.warn(error.message);
+      return 'return';
+    }
     const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
     if (failure) {
       const { message, stack } = failure;
@@ -213,7 +241,9 @@ async function serve(
     await session?.close();
     await journal.close();
     await watched.server.close();
+    for (const signal of stopSignals) process.off(signal, stop);
   }
+  return 'ended';
 }
 
 /** Planned number of steps; 0 for an evaluation. */

@@ -7,7 +7,13 @@ import { modelSource } from '../../trainer/config/model-path';
 import { installation } from '../../node/installation';
 import { checksumTogether, isWeights, modelChecksum } from '../../models/weights/model-checksum';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
-import { checkModelFolder, readDecoderConfig, readTokenizerFor } from '../../models/weights/model-folder';
+import {
+  checkModelFolder,
+  readDecoderConfig,
+  readTextShape,
+  readTokenizerFor,
+} from '../../models/weights/model-folder';
+import type { RunConfig } from '../../trainer/config/schema';
 import type { HubModel } from '../../hub/hub-call';
 import { findHubModel, withSmallFiles } from '../../hub/hub-model';
 
@@ -18,9 +24,21 @@ export interface ModelFacts {
 }
 
 /** Checks a model and returns its facts. Throws a ConfigError or UserError if the model cannot be used. */
-export async function modelFacts(path: string, workspace: string): Promise<ModelFacts> {
+export async function modelFacts(
+  path: string,
+  workspace: string,
+  engine: RunConfig['workbench']['engine'] = 'local',
+): Promise<ModelFacts> {
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
+  if (engine === 'tinker' && 'folder' in source) return tokenizerFacts(path, source.folder);
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
+}
+
+/** The facts about a folder with a tokenizer and config.json, whose weights are on a server. */
+function tokenizerFacts(path: string, folder: string): ModelFacts {
+  const { vocabSize, maxPositions } = readTextShape(folder);
+  readTokenizerFor(folder, { vocabSize });
+  return { model: { path, sha256: '', parameters: 0 }, maxPositions };
 }
 
 async function folderFacts(path: string, folder: string): Promise<ModelFacts> {

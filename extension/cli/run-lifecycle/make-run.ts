@@ -133,7 +133,8 @@ async function aboutEnvironments({ config }: LoadedConfig, workspace: string): P
 
 /** Returns the facts about the model. A model behind an API is identified by its name; the API key must be set. */
 async function modelOf({ config }: LoadedConfig, workspace: string): Promise<ModelFacts> {
-  if (config.model_config === null || !config.trainer.val_only) return modelFacts(config.model_path, workspace);
+  if (config.model_config === null || !config.trainer.val_only)
+    return modelFacts(config.model_path, workspace, config.workbench.engine);
   const { model } = configuredModel(config, process.env);
   const path = `${model.provider_name}:${model.model_name}`;
   return { model: { path, sha256: '', parameters: 0 }, maxPositions: Infinity };

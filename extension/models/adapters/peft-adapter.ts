@@ -18,7 +18,8 @@ import { Weights } from '../weights/weights';
 
 export const adapterConfigName = 'adapter_config.json';
 export const adapterWeightsName = 'adapter_model.safetensors';
-const prefix = 'base_model.model.';
+/** Prefix of the names of an adapter's tensors. */
+export const peftPrefix = 'base_model.model.';
 
 /** An adapter in memory: its options, and its factors with the specs of `loraSpecs`. */
 export interface Adapter {
@@ -99,7 +100,7 @@ export async function readAdapter(
     };
     const factors = new Weights(loraSpecs(base.config, lora));
     for (const { name, dims } of factors.specs) {
-      const tensor = prefix + name;
+      const tensor = peftPrefix + name;
       const shape = file.tensors.get(tensor)!.shape;
       if (shape.join() !== dims.join())
         throw new UserError(
@@ -122,7 +123,7 @@ export async function readAdapter(
 /** Returns the files of an adapter folder, as contents by file name. */
 export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
   const tensors = factors.specs.map(({ name, dims }) => ({
-    name: prefix + name,
+    name: peftPrefix + name,
     shape: dims,
     data: factors.view(name),
   }));
@@ -214,7 +215,7 @@ function modulesOf(
   const known = loraModules(base.config, 'all-linear');
   const expected = new Map(
     known.flatMap(module =>
-      (['A', 'B'] as const).map(factor => [prefix + factorName(module, factor), module] as const),
+      (['A', 'B'] as const).map(factor => [peftPrefix + factorName(module, factor), module] as const),
     ),
   );
   for (const name of tensors.keys()) {
@@ -233,7 +234,9 @@ function modulesOf(
   const chosen = new Set(chosenModules(known, config));
   for (const module of known) {
     if (!present.has(module) && !chosen.has(module)) continue;
-    const missing = (['A', 'B'] as const).map(factor => prefix + factorName(module, factor)).find(x => !tensors.has(x));
+    const missing = (['A', 'B'] as const)
+      .map(factor => peftPrefix + factorName(module, factor))
+      .find(x => !tensors.has(x));
     if (missing !== undefined)
       throw new UserError(`${file}: the tensor ${missing} is missing: download the adapter again, it is incomplete`);
   }

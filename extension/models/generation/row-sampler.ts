@@ -1,6 +1,6 @@
 // Samples the next token of each row from its logits and marks finished rows. A row's token depends only on its logits,
 // its random stream, its earlier ids and the sampling options, not on the other rows of the batch.
-import { appendAll, maximum } from '../../common/lists';
+import { appendAll } from '../../common/lists';
 import type { SamplingOptions } from '../../engine/generation-calls';
 import { Sampler } from '../../engine/sampling/graph-sampler';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -8,6 +8,7 @@ import { drawToken, isUncut } from '../../engine/sampling/host-sampler';
 import { dispose } from '../../engine/session/device-tensor';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
 import { Transfer } from '../../engine/session/transfer';
+import { completesStop } from './stop-strings';
 import type { GeneratorOptions } from './generator-options';
 import type { Decoding } from './decoding';
 
@@ -54,26 +55,20 @@ export class RowSampler {
         );
       d.ids.push(token);
       d.logprobs.push(logprob);
-      if (sampling.stop_token_ids.includes(token) || this.completesStop(d, sampling.stop)) d.finish = 'stop';
+      if (sampling.stop_token_ids.includes(token) || completesStop(d.ids, sampling.stop, this.decode))
+        d.finish = 'stop';
       else if (d.ids.length >= sampling.max_new_tokens || d.prefix + d.ids.length >= sampling.max_model_len)
         d.finish = 'length';
     });
   }
 
-  private occurred({ request, ids }: Decoding): number[] {
-    return [...(this.history.get(request.row) ?? []), ...ids];
-  }
-
-  /**
-   * Whether the newest token completes a stop string. Decodes only the trailing tokens that may contain a stop string.
-   */
-  private completesStop({ ids }: Decoding, stop: readonly string[]): boolean {
-    if (stop.length === 0) return false;
+  private readonly decode = (ids: readonly number[]): string => {
     const { decode } = this.options;
     if (!decode) throw new Error('generator: stop strings need a tokenizer');
-    const tail = ids.slice(-1 - maximum(stop.map(text => Buffer.byteLength(text))));
-    const text = decode(tail);
-    const before = decode(tail.slice(0, -1));
-    return stop.some(wanted => text.includes(wanted) && !before.includes(wanted));
+    return decode(ids);
+  };
+
+  private occurred({ request, ids }: Decoding): number[] {
+    return [...(this.history.get(request.row) ?? []), ...ids];
   }
 }

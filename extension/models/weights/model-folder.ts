@@ -217,3 +217,21 @@ const oneLine = (error: unknown): string => (error as Error).message.replace(/\s
 function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
   return existsSync(join(folder, name)) ? readJson(folder, name) : undefined;
 }
+
+const textShape = z.looseObject({
+  vocab_size: z.int().positive(),
+  max_position_embeddings: z.int().positive(),
+});
+
+/**
+ * Reads the size of the vocabulary and the maximum sequence length of config.json, of any architecture. @throws UserError
+ */
+export function readTextShape(folder: string): { vocabSize: number; maxPositions: number } {
+  const config = readJson(folder, 'config.json') as { text_config?: unknown } | null;
+  const parsed = textShape.safeParse(config?.text_config ?? config);
+  if (!parsed.success)
+    throw new UserError(
+      `${join(folder, 'config.json')}: ${parsed.error.issues[0].path.join('.') || 'content'} is missing or no positive integer: use the model's own config.json`,
+    );
+  return { vocabSize: parsed.data.vocab_size, maxPositions: parsed.data.max_position_embeddings };
+}

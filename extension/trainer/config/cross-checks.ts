@@ -7,6 +7,7 @@ import type { RunConfig } from './schema';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
+import { engineRules } from './engine-checks';
 import { secretRules } from './secret-checks';
 
 /** Returns all rules that `config` violates, in key order. */
@@ -20,6 +21,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...samplingRules(config),
     ...adapterRules(config),
     ...optimizerRules(config),
+    ...engineRules(config),
     ...filterRules(config),
     ...courseRules(config),
     ...resumeRules(config),

@@ -154,6 +154,27 @@ const collapseDetection = z
 
 const workbench = z
   .strictObject({
+    // The defaults of the engine's keys keep runs resumable that predate them.
+    engine: z
+      .enum(['local', 'tinker'])
+      .describe(
+        'Where the model runs: on this machine, or on a server that speaks the Tinker REST API, such as SkyRL (docs/ENGINES.md).',
+      )
+      .default('local'),
+    engine_url: z.string().nullable().describe('URL of the Tinker server, such as https://host:8000.').default(null),
+    engine_model: z
+      .string()
+      .nullable()
+      .describe(
+        "The server's name of the base model; null if it offers only one. model_path is its tokenizer's folder.",
+      )
+      .default(null),
+    engine_api_key_env: z
+      .string()
+      .describe("Environment variable with the server's API key; without a value no key is sent.")
+      .default('TINKER_API_KEY'),
+    engine_requests: count('Maximum concurrent requests to the server.').default(256),
+    engine_outage_s: count('Seconds for which a run waits for a server that does not answer.').default(600),
     device: z
       .enum(devices)
       .describe(

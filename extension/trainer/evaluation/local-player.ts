@@ -45,6 +45,7 @@ export class LocalPlayer implements Player {
       passBudget(config, micro, samples.length),
       1,
     );
+    if (!entropies) return null;
     const sums = new Map(episodes.map(episode => [episode, 0]));
     samples.forEach(({ episode }, i) => {
       const sum = entropies[i].reduce((total, entropy, t) => total + (masks[i][t] ? entropy : 0), 0);

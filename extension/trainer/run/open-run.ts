@@ -4,7 +4,7 @@ import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
-import { startEngine } from '../../engine/remote-engine';
+import { openEngine } from './run-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
 import { LiveEnvironments } from '../live/live-environments';
@@ -54,11 +54,13 @@ export async function openRun({
   const tokenizer = readTokenizer(modelFolder, { variables: config.data.apply_chat_template_kwargs });
   await journal.retryUntilWritable(() => keepTokenizer(folder, modelFolder));
   const { rollout } = config.actor_rollout_ref;
-  const plan = await planInput(config, modelFolder, workspace);
-  reportPlan(plan, config, journal);
+  const isLocal = config.workbench.engine === 'local';
+  const plan = isLocal ? await planInput(config, modelFolder, workspace) : null;
+  if (plan) reportPlan(plan, config, journal);
   const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
-  if (readsModel(config, weights, modelFolder)) await abortable(control.stopped, requireSameModel(folder, modelFolder));
-  const engine = startEngine(installation.engineWorker);
+  if (isLocal && readsModel(config, weights, modelFolder))
+    await abortable(control.stopped, requireSameModel(folder, modelFolder));
+  const engine = openEngine(config, modelFolder, tokenizer, journal);
   let environments: LiveEnvironments | undefined;
   try {
     control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
@@ -70,7 +72,7 @@ export async function openRun({
       rolloutQuantization: config.workbench.rollout_quantization,
       baseQuantization: config.workbench.base_quantization,
       precision: config.workbench.precision,
-      checkpointed: plan.checkpointed,
+      checkpointed: plan?.checkpointed ?? false,
       moments: { actor: config.actor_rollout_ref.actor.optim.moments, critic: config.critic.optim.moments },
       critic: usesCritic(config),
       seed: deriveSeed('new-weights', config.seed.train),

@@ -66,7 +66,8 @@ export class Run {
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
-    if (!this.config.workbench.try_longest_batch) return;
+    const { engine, try_longest_batch } = this.config.workbench;
+    if (!try_longest_batch || engine !== 'local') return; // a server plans its own memory
     this.follow('the longest pass');
     const { tokens, seconds } = await this.engine.tryLongest(
       passBudget(this.config, actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),

@@ -56,7 +56,6 @@ export class TrainingCheckpoints {
     journal.update({ phase: 'checkpoint' });
     const engine = await this.run.engine.state();
     const files = await modelFiles(this.run.engine, this.run.model, this.modelFolder, config.model_path);
-    const { actor, critic } = engine;
     await journal.sync();
     const about = {
       step: state.step,
@@ -74,8 +73,7 @@ export class TrainingCheckpoints {
         skipped: state.skipped,
         spent: state.spent,
         environments: this.run.environments.versions,
-        actor_updates: actor.step,
-        critic_updates: critic?.step ?? 0,
+        ...updatesOf(engine),
         wall_s: journal.wallSeconds,
         success: journal.status.success,
         validated: this.run.validated,
@@ -84,8 +82,7 @@ export class TrainingCheckpoints {
     };
     const blobs = {
       ...files,
-      ...optimizerStateFiles('actor', actor),
-      ...(critic && { 'critic.weights': critic.weights, ...optimizerStateFiles('critic', critic) }),
+      ...stateFiles(engine),
     };
     const path = await journal.retryUntilWritable(() =>
       writeCheckpoint(folder.path, about, blobs, config.workbench.keep_checkpoints),
@@ -115,17 +112,12 @@ export class TrainingCheckpoints {
     const { step, seed_counter } = checkpoint.manifest;
     // eslint-disable-next-line no-restricted-syntax -- `write` above stored it; its schema is any JSON
     const saved = checkpoint.manifest.state as unknown as SavedState;
-    const { actor_updates, critic_updates, unvalidated } = saved;
+    const { unvalidated } = saved;
     const first = firstState(this.run.config); // for keys that a checkpoint of an earlier version lacks
     const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
     const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent } = saved;
     this.run.validated = saved.validated;
-    const state: EngineState = { actor: await readMoments(checkpoint, 'actor', actor_updates) };
-    if (this.run.usesCritic)
-      state.critic = {
-        ...(await readMoments(checkpoint, 'critic', critic_updates)),
-        weights: await readFloats(checkpoint, 'critic.weights'),
-      };
+    const state = await engineState(checkpoint, saved, this.run.usesCritic);
     // Verify the checksum of the weights here, because the engine loaded the file without verifying it.
     await readBlob(checkpoint, this.run.model.lora ? adapterWeightsName : 'model.safetensors');
     await this.run.engine.restore(state);
@@ -134,4 +126,33 @@ export class TrainingCheckpoints {
     this.saved = unvalidated ? 0 : step;
     return { step, watch, klCoefficient, collapse, alarms, skipped, spent, ...(unvalidated && { unvalidated }) };
   }
+}
+
+/** The manifest's entries of an engine's state. */
+const updatesOf = (engine: EngineState): Pick<SavedState, 'actor_updates' | 'critic_updates' | 'server'> =>
+  'server' in engine
+    ? { actor_updates: engine.server.updates, critic_updates: 0, server: engine.server }
+    : { actor_updates: engine.actor.step, critic_updates: engine.critic?.step ?? 0 };
+
+/** The files of an engine's state, besides the actor's weights. */
+function stateFiles(engine: EngineState): Record<string, Uint8Array | Float32Array> {
+  if ('server' in engine) return {};
+  const { actor, critic } = engine;
+  return {
+    ...optimizerStateFiles('actor', actor),
+    ...(critic && { 'critic.weights': critic.weights, ...optimizerStateFiles('critic', critic) }),
+  };
+}
+
+/** Reads an engine's state from a checkpoint. */
+async function engineState(
+  checkpoint: StoredCheckpoint,
+  { actor_updates, critic_updates, server }: SavedState,
+  usesCritic: boolean,
+): Promise<EngineState> {
+  if (server) return { server };
+  const actor = await readMoments(checkpoint, 'actor', actor_updates);
+  if (!usesCritic) return { actor };
+  const moments = await readMoments(checkpoint, 'critic', critic_updates);
+  return { actor, critic: { ...moments, weights: await readFloats(checkpoint, 'critic.weights') } };
 }

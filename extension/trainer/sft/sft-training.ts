@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
-import type { Engine } from '../../engine/engine';
+import type { Engine, LocalState } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';
 import { RunStopped } from '../../engine/run-stopped';
 import { startEngine } from '../../engine/remote-engine';
@@ -144,7 +144,12 @@ async function save(
   folder: string,
   { step, unvalidated }: { step: number; unvalidated?: FineTuneStep },
   log: { offset: number; sum: string },
-  { engine, files, owner, keep }: { engine: Engine; files: Record<string, Uint8Array>; owner: RunSeal; keep: number },
+  {
+    engine,
+    files,
+    owner,
+    keep,
+  }: { engine: Engine<LocalState>; files: Record<string, Uint8Array>; owner: RunSeal; keep: number },
 ): Promise<void> {
   const { actor } = await engine.state();
   await writeCheckpoint(

@@ -1,0 +1,64 @@
+// The rows of an engine whose server keeps none: each row's ids, and what a sampled response becomes. The server is
+// asked to stop at ids; stop strings, of which a server may not take both, are found here and cut the response, which
+// does not change the distribution of what is kept.
+import { appendAll } from '../../common/lists';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
+import { NotFiniteError } from '../../engine/optimizer/not-finite';
+import { UserError } from '../../common/user-error';
+import { completesStop } from '../generation/stop-strings';
+import type { Sampled } from './tinker-wire';
+
+export class TinkerRows {
+  /** Prompt and sampled ids of each row. */
+  private readonly rows = new Map<string, number[]>();
+
+  constructor(private readonly decode: (ids: readonly number[]) => string) {}
+
+  /** Appends a row's new ids, and returns all its ids. */
+  append({ row, append }: GenerationRow): number[] {
+    const ids = [...(this.rows.get(row) ?? []), ...append];
+    this.rows.set(row, ids);
+    return ids;
+  }
+
+  /**
+   * Appends a sampled response to its row and returns it.
+   * @throws UserError if the response has no log-probs
+   */
+  accept(row: string, [sequence]: Sampled['sequences'], sampling: SamplingOptions): GeneratedRow {
+    const { tokens, logprobs } = sequence;
+    if (!logprobs || logprobs.length !== tokens.length)
+      throw new UserError(
+        `engine: the server returned ${logprobs?.length ?? 'no'} log-probs for ${tokens.length} sampled tokens: use a server that returns one for each`,
+      );
+    if (!logprobs.every(Number.isFinite))
+      throw new NotFiniteError(
+        `engine: the server sampled with log-probs that are not finite (row ${row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
+      );
+    const { count, finish } = this.end(tokens, sampling);
+    const ids = tokens.slice(0, count);
+    appendAll(this.rows.get(row)!, ids);
+    return { row, ids, logprobs: logprobs.slice(0, count), finish };
+  }
+
+  release(rows: readonly string[]): void {
+    for (const row of rows) this.rows.delete(row);
+  }
+
+  /** The number of tokens up to the first one that ends the response, and why it ends. */
+  private end(
+    tokens: readonly number[],
+    { stop, stop_token_ids }: SamplingOptions,
+  ): { count: number; finish: 'stop' | 'length' } {
+    for (let count = 1; count <= tokens.length; count++)
+      if (
+        stop_token_ids.includes(tokens[count - 1]) ||
+        completesStop(tokens.slice(Math.max(0, count - longestStop), count), stop, this.decode)
+      )
+        return { count, finish: 'stop' };
+    return { count: tokens.length, finish: 'length' };
+  }
+}
+
+/** Maximum tokens of a stop string, with a margin; bounds the ids that are copied for each position. */
+const longestStop = 256;

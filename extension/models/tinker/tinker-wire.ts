@@ -1,0 +1,105 @@
+// Requests and responses of the Tinker REST API (tinker SDK 0.24 … 0.38; SkyRL 0.3 is the reference server), as far as
+// this engine uses them. Requests are plain objects; responses are parsed by schemas, which ignore additional keys.
+// Position t of a datum is the prediction of the sequence's token t + 1 from its first t + 1 tokens.
+import { z } from 'zod';
+
+/** A tensor as JSON; `data` is flat. */
+export interface TensorData {
+  data: number[];
+  dtype: 'int64' | 'float32';
+  shape: [number];
+}
+
+/** A text input as token ids. */
+export interface ModelInput {
+  chunks: [{ type: 'encoded_text'; tokens: number[] }];
+}
+
+/** One training sequence: its input, targets and per-target loss inputs. */
+export interface Datum {
+  model_input: ModelInput;
+  loss_fn_inputs: Record<'target_tokens' | 'weights' | 'logprobs' | 'advantages', TensorData>;
+}
+
+/** Returns token ids as the input of a model. */
+export const modelInput = (tokens: number[]): ModelInput => ({ chunks: [{ type: 'encoded_text', tokens }] });
+
+const floats = (data: ArrayLike<number>): TensorData => ({
+  data: Array.from(data),
+  dtype: 'float32',
+  shape: [data.length],
+});
+
+/**
+ * Returns the datum of a sequence. `weights`, `logprobs` and `advantages` have the length of `ids`; position 0, which
+ * no model predicts, is left out.
+ */
+export function datumOf(
+  ids: ArrayLike<number>,
+  weights: ArrayLike<number>,
+  logprobs: ArrayLike<number>,
+  advantages: ArrayLike<number>,
+): Datum {
+  const tokens = Array.from(ids);
+  const predicted = (values: ArrayLike<number>): TensorData => floats(Array.from(values).slice(1));
+  return {
+    model_input: modelInput(tokens.slice(0, -1)),
+    loss_fn_inputs: {
+      target_tokens: { data: tokens.slice(1), dtype: 'int64', shape: [tokens.length - 1] },
+      weights: predicted(weights),
+      logprobs: predicted(logprobs),
+      advantages: predicted(advantages),
+    },
+  };
+}
+
+/** Schema of any response whose content is not used. */
+export const anySchema = z.unknown();
+
+export const capabilitiesSchema = z.looseObject({
+  supported_models: z.array(z.looseObject({ model_name: z.string() })).default([]),
+});
+
+export const sessionSchema = z.looseObject({ session_id: z.string().min(1) });
+
+/** The first answer to a request that the server executes later. */
+export const pendingSchema = z.looseObject({ request_id: z.string().min(1), model_id: z.string().optional() });
+
+/** Answers of retrieve_future that do not hold a result: still pending, or failed (Twinkle and the official service). */
+export const notReadySchema = z.looseObject({ type: z.literal('try_again') });
+export const failedSchema = z.looseObject({ error: z.string(), category: z.string().nullish() });
+
+export const createdSchema = z.looseObject({
+  model_id: z.string().optional(),
+  lora_config: z.looseObject({ rank: z.int(), alpha: z.number().nullish() }).nullish(),
+});
+
+const tensorSchema = z.looseObject({ data: z.array(z.number()) });
+
+/** Result of `forward` and `forward_backward`: one entry per datum. */
+export const forwardSchema = z.looseObject({
+  loss_fn_outputs: z.array(z.looseObject({ logprobs: tensorSchema })),
+  metrics: z.record(z.string(), z.number()).nullish(),
+});
+
+export const optimizedSchema = z.looseObject({ metrics: z.record(z.string(), z.number()).nullish() });
+
+/** Result of publishing weights under a sampling session. */
+export const publishedSchema = z.looseObject({ sampling_session_id: z.string().min(1) });
+
+export const loadedSchema = z.looseObject({});
+
+export const savedSchema = z.looseObject({ path: z.string().min(1) });
+
+export const sampledSchema = z.looseObject({
+  sequences: z.array(
+    z.looseObject({
+      stop_reason: z.string(),
+      tokens: z.array(z.int().min(0)),
+      logprobs: z.array(z.number()).nullish(),
+    }),
+  ),
+  /** The log-prob of each prompt token; null or absent for the first one. */
+  prompt_logprobs: z.array(z.number().nullable()).nullish(),
+});
+export type Sampled = z.infer<typeof sampledSchema>;

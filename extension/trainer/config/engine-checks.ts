@@ -1,0 +1,57 @@
+// Rules of an engine over the network (workbench.engine: tinker): what its protocol cannot do is refused by key, value
+// and remedy before a run starts. What differs between servers is measured when connecting (models/tinker).
+import type { RunConfig } from './schema';
+import type { BrokenRule } from './broken-rule';
+
+const where = 'which workbench.engine=tinker does not support';
+
+/** Returns the rules that a configuration for a Tinker server violates; none for the local engine. */
+export function engineRules(config: RunConfig): BrokenRule[] {
+  const { workbench, algorithm, trainer, actor_rollout_ref } = config;
+  if (workbench.engine !== 'tinker') return [];
+  const { actor, model, rollout } = actor_rollout_ref;
+  const broken: BrokenRule[] = [];
+  const refuse = (key: string, value: unknown, remedy: string): void =>
+    void broken.push({ key, sentence: `is ${String(value)}, ${where}: ${remedy}` });
+  if (workbench.engine_url === null || !isServerUrl(workbench.engine_url))
+    broken.push({
+      key: 'workbench.engine_url',
+      sentence: `is ${workbench.engine_url}, but workbench.engine is tinker: give it the server's http or https URL without path, user or query`,
+    });
+  if (model.lora_rank === 0) refuse('lora.rank', 0, 'set it above 0, since the server trains adapters');
+  if (model.lora_adapter_path !== null)
+    refuse('actor_rollout_ref.model.lora_adapter_path', model.lora_adapter_path, 'set it to null');
+  if (model.lora_dropout !== 0) refuse('actor_rollout_ref.model.lora_dropout', model.lora_dropout, 'set it to 0');
+  if (algorithm.adv_estimator === 'gae')
+    refuse('algorithm.adv_estimator', 'gae', 'choose an estimator without a critic, such as grpo');
+  if (rollout.temperature !== 1 && !trainer.val_only)
+    refuse('actor_rollout_ref.rollout.temperature', rollout.temperature, 'set it to 1, at which the server trains');
+  for (const [at, cuts] of [
+    ['actor_rollout_ref.rollout', rollout],
+    ['actor_rollout_ref.rollout.val_kwargs', rollout.val_kwargs],
+  ] as const) {
+    if (cuts.min_p !== 0) refuse(`${at}.min_p`, cuts.min_p, 'set it to 0');
+    if (cuts.repetition_penalty !== 1) refuse(`${at}.repetition_penalty`, cuts.repetition_penalty, 'set it to 1');
+  }
+  if (rollout.rollout_filter_metric.startsWith('entropy'))
+    refuse(
+      'actor_rollout_ref.rollout.rollout_filter_metric',
+      rollout.rollout_filter_metric,
+      'choose reward_variance, since the server returns no entropies',
+    );
+  if (rollout.val_kwargs.logprobs !== 0 && trainer.val_only)
+    refuse('actor_rollout_ref.rollout.val_kwargs.logprobs', rollout.val_kwargs.logprobs, 'set it to 0');
+  if (trainer.gradient_analysis_mode) refuse('trainer.gradient_analysis_mode', true, 'set it to false');
+  for (const key of ['rollout_quantization', 'base_quantization'] as const)
+    if (workbench[key] !== 'none') refuse(`workbench.${key}`, workbench[key], 'set it to none');
+  if (actor.optim.moments !== 'float32')
+    refuse('actor_rollout_ref.actor.optim.moments', actor.optim.moments, 'set it to float32');
+  return broken;
+}
+
+/** Whether a text is an http(s) URL of a host alone. */
+function isServerUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && username + password + search + hash === '';
+}

@@ -1,0 +1,3 @@
+"""Stand-in for torch, which SkyRL's JAX backend imports only for image inputs."""
+
+__version__ = "0.0.0"

@@ -1,0 +1,470 @@
+// The engine over the network against a peer with an exact model: log-probs, gradients of every loss under both
+// reductions, publication, stops, checkpoints, and what an unreliable network does to it.
+import { afterEach, describe, expect, test } from 'vitest';
+import { policyLossGradient } from '../../../../extension/algorithms/policy-loss';
+import { aggregationWeights } from '../../../../extension/algorithms/loss-aggregation';
+import { klKinds, lossAggModes, lossModes } from '../../../../extension/algorithms/policy-loss-options';
+import type { LoadOptions } from '../../../../extension/engine/load-options';
+import type { PolicyLossOptions } from '../../../../extension/engine/loss-options';
+import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
+import { RunStopped } from '../../../../extension/engine/run-stopped';
+import type { WeightedSample } from '../../../../extension/engine/training-samples';
+import { WeightsUncertain } from '../../../../extension/engine/weights-uncertain';
+import { TinkerEngine, type TinkerSettings } from '../../../../extension/models/tinker/tinker-engine';
+import { BigramModel } from '../../../support/bigram-model';
+import { TinkerPeer, type PeerOptions } from '../../../support/tinker-peer';
+
+const vocabSize = 16;
+const load = { lora: { rank: 8, alpha: 16, dropout: 0, targets: 'all-linear' }, seed: 3, critic: false } as LoadOptions;
+const sampling = {
+  max_new_tokens: 6,
+  stop_token_ids: [15],
+  stop: [],
+  max_model_len: 64,
+  temperature: 1,
+  top_p: 1,
+  top_k: -1,
+  min_p: 0,
+  repetition_penalty: 1,
+  do_sample: true,
+};
+const budget = { maxTokens: 1e6, maxRows: 1e6 };
+/** Adam whose step is minus the gradient: with so large an ε its denominator is constant. */
+const plainStep = { lr: 1e6, betas: [0, 0] as [number, number], eps: 1e6, weight_decay: 0, grad_clip: 1 };
+
+const open: { engines: TinkerEngine[]; peers: TinkerPeer[] } = { engines: [], peers: [] };
+afterEach(async () => {
+  await Promise.all(open.engines.splice(0).map(engine => engine.stop()));
+  await Promise.all(open.peers.splice(0).map(peer => peer.stop()));
+});
+
+async function started(options: Partial<PeerOptions> = {}, settings: Partial<TinkerSettings> = {}) {
+  const peer = await TinkerPeer.start({ vocabSize, ...options });
+  open.peers.push(peer);
+  const outages: (string | null)[] = [];
+  const engine = new TinkerEngine({
+    url: peer.url,
+    key: null,
+    timeoutMs: 5000,
+    outageMs: 2000,
+    connections: 32,
+    pauseMs: { first: 5, longest: 20 },
+    baseModel: null,
+    vocabSize,
+    maxPositions: 64,
+    decode: ids => ids.map(id => String.fromCharCode(97 + id)).join(''),
+    onOutage: reason => void outages.push(reason),
+    ...settings,
+  });
+  open.engines.push(engine);
+  return { peer, engine, outages };
+}
+
+/** The peer's model that is trained: the newest one. */
+const actorOf = (peer: TinkerPeer): BigramModel => [...peer.models.values()].at(-1)!;
+
+const loss = (more: Partial<PolicyLossOptions> = {}): PolicyLossOptions => ({
+  clip_ratio_low: 0.2,
+  clip_ratio_high: 0.28,
+  clip_ratio_c: 3,
+  entropy_coeff: 0,
+  use_kl_loss: false,
+  kl_loss_coef: 0.1,
+  kl_loss_type: 'k1',
+  loss_agg_mode: 'token-mean',
+  temperature: 1,
+  ...more,
+});
+
+/** Samples of different lengths with gaps in their masks; the second has none. */
+function samplesOf(mode: PolicyLossOptions['loss_agg_mode']): WeightedSample[] {
+  const stream = new RandomStream(5);
+  const masks = [
+    [0, 0, 1, 1, 0, 1, 1],
+    [0, 0, 0],
+    [0, 1, 1, 1],
+  ].map(bits => Uint8Array.from(bits));
+  const weights = aggregationWeights(
+    masks.map(mask => mask.reduce((sum, bit) => sum + bit, 0)),
+    mode,
+    7,
+  );
+  return masks.map((mask, row) => {
+    const numbers = (from: number, to: number) => Float32Array.from(mask, () => from + (to - from) * stream.uniform());
+    return {
+      ids: Int32Array.from(mask, () => stream.integer(vocabSize)),
+      mask,
+      old_logprobs: numbers(-4, -2),
+      ref_logprobs: numbers(-4, -2),
+      advantages: numbers(-1, 1),
+      weights: new Float32Array(mask.length).fill(weights[row]),
+    };
+  });
+}
+
+/** The gradient of a loss in the table, by the chain rule from dL/dlogπ. */
+function tableGradient(model: BigramModel, samples: readonly WeightedSample[], options: PolicyLossOptions): number[] {
+  const logprobs = samples.map(({ ids }) => [0, ...model.logprobs([...ids.slice(0, -1)], [...ids.slice(1)])]);
+  const slopes = policyLossGradient(
+    samples.map((sample, i) => ({ ...sample, logprobs: logprobs[i] })),
+    options,
+    7,
+  );
+  const gradient = new Array<number>(vocabSize ** 2).fill(0);
+  samples.forEach(({ ids, mask }, row) =>
+    mask.forEach((bit, token) => {
+      if (!bit) return;
+      const last = ids[token - 1];
+      for (let next = 0; next < vocabSize; next++) {
+        const [probability] = model.logprobs([last], [next]).map(Math.exp);
+        gradient[last * vocabSize + next] += slopes[row][token] * (Number(next === ids[token]) - probability);
+      }
+    }),
+  );
+  return gradient;
+}
+
+describe('an update', () => {
+  const reductions = [
+    { tokens: 'sum', samples: 'sum' },
+    { tokens: 'mean', samples: 'mean' },
+    { tokens: 'mean', samples: 'sum' },
+  ] as const;
+  test.each(reductions.flatMap(reduction => lossModes.map(mode => [reduction, mode] as const)))(
+    'takes the gradient of the loss computed here: %o, %s',
+    async (reduction, loss_mode) => {
+      for (const loss_agg_mode of lossAggModes)
+        for (const kl of [null, ...klKinds]) {
+          const { peer, engine } = await started(reduction);
+          await engine.load(load);
+          const options = loss({
+            policy_loss: { loss_mode },
+            loss_agg_mode,
+            ...(kl && { use_kl_loss: true, kl_loss_type: kl }),
+          });
+          const samples = samplesOf(loss_agg_mode);
+          const before = actorOf(peer).copy();
+          const expected = tableGradient(before, samples, options);
+          await engine.update(samples, budget, options, plainStep);
+          actorOf(peer).table.forEach((after, i) => expect(before.table[i] - after).toBeCloseTo(expected[i], 5));
+          await engine.stop();
+          await peer.stop();
+        }
+    },
+  );
+
+  test('reports the loss, its parts, the gradient norm and an estimate of the entropy', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const samples = samplesOf('token-mean');
+    const norm = Math.hypot(...tableGradient(actorOf(peer), samples, loss()));
+    const metrics = await engine.update(samples, budget, loss(), plainStep);
+    expect(metrics.grad_norm).toBeCloseTo(norm, 6);
+    expect(Object.keys(metrics).sort()).toEqual([
+      'entropy_estimate',
+      'entropy_loss',
+      'grad_norm',
+      'lr',
+      'pg_clipfrac',
+      'pg_clipfrac_lower',
+      'pg_loss',
+      'ppo_kl',
+      'skipped',
+    ]);
+    expect(metrics.entropy_estimate).toBeGreaterThan(0);
+  });
+
+  test('reads log-probs again only if the weights have changed since they were scored', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const samples = samplesOf('token-mean');
+    await engine.score('actor', samples);
+    const forwards = () => peer.requests.filter(({ path }) => path === 'forward').length;
+    const scored = forwards();
+    await engine.update(samples, budget, loss(), plainStep);
+    expect(forwards()).toBe(scored);
+    await engine.update(samples, budget, loss(), plainStep);
+    expect(forwards()).toBe(scored + 1);
+  });
+
+  test('raises the entropy of the distribution with an entropy bonus', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const model = actorOf(peer);
+    const entropy = () => {
+      const all = Array.from({ length: vocabSize }, (_, next) => model.logprobs([1], [next])[0]);
+      return -all.reduce((sum, logprob) => sum + Math.exp(logprob) * logprob, 0);
+    };
+    const before = entropy();
+    for (let round = 0; round < 40; round++) {
+      const rows = await engine.generate(
+        Array.from({ length: 16 }, (_, i) => ({ row: `${round}/${i}`, append: [1], seed: round * 16 + i })),
+        { ...sampling, max_new_tokens: 1 },
+      );
+      const samples = rows.map(({ ids }): WeightedSample => {
+        const zeros = new Float32Array(2);
+        return {
+          ids: Int32Array.of(1, ids[0]),
+          mask: Uint8Array.of(0, 1),
+          old_logprobs: zeros,
+          ref_logprobs: zeros,
+          advantages: zeros,
+          weights: new Float32Array(2).fill(1 / 16),
+        };
+      });
+      await engine.update(samples, budget, loss({ entropy_coeff: 1 }), { ...plainStep, lr: 0.3 * plainStep.eps });
+    }
+    expect(entropy()).toBeGreaterThan(before + 0.05);
+  });
+});
+
+describe('sampling and scoring', () => {
+  test('agree on the log-prob of every sampled token, over two turns', async () => {
+    const { engine } = await started();
+    await engine.load(load);
+    const first = await engine.generate([{ row: 'a', append: [1, 2, 3], seed: 7 }], sampling);
+    const second = await engine.generate([{ row: 'a', append: [4], seed: 8 }], sampling);
+    const ids = Int32Array.from([1, 2, 3, ...first[0].ids, 4, ...second[0].ids]);
+    const mask = Uint8Array.from([0, 0, 0, ...first[0].ids.map(() => 1), 0, ...second[0].ids.map(() => 1)]);
+    const { logprobs } = await engine.score('actor', [{ ids, mask }]);
+    const sampled = [0, 0, 0, ...first[0].logprobs, 0, ...second[0].logprobs];
+    logprobs[0].forEach((logprob, token) => expect(logprob).toBeCloseTo(sampled[token], 6));
+  });
+
+  test('the same seed gives the same tokens', async () => {
+    const { engine } = await started();
+    await engine.load(load);
+    const of = async (row: string, seed: number) =>
+      (await engine.generate([{ row, append: [1], seed }], sampling))[0].ids;
+    expect(await of('a', 2 ** 40 + 5)).toEqual(await of('b', 2 ** 40 + 5));
+  });
+
+  test('a stop string cuts the response after the token that completes it', async () => {
+    const { engine } = await started();
+    await engine.load(load);
+    const { ids } = (await engine.generate([{ row: 'a', append: [1], seed: 3 }], sampling))[0];
+    const text = ids
+      .slice(1, 3)
+      .map(id => String.fromCharCode(97 + id))
+      .join('');
+    const [cut] = await engine.generate([{ row: 'b', append: [1], seed: 3 }], { ...sampling, stop: [text] });
+    expect(cut).toMatchObject({ ids: ids.slice(0, 3), finish: 'stop' });
+  });
+
+  test('sampling uses the newest weights, published once for each version', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const published = () => peer.requests.filter(({ path }) => path === 'save_weights_for_sampler').length;
+    await engine.generate([{ row: 'a', append: [1], seed: 1 }], sampling);
+    await engine.generate([{ row: 'b', append: [1], seed: 2 }], sampling);
+    expect(published()).toBe(1);
+    await engine.update(samplesOf('token-mean'), budget, loss(), plainStep);
+    expect(published()).toBe(1);
+    await engine.generate([{ row: 'c', append: [1], seed: 3 }], sampling);
+    expect(published()).toBe(2);
+  });
+
+  test('the reference policy is the start, whatever was trained', async () => {
+    const { engine } = await started();
+    await engine.load(load);
+    const [sample] = samplesOf('token-mean');
+    const start = await engine.score('actor', [sample]);
+    await engine.update([sample], budget, loss(), plainStep);
+    expect(await engine.score('reference', [sample])).toEqual(start);
+    expect(await engine.score('actor', [sample])).not.toEqual(start);
+  });
+
+  test('cross-scores are the sums of the text after each prompt', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const prompts = [[1, 2], [3]].map(ids => Int32Array.from(ids));
+    const texts = [[4, 5, 6], [7]].map(ids => Int32Array.from(ids));
+    const found = await engine.crossScore(prompts, texts);
+    const model = actorOf(peer);
+    texts.forEach((text, row) =>
+      prompts.forEach((prompt, column) => {
+        const expected = model.logprobs([prompt.at(-1)!, ...text.slice(0, -1)], [...text]);
+        expect(found[row][column]).toBeCloseTo(
+          expected.reduce((sum, x) => sum + x, 0),
+          5,
+        );
+      }),
+    );
+  });
+
+  test('an id outside the vocabulary is refused before anything is sent', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const sent = peer.requests.length;
+    await expect(engine.generate([{ row: 'a', append: [99], seed: 1 }], sampling)).rejects.toThrow('the id 99');
+    await expect(engine.score('actor', [{ ids: Int32Array.of(1, -1), mask: Uint8Array.of(0, 1) }])).rejects.toThrow(
+      'the id -1',
+    );
+    expect(peer.requests.length).toBe(sent);
+  });
+
+  test('numbers that are not finite are not sent', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const [sample] = samplesOf('token-mean');
+    sample.advantages.fill(NaN);
+    const before = peer.requests.filter(({ path }) => path === 'forward_backward').length;
+    await expect(engine.update([sample], budget, loss(), plainStep)).rejects.toThrow('not finite');
+    expect(peer.requests.filter(({ path }) => path === 'forward_backward').length).toBe(before);
+  });
+});
+
+describe('checkpoints', () => {
+  test('a saved state is restored into a new model with weights and moments', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const samples = samplesOf('token-mean');
+    const step = { lr: 0.1, betas: [0.9, 0.99] as [number, number], eps: 1e-8, weight_decay: 0.01, grad_clip: 1 };
+    await engine.update(samples, budget, loss(), step);
+    const state = await engine.state();
+    await engine.update(samples, budget, loss(), step);
+    const expected = actorOf(peer).table.slice();
+    const { engine: other } = await started({}, { url: peer.url });
+    await other.load(load);
+    await other.restore(state);
+    await other.update(samples, budget, loss(), step);
+    expect(actorOf(peer).table).toEqual(expected);
+  });
+
+  test('the adapter comes down under the names of the local engine', async () => {
+    const { engine } = await started();
+    await engine.load(load);
+    const [tensor] = await engine.parameters();
+    expect(tensor).toMatchObject({
+      name: 'model.layers.0.self_attn.q_proj.lora_A.weight',
+      dims: [vocabSize, vocabSize],
+    });
+    expect(tensor.data.length).toBe(vocabSize ** 2);
+  });
+});
+
+describe('connecting', () => {
+  test('the probe leaves one model, which nothing has changed', async () => {
+    const { peer, engine } = await started({ models: 1 });
+    await engine.load(load);
+    expect(peer.models.size).toBe(1);
+    expect(actorOf(peer).table).toEqual(new BigramModel(vocabSize, { tokens: 'sum', samples: 'sum' }).table);
+  });
+
+  test.each([
+    [{ key: 'k-1234567890' }, {}, 'refuses the key (Invalid API key)'],
+    [{}, { baseModel: 'other/model' }, 'workbench.engine_model is other/model, but'],
+    [{ models: 0 }, {}, 'Maximum number of LoRA adapters (0) reached'],
+  ])('a refusal is one sentence with its reason: %o %o', async (options, settings, sentence) => {
+    const { engine } = await started(options, settings);
+    await expect(engine.load(load)).rejects.toThrow(sentence);
+  });
+
+  test('the key is sent with every request', async () => {
+    const { engine } = await started({ key: 'k-1234567890' }, { key: 'k-1234567890' });
+    await expect(engine.load(load)).resolves.toMatchObject({ provider: 'tinker', lora: { rank: 8, alpha: 32 } });
+  });
+});
+
+describe('an unreliable network', () => {
+  /** Applies a fault to the first `times` requests with this path. */
+  const faulty = (peer: TinkerPeer, path: string, fault: ReturnType<TinkerPeer['fault']>, times = 1) => {
+    let left = times;
+    peer.fault = asked => (asked === path && left-- > 0 ? fault : undefined);
+  };
+
+  test.each([
+    ['asample', 'cut before'],
+    ['asample', 'cut after'],
+    ['asample', 'garbled'],
+    ['retrieve_future', 'cut after'],
+    ['retrieve_future', { status: 502, body: {} }],
+    ['retrieve_future', { status: 408, body: { detail: 'Timeout waiting for result' } }],
+    ['retrieve_future', { status: 200, body: { type: 'try_again' } }],
+    ['forward', { status: 503, body: {} }],
+  ] as const)('a repeatable request survives: %s %o', async (path, fault) => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const whole = await engine.generate([{ row: 'a', append: [1], seed: 4 }], sampling);
+    faulty(peer, path, fault, 3);
+    const rows = await engine.generate([{ row: 'b', append: [1], seed: 4 }], sampling);
+    expect(rows[0].ids).toEqual(whole[0].ids);
+    const [sample] = samplesOf('token-mean');
+    await expect(engine.score('actor', [sample])).resolves.toMatchObject({ logprobs: [expect.any(Float32Array)] });
+  });
+
+  test.each(['forward_backward', 'optim_step'])(
+    'a lost answer to %s makes the weights uncertain; the request is not sent again',
+    async path => {
+      for (const fault of ['cut before', 'cut after', 'garbled', { status: 500, body: {} }] as const) {
+        const { peer, engine } = await started();
+        await engine.load(load);
+        const sent = () => peer.requests.filter(request => request.path === path).length;
+        const before = sent();
+        faulty(peer, path, fault);
+        await expect(engine.update(samplesOf('token-mean'), budget, loss(), plainStep)).rejects.toThrow(
+          WeightsUncertain,
+        );
+        expect(sent()).toBe(before + 1);
+      }
+    },
+  );
+
+  test('a busy server is asked again also for what changes weights, since it has not executed it', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    faulty(peer, 'optim_step', { status: 429, body: {} }, 2);
+    await expect(engine.update(samplesOf('token-mean'), budget, loss(), plainStep)).resolves.toMatchObject({
+      skipped: 0,
+    });
+  });
+
+  test('a server that has forgotten a request makes the weights uncertain', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    faulty(peer, 'retrieve_future', { status: 404, body: { detail: 'Future not found' } });
+    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(WeightsUncertain);
+  });
+
+  test('an outage is reported with its reason and its end', async () => {
+    const { peer, engine, outages } = await started();
+    await engine.load(load);
+    faulty(peer, 'forward', 'cut before', 3);
+    await engine.score('actor', [samplesOf('token-mean')[0]]);
+    expect(outages).toEqual([expect.stringMatching(/\w/), null]);
+  });
+
+  test('an outage that lasts ends with the address and the remedy', async () => {
+    const { peer, engine } = await started({}, { outageMs: 50 });
+    await engine.load(load);
+    await peer.stop();
+    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(
+      /does not answer forward \(ECONNREFUSED\): start the server or correct workbench.engine_url/,
+    );
+    open.peers.length = 0;
+  });
+});
+
+describe('a stop', () => {
+  test('ends sampling at once', async () => {
+    const { engine } = await started({ latencyMs: 300 });
+    await engine.load(load);
+    const rows = engine.generate([{ row: 'a', append: [1], seed: 4 }], sampling);
+    engine.interrupt();
+    await expect(rows).rejects.toThrow(RunStopped);
+    await expect(engine.score('actor', samplesOf('token-mean'))).rejects.toThrow(RunStopped);
+  });
+
+  test('lets an update finish whose gradient was sent', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    await engine.remember();
+    expect(await engine.rollBack()).toBe(true);
+    peer.fault = path => {
+      if (path === 'forward_backward') engine.interrupt();
+      return undefined;
+    };
+    await expect(engine.update(samplesOf('token-mean'), budget, loss(), plainStep)).resolves.toMatchObject({ lr: 1e6 });
+    expect(await engine.rollBack()).toBe(false);
+  });
+});
