@@ -20,6 +20,7 @@ export interface AdamParameters {
   weight_decay: number;
 }
 
+/** `leaning`: logits that are added for tokens of any context. */
 export class BigramModel {
   /** Logits, [last token][next token]. */
   table: Float64Array;
@@ -34,9 +35,12 @@ export class BigramModel {
     readonly vocabSize: number,
     private readonly reduction: { tokens: 'sum' | 'mean'; samples: 'sum' | 'mean' },
     seed = 1,
+    leaning: Readonly<Record<number, number>> = {},
   ) {
     const stream = new RandomStream(seed);
     this.table = Float64Array.from({ length: vocabSize ** 2 }, () => stream.uniform() * 2);
+    for (const [token, logit] of Object.entries(leaning))
+      for (let last = 0; last < vocabSize; last++) this.table[last * vocabSize + Number(token)] += logit;
     [this.m, this.v, this.gradient] = [0, 0, 0].map(() => new Float64Array(vocabSize ** 2));
   }
 

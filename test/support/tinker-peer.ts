@@ -3,10 +3,12 @@
 // 0.3.0. `fault` cuts, delays, doubles or garbles chosen requests.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { createTar } from 'nanotar';
 import { safetensorsParts } from '../../extension/models/weights/safetensors-writer';
-import { BigramModel, type AdamParameters, type BigramDatum, type LossName } from './bigram-model';
+import { z } from 'zod';
+import { BigramModel, type BigramDatum } from './bigram-model';
 
 export interface PeerOptions {
   vocabSize: number;
@@ -18,6 +20,8 @@ export interface PeerOptions {
   latencyMs?: number;
   /** A published version is the model in training, as on SkyRL's JAX backend. */
   live?: boolean;
+  /** Logits that the start of every model adds for tokens. */
+  leaning?: Readonly<Record<number, number>>;
   /** Key that requests must have. */
   key?: string;
 }
@@ -25,7 +29,36 @@ export interface PeerOptions {
 /** What happens to a request: its answer is cut off, comes from nowhere, or is replaced. */
 export type Fault = 'cut before' | 'cut after' | 'garbled' | { status: number; body: unknown };
 
-type Body = Record<string, never> & { [key: string]: unknown };
+type Body = Record<string, unknown>;
+
+const numbers = z.object({ data: z.array(z.number()) });
+const inputSchema = z.object({ chunks: z.tuple([z.object({ tokens: z.array(z.int()) })]) });
+const dataSchema = z.object({
+  data: z.array(
+    z.object({
+      model_input: inputSchema,
+      loss_fn_inputs: z.object({ target_tokens: numbers, weights: numbers, logprobs: numbers, advantages: numbers }),
+    }),
+  ),
+  loss_fn: z.enum(['cross_entropy', 'importance_sampling']),
+});
+const sampleSchema = z.object({
+  prompt: inputSchema,
+  sampling_params: z.object({
+    max_tokens: z.int(),
+    seed: z.int().max(2 ** 31 - 1),
+    stop: z.array(z.int()),
+    temperature: z.number(),
+  }),
+  sampling_session_id: z.string(),
+});
+const adamSchema = z.object({
+  learning_rate: z.number(),
+  beta1: z.number(),
+  beta2: z.number(),
+  eps: z.number(),
+  weight_decay: z.number(),
+});
 
 export class TinkerPeer {
   readonly requests: { path: string; body: Body }[] = [];
@@ -102,10 +135,7 @@ export class TinkerPeer {
     const { status, result } = this.execute(path, body);
     const delay = this.options.latencyMs ?? 0;
     const later = { status, body: result };
-    this.futures.set(
-      id,
-      delay > 0 ? new Promise(resolve => setTimeout(() => resolve(later), delay)) : Promise.resolve(later),
-    );
+    this.futures.set(id, delay > 0 ? sleep(delay, later) : Promise.resolve(later));
     const model = (result as { model_id?: string }).model_id;
     return ok({ future_id: id, status: 'pending', request_id: id, ...(model !== undefined && { model_id: model }) });
   }
@@ -114,19 +144,15 @@ export class TinkerPeer {
   private execute(path: string, body: Body): { status: number; result: unknown } {
     const ok = (result: unknown) => ({ status: 200, result });
     const refuse = (detail: string) => ({ status: 400, result: { detail } });
-    const { vocabSize, tokens = 'sum', samples = 'sum', models = 8, live = false } = this.options;
+    const { vocabSize, tokens = 'sum', samples = 'sum', models = 8, live = false, leaning } = this.options;
     if (path === 'create_model') {
       if (this.models.size >= models) return refuse(`Maximum number of LoRA adapters (${models}) reached`);
       const id = `model_${++this.count}`;
-      this.models.set(id, new BigramModel(vocabSize, { tokens, samples }));
+      this.models.set(id, new BigramModel(vocabSize, { tokens, samples }, 1, leaning));
       return ok({ model_id: id, lora_config: { rank: 8, alpha: 32 } });
     }
     if (path === 'asample') {
-      const { prompt, sampling_params, sampling_session_id } = body as unknown as {
-        prompt: { chunks: [{ tokens: number[] }] };
-        sampling_params: { max_tokens: number; seed: number; stop: number[]; temperature: number };
-        sampling_session_id: string;
-      };
+      const { prompt, sampling_params, sampling_session_id } = sampleSchema.parse(body);
       const { max_tokens, seed, stop, temperature } = sampling_params;
       const model = this.published.get(sampling_session_id);
       if (!model) return refuse(`Checkpoint not found: ${sampling_session_id}`);
@@ -142,11 +168,11 @@ export class TinkerPeer {
       case 'forward':
         return ok(outputs(dataOf(body.forward_input).map(({ input, targets }) => model.logprobs(input, targets))));
       case 'forward_backward': {
-        const { loss_fn } = body.forward_backward_input as unknown as { loss_fn: LossName };
+        const { loss_fn } = dataSchema.parse(body.forward_backward_input);
         return ok(outputs(model.accumulate(dataOf(body.forward_backward_input), loss_fn)));
       }
       case 'optim_step': {
-        const grad_norm = model.optimize(body.adam_params as unknown as AdamParameters);
+        const grad_norm = model.optimize(adamSchema.parse(body.adam_params));
         return ok({ metrics: { 'skyrl.ai/grad_norm': grad_norm } });
       }
       case 'save_weights': {
@@ -162,7 +188,7 @@ export class TinkerPeer {
       }
       case 'save_weights_for_sampler': {
         if (typeof body.path === 'string') {
-          const path = `tinker://${id}/${body.path as string}`;
+          const path = `tinker://${id}/${body.path}`;
           this.saved.set(path, model.copy());
           return ok({ path, sampling_session_id: null });
         }
@@ -181,12 +207,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
 
 /** The data of a request in the model's form. */
 function dataOf(given: unknown): BigramDatum[] {
-  const { data } = given as {
-    data: {
-      model_input: { chunks: [{ tokens: number[] }] };
-      loss_fn_inputs: Record<'target_tokens' | 'weights' | 'logprobs' | 'advantages', { data: number[] }>;
-    }[];
-  };
+  const { data } = dataSchema.parse(given);
   return data.map(({ model_input, loss_fn_inputs: { target_tokens, weights, logprobs, advantages } }) => ({
     input: model_input.chunks[0].tokens,
     targets: target_tokens.data,
