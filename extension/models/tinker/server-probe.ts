@@ -2,11 +2,11 @@
 // and whether it reports gradient norms. A new adapter's gradient depends only on its data, and the norm of a gradient
 // scales with its loss, so three datums decide: one sample, the same sample twice, and the sample with its weights
 // doubled.
-import { z } from 'zod';
 import { UserError } from '../../common/user-error';
+import { unwatched } from '../../engine/work-units';
+import type { ServerModel } from './server-model';
 import type { Reduction } from './surrogate';
-import type { TinkerConnection } from './tinker-connection';
-import { datumOf, forwardSchema, optimizedSchema, type Datum } from './tinker-wire';
+import { datumOf, type Datum } from './tinker-wire';
 
 /** What a probe has found. */
 export interface ServerFacts {
@@ -20,20 +20,20 @@ const tolerance = 0.02;
 /** The token ids of the probe's sample, which every vocabulary has. */
 const ids = [1, 2, 3, 4, 5, 6, 7, 8];
 
+/** An optimizer step that changes nothing, since its learning rate is 0. */
+const noStep = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 0 };
+
 /**
- * Probes a server with a model that nothing else uses. Its weights do not matter afterwards.
+ * Probes a server with a model that nothing else uses and that may be unloaded afterwards.
  * @throws UserError if the server reports no gradient norm, or reduces losses in another way
  */
-export async function probeServer(connection: TinkerConnection, model_id: string, url: string): Promise<ServerFacts> {
+export async function probeServer(model: Pick<ServerModel, 'step'>, url: string): Promise<ServerFacts> {
   const norm = async (...data: Datum[]): Promise<[string, number]> => {
-    const forward_backward_input = { data, loss_fn: 'importance_sampling' };
-    await connection.later('forward_backward', { model_id, forward_backward_input }, forwardSchema, 'once');
-    const adam_params = { learning_rate: 0, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0, grad_clip_norm: 0 };
-    const { result } = await connection.later('optim_step', { model_id, adam_params }, optimizedSchema, 'once');
-    const found = Object.entries(result.metrics ?? {}).find(([name]) => /(^|[/:])grad_?norm$/.test(name));
+    const metrics = await model.step(data, noStep, unwatched);
+    const found = Object.entries(metrics).find(([name]) => /(^|[/:])grad_?norm$/.test(name));
     if (!found || !(found[1] > 0))
       throw new UserError(
-        `engine: ${url} reports no gradient norm of an optimizer step, from which its reduction of losses is measured: use a server that does`,
+        `engine: ${url} reports no gradient norm of an optimizer step, from which its reduction of losses is measured: use a server that reports it`,
       );
     return found;
   };
@@ -57,7 +57,3 @@ function kindOf(what: string, ratio: number, url: string): 'sum' | 'mean' {
     `engine: ${url} changes the gradient by ${ratio.toPrecision(4)} when its ${what} double, which is neither a sum nor a mean: use a server whose losses are one of the two`,
   );
 }
-
-/** Unloads a model. */
-export const unloadModel = (connection: TinkerConnection, model_id: string): Promise<unknown> =>
-  connection.later('unload_model', { model_id }, z.unknown());

@@ -1,0 +1,78 @@
+// The policy loss of a mini-batch from the log-probs of its sampled tokens alone, for engines that return no complete
+// distributions: the gradient per token, and the metrics. The entropy of a token's distribution is estimated by −log π
+// of the sampled token, which is unbiased on-policy.
+import { weightedPolicyLoss, weightedPolicyLossGradient, type PolicySequence } from '../../algorithms/policy-loss';
+import type { PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options';
+import type { WeightedSample } from '../../engine/training-samples';
+
+/**
+ * Returns dL/dlogπ of each token, and the loss metrics under RAGEN's keys; `entropy_estimate` in place of `entropy`.
+ * @param logprobs log-probs under the current weights, one array per sample
+ */
+export function sampledLoss(
+  samples: readonly WeightedSample[],
+  logprobs: readonly Float32Array[],
+  loss: PolicyLossOptions,
+): { gradients: Float64Array[]; metrics: UpdateMetrics } {
+  const sequences = samples.map(({ mask, old_logprobs, ref_logprobs, advantages }, i): PolicySequence => ({
+    logprobs: logprobs[i],
+    old_logprobs,
+    advantages,
+    mask,
+    entropies: logprobs[i].map(value => -value),
+    ...(loss.use_kl_loss && { ref_logprobs }),
+  }));
+  const weights = samples.map(sample => sample.weights);
+  const gradients = weightedPolicyLossGradient(sequences, weights, loss);
+  addEntropyBonus(gradients, sequences, weights, loss.entropy_coeff);
+  const sums = weightedPolicyLoss(sequences, weights, loss);
+  return {
+    gradients,
+    metrics: {
+      pg_loss: sums.pg_loss,
+      entropy_loss: sums.entropy,
+      ...(loss.use_kl_loss && { kl_loss: sums.kl_loss, kl_coef: loss.kl_loss_coef }),
+      entropy_estimate: meanEntropy(sequences),
+      pg_clipfrac: sums.pg_clipfrac,
+      pg_clipfrac_lower: sums.pg_clipfrac_lower,
+      ppo_kl: sums.ppo_kl,
+    },
+  };
+}
+
+/**
+ * Adds the gradient of −coefficient · Σ weight · entropy as a score-function term, in place: with respect to log π of a
+ * sampled token it is coefficient · weight · (log π − b), where b is the mean log-prob of the mini-batch's other tokens.
+ */
+function addEntropyBonus(
+  gradients: readonly Float64Array[],
+  sequences: readonly PolicySequence[],
+  weights: readonly Float32Array[],
+  coefficient: number,
+): void {
+  if (coefficient === 0) return;
+  let [sum, count] = [0, 0];
+  const each = (visit: (row: number, token: number) => void): void =>
+    sequences.forEach(({ mask }, row) => mask.forEach((bit, token) => bit && visit(row, token)));
+  each((row, token) => {
+    sum += sequences[row].logprobs[token];
+    count++;
+  });
+  each((row, token) => {
+    const own = sequences[row].logprobs[token];
+    const others = count > 1 ? (sum - own) / (count - 1) : 0;
+    gradients[row][token] += coefficient * weights[row][token] * (own - others);
+  });
+}
+
+/** Mean of the estimated entropies over masked tokens. */
+function meanEntropy(sequences: readonly PolicySequence[]): number {
+  let [sum, count] = [0, 0];
+  for (const { mask, entropies } of sequences)
+    mask.forEach((bit, token) => {
+      if (!bit) return;
+      sum += entropies![token];
+      count++;
+    });
+  return sum / Math.max(count, 1);
+}

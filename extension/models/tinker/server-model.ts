@@ -1,0 +1,196 @@
+// One model on a Tinker server: its log-probs, its optimizer steps, its published versions and its saved states. Batches
+// are split into requests of a bounded size. Every request has a sequence number, which newer servers use to recognise
+// repeated requests.
+import pMap from 'p-map';
+import { UserError } from '../../common/user-error';
+import type { NamedTensor } from '../../engine/engine';
+import type { OptimizerOptions } from '../../engine/loss-options';
+import type { TrainingSample } from '../../engine/training-samples';
+import type { WorkUnits } from '../../engine/work-units';
+import { adapterTensors } from './adapter-archive';
+import type { TinkerConnection } from './tinker-connection';
+import {
+  createdSchema,
+  datumOf,
+  forwardSchema,
+  loadedSchema,
+  optimizedSchema,
+  publishedSchema,
+  savedSchema,
+  type Datum,
+} from './tinker-wire';
+
+/** A sample without the numbers of its loss. */
+export type MaskedSample = Pick<TrainingSample, 'ids' | 'mask'>;
+
+/** Facts for the creation of a model. */
+export interface NewModel {
+  session: string;
+  /** Number of the model within the session. */
+  number: number;
+  base: string;
+  rank: number;
+  seed: number;
+}
+
+/** Maximum tokens per request. */
+const requestTokens = 2 ** 17;
+/** Maximum concurrent scoring requests. */
+const scoringRequests = 4;
+/** Maximum bytes of an adapter's archive. */
+const archiveBytes = 2 ** 32;
+/** Maximum seed: servers take 31 bits. */
+export const seedMask = 0x7fffffff;
+/** LoRA's alpha of SkyRL's JAX backend, used if a server does not report its own. */
+const usualAlpha = 32;
+
+export class ServerModel {
+  /** Number of the next request. */
+  private requests = 0;
+
+  private constructor(
+    private readonly connection: TinkerConnection,
+    private readonly url: string,
+    readonly id: string,
+    /** LoRA's alpha. */
+    readonly alpha: number,
+  ) {}
+
+  /** Creates a model with a new adapter, which changes nothing until it is trained. */
+  static async create(
+    connection: TinkerConnection,
+    url: string,
+    { session, number, base, rank, seed }: NewModel,
+  ): Promise<ServerModel> {
+    const { result, modelId } = await connection.later(
+      'create_model',
+      {
+        session_id: session,
+        model_seq_id: number,
+        base_model: base,
+        lora_config: { rank, seed: seed & seedMask, train_unembed: false, train_attn: true, train_mlp: true },
+        type: 'create_model',
+      },
+      createdSchema,
+    );
+    const id = modelId ?? result.model_id;
+    if (id === undefined) throw new UserError(`engine: ${url} created a model without an id: use another server`);
+    return new ServerModel(connection, url, id, result.lora_config?.alpha ?? usualAlpha);
+  }
+
+  /** Returns the log-probs at the masked tokens under the current weights; 0 where mask = 0. */
+  async logprobs(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
+    const found = samples.map(({ ids }) => new Float32Array(ids.length));
+    const masked = [...samples.keys()].filter(i => samples[i].mask.includes(1));
+    const parts = inRequests(masked, i => samples[i].ids.length);
+    let done = 0;
+    await pMap(
+      parts,
+      async part => {
+        units.next(done, parts.length);
+        const data = part.map(i => {
+          const { ids, mask } = samples[i];
+          const none = new Float32Array(ids.length);
+          return datumOf(ids, mask, none, none);
+        });
+        const { result } = await this.connection.later(
+          'forward',
+          { model_id: this.id, forward_input: { data, loss_fn: 'cross_entropy' }, seq_id: this.requests++ },
+          forwardSchema,
+        );
+        part.forEach((i, k) => found[i].set(readLogprobs(result.loss_fn_outputs.at(k), samples[i], this.url)));
+        done++;
+      },
+      { concurrency: scoringRequests },
+    );
+    return found;
+  }
+
+  /**
+   * Makes one optimizer step with the gradient of the importance-sampling loss over `data`; returns the server's metrics.
+   * @throws WeightsUncertain if an answer is lost
+   */
+  async step(
+    data: readonly Datum[],
+    { lr, betas: [beta1, beta2], eps, weight_decay, grad_clip }: OptimizerOptions,
+    units: WorkUnits,
+  ): Promise<Readonly<Record<string, number>>> {
+    const parts = inRequests(data, ({ model_input }) => model_input.chunks[0].tokens.length);
+    for (const [k, part] of parts.entries()) {
+      units.next(k, parts.length);
+      const forward_backward_input = { data: part, loss_fn: 'importance_sampling' };
+      const body = { model_id: this.id, forward_backward_input, seq_id: this.requests++ };
+      await this.connection.later('forward_backward', body, forwardSchema, 'once');
+    }
+    const adam_params = { learning_rate: lr, beta1, beta2, eps, weight_decay, grad_clip_norm: grad_clip };
+    const body = { model_id: this.id, adam_params, seq_id: this.requests++, type: 'optim_step' };
+    return (await this.connection.later('optim_step', body, optimizedSchema, 'once')).result.metrics ?? {};
+  }
+
+  /** Publishes the current weights as version `version`; returns the sampling session that uses them. */
+  async publish(version: number): Promise<string> {
+    const body = {
+      model_id: this.id,
+      sampling_session_seq_id: version,
+      seq_id: this.requests++,
+      type: 'save_weights_for_sampler',
+    };
+    const { result } = await this.connection.later('save_weights_for_sampler', body, publishedSchema);
+    return result.sampling_session_id;
+  }
+
+  /** Saves weights and optimizer state on the server under a name; returns their address. */
+  async save(name: string): Promise<string> {
+    const body = { model_id: this.id, path: name, type: 'save_weights' };
+    return (await this.connection.later('save_weights', body, savedSchema)).result.path;
+  }
+
+  /** Loads weights and optimizer state from an address. */
+  async load(path: string): Promise<void> {
+    const body = { model_id: this.id, path, type: 'load_weights' };
+    await this.connection.later('load_weights', body, loadedSchema);
+  }
+
+  /** Downloads the adapter's tensors, under their names in the local engine. `name` is that of the server's copy. */
+  async parameters(name: string): Promise<NamedTensor[]> {
+    const body = { model_id: this.id, path: name, type: 'save_weights_for_sampler' };
+    await this.connection.later('save_weights_for_sampler', body, savedSchema);
+    const archive = `training_runs/${this.id}/checkpoints/${name}/archive`;
+    return adapterTensors(await this.connection.download(archive, archiveBytes), this.url);
+  }
+
+  /** Removes the model from the server. */
+  async unload(): Promise<void> {
+    await this.connection.later('unload_model', { model_id: this.id }, loadedSchema);
+  }
+}
+
+/** Splits a batch into requests of at most `requestTokens` tokens, in order. */
+function inRequests<T>(items: readonly T[], tokensOf: (item: T) => number): T[][] {
+  const parts: T[][] = [];
+  let tokens = Infinity;
+  for (const item of items) {
+    const length = tokensOf(item);
+    if (tokens + length > requestTokens) {
+      parts.push([]);
+      tokens = 0;
+    }
+    parts.at(-1)!.push(item);
+    tokens += length;
+  }
+  return parts;
+}
+
+/** The log-probs of a sample from a server's output, whose first entry belongs to token 1; 0 where mask = 0. */
+function readLogprobs(
+  output: { logprobs: { data: number[] } } | undefined,
+  { ids, mask }: MaskedSample,
+  url: string,
+): Float32Array {
+  const data = output?.logprobs.data;
+  if (data?.length !== ids.length - 1)
+    throw new UserError(
+      `engine: ${url} returned ${data?.length ?? 'no'} log-probs for ${ids.length - 1} targets: use a server of the Tinker API`,
+    );
+  return Float32Array.from(mask, (bit, token) => (bit ? data[token - 1] : 0));
+}
