@@ -30,7 +30,12 @@ export async function modelFacts(
   engine: RunConfig['workbench']['engine'] = 'local',
 ): Promise<ModelFacts> {
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
-  if (engine === 'tinker' && 'folder' in source) return tokenizerFacts(path, source.folder);
+  if (engine === 'tinker') {
+    if ('folder' in source) return tokenizerFacts(path, source.folder);
+    throw new UserError(
+      `config: model_path is ${path}, which is on the hub, but with workbench.engine=tinker it must be a folder: download tokenizer.json, tokenizer_config.json and config.json of the model into one`,
+    );
+  }
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
 }
 

@@ -20,6 +20,7 @@ export const knownSecrets = [
   'ANTHROPIC_API_KEY',
   'DEEPSEEK_API_KEY',
   'TOGETHER_API_KEY',
+  'TINKER_API_KEY',
   'LEAN_SERVER_API_KEY',
 ];
 
