@@ -26,8 +26,8 @@ export interface PeerOptions {
   key?: string;
 }
 
-/** What happens to a request: its answer is cut off, comes from nowhere, or is replaced. */
-export type Fault = 'cut before' | 'cut after' | 'garbled' | { status: number; body: unknown };
+/** What happens to a request: its connection is cut before or after it is executed, or its answer is withheld or replaced. */
+export type Fault = 'cut before' | 'cut after' | 'silent' | 'garbled' | { status: number; body: unknown };
 
 type Body = Record<string, unknown>;
 
@@ -101,6 +101,7 @@ export class TinkerPeer {
     this.requests.push({ path, body });
     const fault = this.fault(path, body);
     if (fault === 'cut before') return void request.socket.destroy();
+    if (fault === 'silent') return;
     if (typeof fault === 'object') return send(response, fault.status, fault.body);
     const { key } = this.options;
     if (key !== undefined && request.headers['x-api-key'] !== key)

@@ -2,6 +2,7 @@
 // what follows from a failure. An outage is waited for and reported. A request that changes weights is sent once: if
 // its answer is lost, WeightsUncertain is thrown, because the server may have executed it. Error texts of the server
 // are shown without secrets.
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request, type Dispatcher } from 'undici';
 import type { z } from 'zod';
@@ -67,8 +68,9 @@ export class TinkerConnection {
   private readonly signal: AbortSignal;
 
   constructor(private readonly options: ConnectionOptions) {
-    this.agent = new Agent({ connections: options.connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+    this.agent = new Agent({ connections: options.connections, pipelining: 1 });
     this.signal = AbortSignal.any([options.signal, this.ended.signal]);
+    setMaxListeners(0, this.signal); // each request has one
   }
 
   /** Sends a GET request and returns the parsed response. */
@@ -128,7 +130,9 @@ export class TinkerConnection {
       const { statusCode, headers, body } = await request(url, {
         dispatcher: this.agent,
         headers: own ? this.headers : {},
-        signal: AbortSignal.any([this.signal, AbortSignal.timeout(this.options.timeoutMs)]),
+        signal: this.signal,
+        headersTimeout: this.options.timeoutMs,
+        bodyTimeout: this.options.timeoutMs,
       }).catch((error: unknown) => {
         throw this.unreachable(path, reasonOf(error));
       });
@@ -205,20 +209,20 @@ export class TinkerConnection {
     body: object | undefined,
     timeoutMs: number,
   ): Promise<{ status: number; json: unknown } | Failure> {
-    const timeout = AbortSignal.timeout(timeoutMs);
     try {
       const response = await request(this.url(path), {
         method,
         dispatcher: this.agent,
         headers: { ...this.headers, ...(body && { 'content-type': 'application/json' }) },
         body: body && JSON.stringify(body),
-        signal: AbortSignal.any([this.signal, timeout]),
+        signal: this.signal,
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
       });
       const bytes = await bytesOf(response.body, mostBytes);
       return { status: response.statusCode, json: jsonOf(bytes.toString('utf8')) };
     } catch (error) {
       this.signal.throwIfAborted();
-      if (timeout.aborted) return { reason: timedOut, executed: true };
       const reason = reasonOf(error);
       return { reason, executed: !notSent.has(reason) };
     }
@@ -294,7 +298,7 @@ function issueOf({ issues: [issue] }: z.ZodError): string {
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code ?? message;
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut : (code ?? message);
 }
 
 async function bytesOf(body: Dispatcher.ResponseData['body'], most: number): Promise<Buffer> {

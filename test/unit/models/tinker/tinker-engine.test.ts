@@ -419,6 +419,15 @@ describe('an unreliable network', () => {
     });
   });
 
+  test('a request without an answer is sent again after its time limit', async () => {
+    const { peer, engine } = await started({}, { timeoutMs: 200, outageMs: 30_000 });
+    await engine.load(load);
+    faulty(peer, 'forward', 'silent');
+    const [sample] = samplesOf('token-mean');
+    await expect(engine.score('actor', [sample])).resolves.toMatchObject({ logprobs: [expect.any(Float32Array)] });
+    expect(peer.requests.filter(({ path }) => path === 'forward').length).toBe(2);
+  });
+
   test('a server that has forgotten a request makes the weights uncertain', async () => {
     const { peer, engine } = await started();
     await engine.load(load);
