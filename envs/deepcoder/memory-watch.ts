@@ -4,7 +4,7 @@
 // only once. Both measurements omit the kernel's own structures for a process, which only a cgroup counts.
 import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 
-/** Bytes of kernel memory per file, in addition to the file's pages: its inode and its name. */
+/** Bytes of kernel memory for a file's inode and name, in addition to the file's pages. */
 const fileBytes = 1536;
 const kibibyte = 1024;
 

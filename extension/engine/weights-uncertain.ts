@@ -1,6 +1,7 @@
-// An engine over the network does not know whether its server has executed a request that changes weights.
+// The error of an engine over the network when a request that changes weights has failed, and it is unknown whether the
+// server has executed it.
 
-/** The state of the weights on the server is unknown: the run must return to its newest checkpoint. */
+/** The weights on the server are in an unknown state. The run must return to its newest checkpoint. */
 export class WeightsUncertain extends Error {
   override readonly name = 'WeightsUncertain';
 }

@@ -1,5 +1,5 @@
-// Stops waiting for work when a signal is aborted. Used for work that cannot be cancelled, such as the start of a
-// process or an environment's reply.
+// Waits for the result of an operation, but gives up waiting when a signal is aborted. Used for operations that cannot
+// be cancelled, such as the start of a process or an environment's reply.
 
 /**
  * Resolves or rejects like `work`; rejects with the reason of `signal` as soon as it is aborted. After an abort, the

@@ -70,9 +70,10 @@ function hiddenStates(
 }
 
 /**
- * Attention of the texts' queries over the prompt and over the text that contains the query. Over the prompt, all
- * queries are rows of one matmul, ordered by key head, token, group of heads. Within the texts, queries form blocks of
- * t tokens, as in packedAttention. Inputs, int32:
+ * Attention for several texts that continue one prompt. Each query attends to the prompt and to its own text. For
+ * attention over the prompt, all queries are the rows of one matmul, sorted by key head, then by token, then by the
+ * query head within the key head's group. Within the texts, queries form blocks of t tokens, as in packedAttention.
+ * Inputs, int32:
  * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
  * inverse.
  * * query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t]: the query and the key of each block slot.

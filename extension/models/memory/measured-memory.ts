@@ -12,7 +12,8 @@ export const measured = {
    */
   process: 110 * 2 ** 20,
   /**
-   * Bytes for reading all frozen weights once, part by part, including uncollected garbage. Source: the engine alone.
+   * Bytes for reading all frozen weights once, part by part, including uncollected garbage. Source: an engine
+   * without the rest of the trainer.
    */
   reading: 64 * 2 ** 20,
   /**

@@ -1,6 +1,6 @@
 // The part of an episode that the model sees in a turn (RAGEN's `agent_proxy.context_window_mode` and length control):
 // the complete chat, the last turns as a chat, or one message that summarises previous turns. A window yields prompts
-// in order of decreasing length, each with less history; the context takes the first prompt that fits.
+// from longest to shortest, each with less history than the one before; the first prompt that fits is used.
 // A chat contains its responses as the sampled ids, not re-tokenised. If no turn was removed from a chat, its prompt
 // therefore begins with exactly the tokens in the engine's cache.
 import { appendAll } from '../../common/lists';

@@ -182,8 +182,8 @@ export function readLease(
 }
 
 /**
- * Describes the process named in a lease. For another machine or container, also states why the process counts as
- * alive.
+ * Describes the process named in a lease. For a process on another machine or in another container, also states why it
+ * counts as alive.
  */
 function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies): string {
   if (lease === null) return 'process unknown';

@@ -205,7 +205,7 @@ function serveDashboard(
     source.update(report).then(done, done);
   }
 
-  /** Sends new data. If it is called during an update, the data is checked once more after the update. */
+  /** Sends new data. If called during an update, it looks for further new data after that update. */
   async function send(): Promise<void> {
     again = true;
     sending ??= (async () => {

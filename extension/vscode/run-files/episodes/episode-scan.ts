@@ -39,7 +39,10 @@ export interface EpisodeScanner {
   end(): void;
 }
 
-/** Returns the index line for the complete lines of a file from byte `from` on. Throws on file errors. */
+/**
+ * Reads the complete lines of a file, starting at byte `from`, and returns the index entry that describes them. Throws
+ * on file errors.
+ */
 export function indexOfFile({ path, mode, step }: ScanFile, from: number): EpisodeIndexLine {
   const line = indexLine(mode, step, from);
   for (const { bytes, to } of slicesOf(path, from)) {

@@ -29,8 +29,8 @@ export class WaitingRuns {
     );
     this.waiting.clear();
     for (const { folder } of now) this.waiting.add(folder);
-    // A report is removed only if the run's state is not `paused`. All other reports are kept, because a pause can
-    // continue while the run has not been read yet or its lease is stale for a moment.
+    // A report is removed only if the run's state is known and not `paused`. If the run has not been read yet, or its
+    // lease looks stale for a moment, the run may still be paused.
     const over = new Set(runs.filter(({ summary }) => summary.status.state !== 'paused').map(({ folder }) => folder));
     const updated = Object.fromEntries([
       ...Object.entries(reported).filter(([folder]) => !over.has(folder)),
