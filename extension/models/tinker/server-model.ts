@@ -129,19 +129,19 @@ export class ServerModel {
 
   /** Publishes the current weights as version `version`; returns the sampling session that uses them. */
   async publish(version: number): Promise<string> {
-    const body = {
+    const body = (): object => ({
       model_id: this.id,
       sampling_session_seq_id: version,
-      seq_id: this.requests++,
+      seq_id: this.requests++, // must be new at each attempt
       type: 'save_weights_for_sampler',
-    };
+    });
     const { result } = await this.connection.later('save_weights_for_sampler', body, publishedSchema);
     return result.sampling_session_id;
   }
 
-  /** Saves weights and optimizer state on the server under a name; returns their address. */
-  async save(name: string): Promise<string> {
-    const body = { model_id: this.id, path: name, type: 'save_weights' };
+  /** Saves weights and optimizer state on the server under a new name; returns their address. */
+  async save(newName: () => string): Promise<string> {
+    const body = (): object => ({ model_id: this.id, path: newName(), type: 'save_weights' });
     return (await this.connection.later('save_weights', body, savedSchema)).result.path;
   }
 
@@ -151,9 +151,14 @@ export class ServerModel {
     await this.connection.later('load_weights', body, loadedSchema);
   }
 
-  /** Downloads the adapter's tensors, under their names in the local engine. `name` is that of the server's copy. */
-  async parameters(name: string): Promise<NamedTensor[]> {
-    const body = { model_id: this.id, path: name, type: 'save_weights_for_sampler' };
+  /** Downloads the adapter's tensors, under their names in the local engine. The server keeps a copy under a new name. */
+  async parameters(newName: () => string): Promise<NamedTensor[]> {
+    let name = '';
+    const body = (): object => ({
+      model_id: this.id,
+      path: (name = newName()),
+      type: 'save_weights_for_sampler',
+    });
     await this.connection.later('save_weights_for_sampler', body, savedSchema);
     const archive = `training_runs/${this.id}/checkpoints/${name}/archive`;
     return adapterTensors(await this.connection.download(archive, archiveBytes), this.url);

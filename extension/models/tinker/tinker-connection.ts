@@ -79,18 +79,24 @@ export class TinkerConnection {
   }
 
   /** Sends a POST request and returns the parsed response. */
-  post<T>(path: string, body: object, schema: z.ZodType<T>, repeatable: Repeatable = 'repeatable'): Promise<T> {
+  post<T>(
+    path: string,
+    body: object | (() => object),
+    schema: z.ZodType<T>,
+    repeatable: Repeatable = 'repeatable',
+  ): Promise<T> {
     return this.exchange('POST', path, body, schema, repeatable);
   }
 
   /**
-   * Sends a POST request that the server executes later, and returns its result and the first answer.
+   * Sends a POST request that the server executes later, and returns its result and the first answer. A `body` that is a
+   * function is called for each attempt, for requests whose names must not repeat.
    * @throws UserError with the server's reason if the request fails
    * @throws WeightsUncertain if the answer to a request with `once` is lost, or the server no longer knows the request
    */
   async later<T>(
     path: string,
-    body: object,
+    body: object | (() => object),
     schema: z.ZodType<T>,
     repeatable: Repeatable = 'repeatable',
   ): Promise<{ result: T; modelId: string | undefined }> {
@@ -103,7 +109,7 @@ export class TinkerConnection {
       }
       const { status, json } = answer;
       if (status === 404)
-        throw new WeightsUncertain(`the server no longer knows the request ${path} (${detailOf(json)})`);
+        throw new WeightsUncertain(`the server no longer knows the request ${path} (${this.shown(detailOf(json))})`);
       if (status >= 500 && !isFailedResult(status, json)) {
         await this.wait('retrieve_future', `status ${status}`);
         continue;
@@ -112,7 +118,7 @@ export class TinkerConnection {
       if (status === 408 || notReadySchema.safeParse(json).success) continue;
       const failed = failedSchema.safeParse(json);
       if (status >= 400 || failed.success)
-        throw this.refusal(path, failed.success ? failed.data.error : detailOf(json));
+        throw this.failure(path, failed.success ? failed.data.error : detailOf(json));
       const result = schema.safeParse(json);
       if (!result.success)
         throw new WeightsUncertain(
@@ -154,7 +160,7 @@ export class TinkerConnection {
   /** Sends heartbeats of a session until `close`. */
   keepAlive(session_id: string): void {
     this.heartbeat = setInterval(() => {
-      void this.attempt('POST', 'session_heartbeat', { session_id }, heartbeatMs);
+      this.attempt('POST', 'session_heartbeat', { session_id }, heartbeatMs).catch(() => undefined); // closing ends it
     }, heartbeatMs).unref();
   }
 
@@ -168,12 +174,17 @@ export class TinkerConnection {
   private async exchange<T>(
     method: 'GET' | 'POST',
     path: string,
-    body: object | undefined,
+    body: object | (() => object) | undefined,
     schema: z.ZodType<T>,
     repeatable: Repeatable,
   ): Promise<T> {
     for (;;) {
-      const failure = await this.exchangeOnce(method, path, body, schema);
+      const failure = await this.exchangeOnce(
+        method,
+        path,
+        typeof body === 'function' ? (body() as object) : body,
+        schema,
+      );
       if ('value' in failure) return failure.value;
       if (repeatable === 'once' && failure.executed)
         throw new WeightsUncertain(`the answer to ${path} was lost (${failure.reason})`);
@@ -199,6 +210,8 @@ export class TinkerConnection {
     if (status === 408 || status >= 500 || notExecuted.has(status))
       return { reason: `status ${status}`, executed: !notExecuted.has(status) };
     this.answered();
+    if (method === 'POST' && status === 404)
+      throw new WeightsUncertain(`the server no longer knows what ${path} refers to (${this.shown(detailOf(json))})`);
     throw this.refusal(path, detailOf(json), status);
   }
 
@@ -250,6 +263,13 @@ export class TinkerConnection {
     this.options.onOutage(null);
   }
 
+  /** The error of a request that failed on the server. */
+  private failure(path: string, detail: string): Error {
+    return /\bnot loaded\b|\b(model|session) not found\b/i.test(detail)
+      ? new WeightsUncertain(`the server no longer has what ${path} refers to (${this.shown(detail)})`)
+      : this.refusal(path, detail);
+  }
+
   private readonly url = (path: string): string => `${this.options.url}/api/v1/${path}`;
 
   private get headers(): Record<string, string> {
@@ -262,11 +282,16 @@ export class TinkerConnection {
     );
   }
 
+  /** A text of the server for a message: one line, without secrets, truncated. */
+  private shown(text: string): string {
+    return secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, mostDetail);
+  }
+
   private refusal(path: string, detail: string, status?: number): UserError {
-    const what = secrets.text(detail.replace(/\s+/g, ' ').trim()).slice(0, mostDetail);
+    const what = this.shown(detail);
     if (status === 401 || status === 403)
       return new UserError(
-        `engine: ${this.options.url} refuses the key (${what}): correct the variable that workbench.engine_key names`,
+        `engine: ${this.options.url} refuses the key (${what}): correct the variable that workbench.engine_api_key_env names`,
       );
     return new UserError(`engine: ${this.options.url} refused ${path}: ${what}`);
   }

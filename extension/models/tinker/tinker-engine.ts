@@ -3,6 +3,7 @@
 // Invariants: rollouts use only the newest published version, and nothing is sampled between a gradient and the next
 // publication, because on some servers a published version is the model in training. Ids are checked before they are
 // sent. A request that changes weights is sent once. trainer/config/engine-checks.ts refuses what the protocol lacks.
+import { setTimeout as sleep } from 'node:timers/promises';
 import pMap from 'p-map';
 import { UserError } from '../../common/user-error';
 import type { NamedTensor, ServerState, WhichPolicy } from '../../engine/engine';
@@ -32,6 +33,8 @@ export interface TinkerSettings extends Omit<ConnectionOptions, 'signal'> {
   decode(ids: readonly number[]): string;
 }
 
+/** Maximum milliseconds to wait for the server to unload the models at the end. */
+const unloadMs = 3000;
 /** Version of the SDK whose protocol the requests follow. */
 const sdkVersion = '0.24.1';
 
@@ -62,9 +65,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private version = 0;
   /** Optimizer steps since `remember`. */
   private steps = 0;
-  private published: { version: number; session: string } | null = null;
+  private published: { version: number; session: Promise<string> } | null = null;
   /** Log-probs that were read, by the sample's ids; valid for one version of the weights. */
-  private readonly known = new WeakMap<Int32Array, { version: number; logprobs: Float32Array }>();
+  private readonly known = new WeakMap<Int32Array, { version: number; mask: Uint8Array; logprobs: Float32Array }>();
   private watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | null = null;
   /** Tokens sampled by the running calls of `generate`, and the number of these calls. */
   private sampled = { tokens: 0, calls: 0 };
@@ -110,7 +113,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.units.check();
     this.checkIds(rows.map(({ append }) => append));
     const prompts = rows.map(row => this.rows.append(row));
-    const sampling_session_id = await this.publish();
+    const sampling_session_id = await this.stoppable(this.publish());
     this.sampled.calls++;
     try {
       return await this.stoppable(
@@ -138,9 +141,12 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   /** Publishes the actor's weights for sampling, unless this version is published already. */
-  private async publish(): Promise<string> {
-    if (this.published?.version !== this.version)
-      this.published = { version: this.version, session: await this.models.actor.publish(this.version) };
+  private publish(): Promise<string> {
+    if (this.published?.version !== this.version) {
+      const session = this.models.actor.publish(this.version);
+      session.catch(() => (this.published = null));
+      this.published = { version: this.version, session };
+    }
     return this.published.session;
   }
 
@@ -157,7 +163,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     const model = which === 'actor' ? this.models.actor : await this.referenceModel();
     const logprobs = await this.stoppable(model.logprobs(samples, this.units));
     if (which === 'actor')
-      samples.forEach(({ ids }, i) => this.known.set(ids, { version: this.version, logprobs: logprobs[i] }));
+      samples.forEach(({ ids, mask }, i) =>
+        this.known.set(ids, { version: this.version, mask, logprobs: logprobs[i] }),
+      );
     return { logprobs };
   }
 
@@ -204,7 +212,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private async currentLogprobs(samples: readonly MaskedSample[]): Promise<readonly Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
     const read = samples.map(({ ids }) => this.known.get(ids));
-    if (read.every(entry => entry?.version === this.version)) return read.map(entry => entry!.logprobs);
+    if (read.every((entry, i) => entry?.version === this.version && entry.mask === samples[i].mask))
+      return read.map(entry => entry!.logprobs);
     const { actor } = this.models;
     return this.steps > 0
       ? actor.logprobs(samples, this.units.unstoppable)
@@ -263,17 +272,18 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   async state(): Promise<ServerState> {
     const { actor, base } = this.models;
-    const path = await actor.save(this.checkpointName());
+    const path = await actor.save(this.checkpointName);
     return { server: { path, url: this.settings.url, base, updates: this.version } };
   }
 
   async restore({ server }: ServerState): Promise<void> {
     await this.models.actor.load(server.path);
     this.version = server.updates;
+    this.published = null;
   }
 
   async parameters(): Promise<NamedTensor[]> {
-    return this.models.actor.parameters(this.checkpointName());
+    return this.models.actor.parameters(this.checkpointName);
   }
 
   private readonly checkpointName = (): string => `v${this.version}-${(this.requests++).toString(36)}`;
@@ -284,7 +294,13 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.interrupted.abort();
   }
 
+  /** Unloads the models, so that the server can use their memory, unless it does not answer in time. */
   async stop(): Promise<void> {
+    const unload = async (): Promise<void> => {
+      await this.loadedModels?.actor.unload();
+      await (await this.reference)?.unload();
+    };
+    await Promise.race([unload().catch(() => undefined), sleep(unloadMs, undefined, { ref: false })]);
     this.closed.abort();
     await this.connection.close();
   }

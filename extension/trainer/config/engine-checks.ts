@@ -16,7 +16,9 @@ export function engineRules(config: RunConfig): BrokenRule[] {
   if (workbench.engine_url === null || !isServerUrl(workbench.engine_url))
     broken.push({
       key: 'workbench.engine_url',
-      sentence: `is ${workbench.engine_url}, but workbench.engine is tinker: give it the server's http or https URL without path, user or query`,
+      unshown: true,
+      sentence:
+        "is no URL of a server, but workbench.engine is tinker: give it the server's http or https URL without user, path or query",
     });
   if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(workbench.engine_api_key_env))
     broken.push({
@@ -59,6 +61,6 @@ export function engineRules(config: RunConfig): BrokenRule[] {
 /** Whether a text is an http(s) URL of a host alone. */
 function isServerUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
-  const { protocol, username, password, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && username + password + search + hash === '';
+  const { protocol, username, password, pathname, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && /^\/*$/.test(pathname) && username + password + search + hash === '';
 }

@@ -22,7 +22,7 @@ export function openEngine(
   if (engine === 'local' || engine_url === null) return startEngine(installation.engineWorker);
   return new TinkerEngine({
     url: engine_url.replace(/\/+$/, ''),
-    key: process.env[engine_api_key_env] ?? null,
+    key: process.env[engine_api_key_env]?.trim() || null,
     baseModel: engine_model,
     timeoutMs: requestMs,
     outageMs: engine_outage_s * 1000,

@@ -435,6 +435,13 @@ describe('an unreliable network', () => {
     await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(WeightsUncertain);
   });
 
+  test('a server that has forgotten the model makes the weights uncertain', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    faulty(peer, 'forward', { status: 404, body: { detail: 'Model not found' } });
+    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(WeightsUncertain);
+  });
+
   test('an outage is reported with its reason and its end', async () => {
     const { peer, engine, outages } = await started();
     await engine.load(load);
@@ -462,6 +469,15 @@ describe('a stop', () => {
     engine.interrupt();
     await expect(rows).rejects.toThrow(RunStopped);
     await expect(engine.score('actor', samplesOf('token-mean'))).rejects.toThrow(RunStopped);
+  });
+
+  test('at the end unloads the models', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    await engine.score('reference', samplesOf('token-mean'));
+    expect(peer.models.size).toBe(2);
+    await engine.stop();
+    expect(peer.models.size).toBe(0);
   });
 
   test('lets an update finish whose gradient was sent', async () => {

@@ -76,7 +76,9 @@ describe('a run on a server', () => {
     const expected = numbersOf(newest());
     await peer.stop();
     await started({ tokens: 'mean', samples: 'mean' });
-    await train();
+    const { code, stderr } = await train();
+    expect(code, stderr).toBe(0);
+    expect(numbersOf(newest()).length).toBe(expected.length);
     numbersOf(newest()).forEach((line, i) => {
       for (const [key, value] of Object.entries(line)) expect(value, key).toBeCloseTo(Number(expected[i][key]), 4);
     });
