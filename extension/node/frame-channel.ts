@@ -15,6 +15,10 @@ export interface ChannelOwner {
   broken(why: string, ended: boolean): void;
 }
 
+const closed = 'closed its channel';
+/** Errors of a write after the other end has closed the pipe, which may come before the end of the input. */
+const closedErrors = new Set<string | undefined>(['EPIPE', 'ECONNRESET']);
+
 export class FrameChannel {
   private readonly writer = new FrameWriter();
   private readonly reader = new FrameReader();
@@ -25,8 +29,10 @@ export class FrameChannel {
     private readonly owner: ChannelOwner,
   ) {
     pipe.on('data', (chunk: Buffer) => this.receive(chunk));
-    pipe.on('error', (error: Error) => this.end(`its channel failed (${error.message})`, true));
-    for (const event of ['end', 'close']) pipe.on(event, () => this.end('closed its channel', true));
+    pipe.on('error', (error: NodeJS.ErrnoException) =>
+      this.end(closedErrors.has(error.code) ? closed : `has a channel that failed (${error.message})`, true),
+    );
+    for (const event of ['end', 'close']) pipe.on(event, () => this.end(closed, true));
   }
 
   /**
