@@ -6,10 +6,11 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request, type Dispatcher } from 'undici';
 import type { z } from 'zod';
+import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import { WeightsUncertain } from '../../engine/weights-uncertain';
 import { secrets } from '../../node/secrets';
-import { anySchema, failedSchema, notReadySchema, pendingSchema } from './tinker-wire';
+import { failedSchema, notReadySchema, pendingSchema } from './tinker-wire';
 
 export interface ConnectionOptions {
   /** Base URL without a trailing slash, such as https://host:8000. */
@@ -22,8 +23,6 @@ export interface ConnectionOptions {
   outageMs: number;
   /** Maximum number of concurrent HTTP requests. */
   connections: number;
-  /** Aborts every request. */
-  signal: AbortSignal;
   /** Reports the reason of an outage when it begins, and null when the server answers again. */
   onOutage(reason: string | null): void;
   /** First and maximum pause between attempts in milliseconds. */
@@ -65,12 +64,10 @@ export class TinkerConnection {
   /** Start of the current outage by `performance.now()`; null while the server answers. */
   private outageSince: number | null = null;
   private readonly ended = new AbortController();
-  private readonly signal: AbortSignal;
 
   constructor(private readonly options: ConnectionOptions) {
     this.agent = new Agent({ connections: options.connections, pipelining: 1 });
-    this.signal = AbortSignal.any([options.signal, this.ended.signal]);
-    setMaxListeners(0, this.signal); // each request has one
+    setMaxListeners(0, this.ended.signal); // each request has one
   }
 
   /** Sends a GET request and returns the parsed response. */
@@ -136,7 +133,7 @@ export class TinkerConnection {
       const { statusCode, headers, body } = await request(url, {
         dispatcher: this.agent,
         headers: own ? this.headers : {},
-        signal: this.signal,
+        signal: this.ended.signal,
         headersTimeout: this.options.timeoutMs,
         bodyTimeout: this.options.timeoutMs,
       }).catch((error: unknown) => {
@@ -228,14 +225,14 @@ export class TinkerConnection {
         dispatcher: this.agent,
         headers: { ...this.headers, ...(body && { 'content-type': 'application/json' }) },
         body: body && JSON.stringify(body),
-        signal: this.signal,
+        signal: this.ended.signal,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
       });
       const bytes = await bytesOf(response.body, mostBytes);
       return { status: response.statusCode, json: jsonOf(bytes.toString('utf8')) };
     } catch (error) {
-      this.signal.throwIfAborted();
+      this.ended.signal.throwIfAborted();
       const reason = reasonOf(error);
       return { reason, executed: !notSent.has(reason) };
     }
@@ -254,7 +251,7 @@ export class TinkerConnection {
     }
     const lasted = now - this.outageSince;
     if (lasted > outageMs) throw this.unreachable(path, reason);
-    await sleep(Math.min(longest, Math.max(first, lasted)), undefined, { signal: this.signal });
+    await sleep(Math.min(longest, Math.max(first, lasted)), undefined, { signal: this.ended.signal });
   }
 
   private answered(): void {
@@ -311,9 +308,7 @@ function jsonOf(text: string): unknown {
 
 /** The server's error text: FastAPI's `detail`, or the body. */
 function detailOf(json: unknown): string {
-  const detail = anySchema.parse(
-    (json as { detail?: unknown } | null | undefined)?.detail ?? json ?? 'no reason given',
-  );
+  const detail = (isRecord(json) ? json.detail : undefined) ?? json ?? 'no reason given';
   return typeof detail === 'string' ? detail : JSON.stringify(detail);
 }
 

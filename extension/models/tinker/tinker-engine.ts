@@ -23,7 +23,7 @@ import { TinkerConnection, type ConnectionOptions } from './tinker-connection';
 import { TinkerRows } from './tinker-rows';
 import { capabilitiesSchema, modelInput, sampledSchema, sessionSchema } from './tinker-wire';
 
-export interface TinkerSettings extends Omit<ConnectionOptions, 'signal'> {
+export interface TinkerSettings extends ConnectionOptions {
   /** The server's name of the base model; null if it offers only one. */
   baseModel: string | null;
   /** Size of the local tokenizer's vocabulary and maximum sequence length, from the model folder. */
@@ -55,7 +55,6 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   onUnits: (done: number, of: number) => void = () => undefined;
 
   private readonly connection: TinkerConnection;
-  private readonly closed = new AbortController();
   private readonly interrupted = new AbortController();
   private readonly rows: TinkerRows;
   private readonly units = new StoppableUnits((done, of) => this.onUnits(done, of));
@@ -76,7 +75,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   constructor(private readonly settings: TinkerSettings) {
     this.rows = new TinkerRows(settings.decode);
-    this.connection = new TinkerConnection({ ...settings, signal: this.closed.signal });
+    this.connection = new TinkerConnection(settings);
   }
 
   async load({ lora, seed, modelFolder }: LoadOptions): Promise<LoadedModel> {
@@ -301,7 +300,6 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       await (await this.reference)?.unload();
     };
     await Promise.race([unload().catch(() => undefined), sleep(unloadMs, undefined, { ref: false })]);
-    this.closed.abort();
     await this.connection.close();
   }
 

@@ -53,9 +53,6 @@ export function datumOf(
   };
 }
 
-/** Schema of any response whose content is not used. */
-export const anySchema = z.unknown();
-
 export const capabilitiesSchema = z.looseObject({
   supported_models: z.array(z.looseObject({ model_name: z.string() })).default([]),
 });

@@ -20,13 +20,6 @@ export function engineRules(config: RunConfig): BrokenRule[] {
       sentence:
         "is no URL of a server, but workbench.engine is tinker: give it the server's http or https URL without user, path or query",
     });
-  if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(workbench.engine_api_key_env))
-    broken.push({
-      key: 'workbench.engine_api_key_env',
-      unshown: true,
-      sentence:
-        'is not the name of an environment variable: give the upper-case name of the variable that holds the key, not the key',
-    });
   if (model.lora_rank === 0) refuse('lora.rank', 0, 'set it above 0, since the server trains adapters');
   if (model.lora_adapter_path !== null)
     refuse('actor_rollout_ref.model.lora_adapter_path', model.lora_adapter_path, 'set it to null');

@@ -19,7 +19,7 @@ const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 
 /** Returns a violation for each secret in the model path and in the values passed to environments and services. */
-export function secretRules({ custom_envs, model_info, model_path }: RunConfig): BrokenRule[] {
+export function secretRules({ custom_envs, model_info, model_path, workbench }: RunConfig): BrokenRule[] {
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {
       if (secretAddress.test(value))
@@ -62,5 +62,6 @@ export function secretRules({ custom_envs, model_info, model_path }: RunConfig):
       found(generation_kwargs, `model_info.${name}.generation_kwargs`, ''),
     ),
     ...found(model_path, 'model_path', ''),
+    ...found(workbench, 'workbench', ''),
   ];
 }
