@@ -53,7 +53,7 @@ process.on('uncaughtException', (error: unknown) => {
   if (inProgress.dying) return; // later errors are consequences of the first one
   inProgress.dying = true;
   log.fatal({ stack }, message);
-  const sentence = `trainer: an unexpected error occurred (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this with the end of trainer.log`;
+  const sentence = `trainer: an unexpected error occurred (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this error with the last lines of trainer.log`;
   void (inProgress.journal?.crash(sentence, flushTimeoutMs) ?? Promise.resolve()).finally(() => {
     inProgress.lease?.release();
     endNow();

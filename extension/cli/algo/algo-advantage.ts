@@ -71,7 +71,7 @@ export const advantage = define(advantageForm, input => {
   const alike = (advantages: Float32Array[]) => ({ advantages, returns: advantages });
   switch (estimator) {
     case 'gae': {
-      if (!values) throw new UserError('"values" is missing, but gae needs it: give the critic’s values');
+      if (!values) throw new UserError('the key "values" is missing, which gae needs: give the critic’s values');
       const raw = rewards.map((reward, row) => {
         const sequence = { rewards: reward, values: values[row], mask: masks[row] };
         if (!input.bi_level_gae) return generalizedAdvantages(sequence, input);
@@ -100,7 +100,7 @@ export const advantage = define(advantageForm, input => {
     case 'remax': {
       if (!input.baselines)
         throw new UserError(
-          '"baselines" is missing, but remax needs it: give the score of the greedy rollout of each row',
+          'the key "baselines" is missing, which remax needs: give the score of the greedy rollout of each row',
         );
       sameLength('rewards', rewards, { baselines: input.baselines });
       const sequences = rewards.map((reward, row) => ({ rewards: reward, mask: masks[row] }));
@@ -133,7 +133,7 @@ type AdvantageCase = z.output<typeof advantageForm>;
 function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }: AdvantageCase): TokenBatch {
   const shape = rewards ?? mask ?? values ?? scores?.map(() => [1]);
   if (!shape || (!rewards && !scores))
-    throw new UserError('"rewards" is missing: give one reward per token, or give scores');
+    throw new UserError('the key "rewards" is missing: give one reward per token, or give "scores"');
   sameShape(rewards ? 'rewards' : mask ? 'mask' : 'values', shape, { values, mask });
   sameLength('rewards', shape, { scores, group, episode, turn_ends });
   const masks = shape.map((row, i) => maskOf(mask?.[i], row.length));
@@ -141,7 +141,7 @@ function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }
     ends.forEach((end, turn) => {
       if (end < masks[row].length && (turn === 0 || end > ends[turn - 1])) return;
       throw new UserError(
-        `turn_ends[${row}][${turn}] is ${end}: turn ends must increase and be below ${masks[row].length}`,
+        `turn_ends[${row}][${turn}] is ${end}: use increasing token indexes below ${masks[row].length}`,
       );
     }),
   );
@@ -163,7 +163,7 @@ function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }
 function turnWise(input: AdvantageCase, { rewards, masks, groups }: TokenBatch): Float32Array[] {
   const { turn_ends: ends } = input;
   if (!ends)
-    throw new UserError('"turn_ends" is missing, but use_turn_scores is true: give the last token of each turn');
+    throw new UserError('the key "turn_ends" is missing, but use_turn_scores is true: give the index of the last token of each turn');
   const turns = rewards.map((row, i) =>
     ends[i].map((end, turn) =>
       row.slice(turn === 0 ? 0 : ends[i][turn - 1] + 1, end + 1).reduce((sum, r) => sum + r, 0),
@@ -177,7 +177,7 @@ function turnWise(input: AdvantageCase, { rewards, masks, groups }: TokenBatch):
 
 function required<T extends { groups?: number[] }>(batch: T, estimator: string): T & { groups: number[] } {
   const { groups } = batch;
-  if (!groups) throw new UserError(`"group" is missing, but ${estimator} needs it: give the group of each row`);
+  if (!groups) throw new UserError(`the key "group" is missing, which ${estimator} needs: give the group of each row`);
   return { ...batch, groups };
 }
 

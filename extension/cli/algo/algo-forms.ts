@@ -43,7 +43,7 @@ export function sameLength(
 ): void {
   for (const [other, given] of Object.entries(others))
     if (given && given.length !== list.length)
-      throw new UserError(`${other} has ${given.length} entries, but ${key} has ${list.length}: give the same number`);
+      throw new UserError(`"${other}" has ${given.length} entries, but "${key}" has ${list.length}: give both the same number of entries`);
 }
 
 /** Checks the number of rows with `sameLength`, and then the length of each row. */

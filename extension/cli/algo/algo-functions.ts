@@ -107,7 +107,7 @@ const value = define(
 const kl = define(z.object({ logprob: rows, ref: rows, kind: z.string() }), ({ logprob, ref, kind }) => {
   sameShape('logprob', logprob, { ref });
   const known = klKindNamed(kind);
-  if (!known) throw new UserError(`kind is ${JSON.stringify(kind)}: use kl, k1, abs, mse, k2, low_var_kl or k3`);
+  if (!known) throw new UserError(`"kind" is ${JSON.stringify(kind)}: use kl, k1, abs, mse, k2, low_var_kl or k3`);
   return {
     per_token: logprob.map((row, i) => row.map((x, t) => tokenKl(known, Math.fround(x) - Math.fround(ref[i][t])))),
   };
@@ -126,7 +126,7 @@ const normalise = define(
     sameLength('scores', scores, { penalties, group, tag });
     const needed = { state: { group }, inductive: { tag }, batch: {} }[grouping];
     for (const [key, given] of Object.entries(needed))
-      if (!given) throw new UserError(`"${key}" is missing, but grouping is ${grouping}: give one entry per score`);
+      if (!given) throw new UserError(`the key "${key}" is missing, but "grouping" is ${grouping}: give one entry per score`);
     const episodes = {
       scores: scores.map((score, i) => Math.fround(score) + Math.fround(penalties?.[i] ?? 0)),
       groups: numbered(group ?? []),

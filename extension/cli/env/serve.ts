@@ -79,7 +79,7 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
   if (flags.apiKeyEnv !== undefined) secrets.name(flags.apiKeyEnv);
   const apiKey = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
   if (flags.apiKeyEnv !== undefined && !apiKey)
-    throw new UserError(`env serve: the variable ${flags.apiKeyEnv} is not set: put the key into it`);
+    throw new UserError(`env serve: the environment variable ${flags.apiKeyEnv} is not set: set it to the key`);
   const offered = await offeredBy(environments, flags);
   secrets.nameAllIn(offered);
   const variables = environmentVariables(offered, installation.environments);
@@ -137,13 +137,13 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
 async function offeredBy(environments: readonly string[], { set, workspace }: ServeFlags): Promise<EnvironmentSpec[]> {
   const named = environments.length > 0 ? environments : builtInTypes();
   if (set.length > 0 && environments.length !== 1)
-    throw new UserError(`env serve: --set ${set[0]} is given for ${named.length} environments: serve one`);
+    throw new UserError(`env serve: --set ${set[0]} needs exactly one environment, but ${named.length} are served: name one environment`);
   const config = configOf(set);
   const offered: EnvironmentSpec[] = [];
   for (const name of named) {
     const tag = name.replace(/([\\/]index)?\.[cm]?ts$/, '').replace(/^.*[\\/]/, '');
     const same = offered.find(spec => spec.tag === tag);
-    if (same) throw new UserError(`env serve: ${same.env_type} and ${name} are both called ${tag}: serve one of them`);
+    if (same) throw new UserError(`env serve: ${same.env_type} and ${name} are both called ${tag}: serve only one of them`);
     offered.push({ ...(await environmentSpec(name, config, workspaceOf(workspace))), env_type: name, tag });
   }
   return offered;

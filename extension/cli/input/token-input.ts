@@ -60,15 +60,15 @@ function checkRow(value: unknown, path: string, location: () => string): InputRo
   const { tokens, messages } = value;
   const here = { location: () => `${location()}: ${path}` };
   if (tokens !== undefined && messages !== undefined)
-    return refuse('', 'has both tokens and messages', 'give one of them');
+    return refuse('', 'has both "tokens" and "messages"', 'give one of them');
   if (tokens !== undefined) {
     if (!Array.isArray(tokens)) return refuse('.tokens', `is ${kindOf(tokens)}`, 'give an array of token ids');
     if (tokens.length === 0) return refuse('.tokens', 'is empty', 'give at least one token id');
     const bad = tokens.findIndex(token => !Number.isInteger(token) || token < 0);
-    if (bad >= 0) return refuse(`.tokens[${bad}]`, `is ${shown(tokens[bad])}`, 'a token id is a whole number from 0');
+    if (bad >= 0) return refuse(`.tokens[${bad}]`, `is ${shown(tokens[bad])}`, 'use a whole number from 0 on');
     return { ...here, tokens: tokens as number[] };
   }
-  if (messages === undefined) return refuse('', 'has neither tokens nor messages', `give ${forms}`);
+  if (messages === undefined) return refuse('', 'has neither "tokens" nor "messages"', `give ${forms}`);
   if (!Array.isArray(messages)) return refuse('.messages', `is ${kindOf(messages)}`, 'give an array of messages');
   if (messages.length === 0) return refuse('.messages', 'is empty', 'give at least one message');
   messages.forEach((message: unknown, i) => {
@@ -88,10 +88,10 @@ function readText(file: string): string {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const remedies: Record<string, string> = {
-      ENOENT: 'it does not exist: check the path given to --input',
-      EISDIR: 'it is a folder: give a JSON file to --input',
-      EACCES: 'access is denied: check the permissions',
-      ERR_STRING_TOO_LONG: 'it is longer than 512 MB: split it',
+      ENOENT: 'give the path of an existing file to --input',
+      EISDIR: 'give a JSON file to --input, not a folder',
+      EACCES: 'allow access to the file',
+      ERR_STRING_TOO_LONG: 'split the file, which is longer than 512 MB',
     };
     throw new UserError(
       `${file}: cannot be read (${code}): ${(code && remedies[code]) ?? `${message}: check the file`}`,

@@ -33,7 +33,7 @@ export async function modelFacts(
   if (engine === 'tinker') {
     if ('folder' in source) return tokenizerFacts(path, source.folder);
     throw new UserError(
-      `config: model_path is ${path}, which is on the hub, but with workbench.engine=tinker it must be a folder: download tokenizer.json, tokenizer_config.json and config.json of the model into one`,
+      `config: model_path is ${path}, which is on the hub, but workbench.engine=tinker needs a folder: download tokenizer.json, tokenizer_config.json and config.json of the model into a folder, and give its path`,
     );
   }
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);

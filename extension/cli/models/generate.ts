@@ -127,7 +127,7 @@ function samplingFor(flags: GenerateFlags, { config, folder, tokenizer }: OpenMo
 function finite(logprob: number, location: () => string, model: string): number {
   if (Number.isFinite(logprob)) return Number(logprob.toPrecision(9));
   throw new UserError(
-    `${location()}: a token was drawn with the log-probability ${logprob} under ${model}: its weights overflow float32, use other weights`,
+    `${location()}: the log-probability of a sampled token is ${logprob}, because the weights of ${model} overflow float32: use another model`,
   );
 }
 

@@ -50,7 +50,7 @@ function score(flags: ModelFlags): Promise<ScoredRow[]> {
       const bad = scores.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
         throw new UserError(
-          `${prompt.location()}: token ${bad} has the log-probability ${scores[bad]} under ${flags.model}: its weights overflow float32, use other weights`,
+          `${prompt.location()}: the log-probability of token ${bad} is ${scores[bad]}, because the weights of ${flags.model} overflow float32: use another model`,
         );
       return { tokens: prompt.ids, logprobs: [null, ...Array.from(scores.subarray(1), shortest)] };
     });

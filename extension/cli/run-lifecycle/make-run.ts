@@ -81,7 +81,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
 function refuseOtherHash(run: Manifest | undefined): void {
   if (run && /^[0-9a-f]{64}$/.test(run.config_hash) && configHash(run.config) !== run.config_hash)
     throw new UserError(
-      `run ${run.id}: the config of its manifest.json does not match config_hash: restore the file, or give the configuration by --config-name or --config`,
+      `run ${run.id}: in manifest.json, "config" does not match config_hash: restore the file, or give the configuration by --config-name or --config`,
     );
 }
 
@@ -101,7 +101,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   const gone = run.overrides.find(override => !given.has(keyOf(override)));
   if (gone !== undefined)
     throw new UserError(
-      `run ${run.id}: ${configFile ?? configName} has changed since the run, so it may give ${keyOf(gone)} another value than at that time: add an override for this key`,
+      `run ${run.id}: ${configFile ?? configName} has changed since the run, so it may give ${keyOf(gone)} another value than it had in the run: add an override for this key`,
     );
   const changed = overrides.filter(override => !run.overrides.includes(override));
   return overrideConfig(

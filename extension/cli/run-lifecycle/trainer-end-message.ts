@@ -70,7 +70,7 @@ export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess)
   if (logged !== undefined) return logged;
   return end
     ? `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (log: ${log}; resume it with ragen resume ${folder.id})`
-    : `trainer of ${folder.id}: it exited unexpectedly: see ${log}, then ragen resume ${folder.id}`;
+    : `trainer of ${folder.id}: it exited unexpectedly: see ${log}, then run ragen resume ${folder.id}`;
 }
 
 /** Returns the message of a log line if process `pid` logged it at `level` or above. */

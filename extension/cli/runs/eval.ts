@@ -43,12 +43,12 @@ async function evaluate(overrides: string[], flags: EvalFlags): Promise<Answer> 
   const only = 'trainer.val_only=true';
   if (flags.run === undefined) {
     if (flags.checkpoint !== undefined)
-      throw new UserError(`eval: --checkpoint ${flags.checkpoint} needs a run: give its id with --run`);
+      throw new UserError(`eval: --checkpoint ${flags.checkpoint} needs a run: give the id of the run with --run`);
     const model = flags.model === undefined ? [] : [`model_path=${flags.model}`];
     return start([...model, ...overrides, only], flags);
   }
   if (flags.model !== undefined)
-    throw new UserError(`eval: --run ${flags.run} names the model: leave out --model ${flags.model}`);
+    throw new UserError(`eval: --run ${flags.run} already selects the model: leave out --model ${flags.model}`);
   const trained = RunFolder.find(workspaceOf(flags.workspace), flags.run);
   const named = flags.configName !== undefined || flags.config !== undefined;
   if (!named) requireTrusted(trained, flags);

@@ -28,7 +28,7 @@ export function addInspect(program: Command): void {
   )
     .argument('[run]', 'id of the run')
     .argument('[episode]', 'id of the episode, such as train-000012-g003-m05')
-    .option('--checkpoint <name>', 'such as step-000100, or initial (default: the newest)')
+    .option('--checkpoint <name>', 'name of a checkpoint, such as step-000100, or initial (default: the newest)')
     .option('--all', 'score the tokens of prompts in addition to the sampled tokens')
     .option('--threads <count>', 'threads on the CPU; 0 for half of the cores', wholeNumber('--threads', 0, 1024), 0)
     .option('--stdio', 'answer requests of an editor on standard input, until it ends')

@@ -19,7 +19,7 @@ export function addResume(program: Command): void {
       '[settings...]',
       'settings to change from the resumed step on, as key=value, such as trainer.total_training_steps=200',
     )
-    .option('--checkpoint <name>', 'such as step-000100 (default: the newest)')
+    .option('--checkpoint <name>', 'name of a checkpoint, such as step-000100 (default: the newest)')
     .option(
       '--accept-damaged-logs',
       'resume although logs differ from their checksums; their readable lines and a copy of the original are kept',

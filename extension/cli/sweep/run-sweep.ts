@@ -90,7 +90,7 @@ async function play(
   runs.set(m, folder);
   const joined = earlier && isLive(earlier);
   const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
-  if (earlier && !joined) requireTrusted(earlier, { remedy: `read it, then run ragen resume ${earlier.id}` });
+  if (earlier && !joined) requireTrusted(earlier, { remedy: `read the file, then run ragen resume ${earlier.id}` });
   printLine(`${label}: ${joined ? 'joining' : earlier ? 'resuming' : 'starting'} ${folder.id}`);
   const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
   const status = await follow(folder, table(), halt, undefined, () => (trainer?.ended() ?? null) !== null);

@@ -31,7 +31,7 @@ export function batchRules(config: RunConfig): BrokenRule[] {
     if (kept < mini)
       broken.push({
         key,
-        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes that a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): lower it, or raise env_groups`,
+        sentence: `is ${mini}, more than the ${Number(kept.toFixed(2))} episodes that a step trains on (env_groups ${env_groups} × group_size ${group_size} × share kept by the ${strategy === 'top' ? 'filters' : 'rollout filter'}): use a smaller value, or raise env_groups`,
       });
   }
   return broken;
@@ -58,17 +58,17 @@ export function advantageRules({
   need(
     use_turn_scores && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
     'agent_proxy.use_turn_scores',
-    `is true, but ${estimator} compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or this key to false`,
+    `is true, but adv_estimator ${estimator} compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or set this key to false`,
   );
   need(
     use_turn_scores && reward_normalization.method !== 'identity',
     'agent_proxy.reward_normalization.method',
-    `is ${reward_normalization.method}, but with use_turn_scores there is no episode score to normalise: set it to identity`,
+    `is ${reward_normalization.method}, but with use_turn_scores there is no episode score to normalise: use identity`,
   );
   need(
     estimator === 'remax' && reward_normalization.method !== 'identity',
     'agent_proxy.reward_normalization.method',
-    `is ${reward_normalization.method}, but remax compares with the score of a greedy episode, which is not normalised: set it to identity`,
+    `is ${reward_normalization.method}, but adv_estimator remax subtracts the score of a greedy episode, which is not normalised: use identity`,
   );
   need(
     use_turn_scores && bi_level_gae && workbench.compat === 'ragen',
@@ -83,7 +83,7 @@ export function advantageRules({
     need(
       on && estimator !== 'grpo',
       key,
-      `is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false`,
+      `is true, but this key only applies to GRPO advantages: set adv_estimator to grpo, or set this key to false`,
     );
   return broken;
 }
@@ -102,7 +102,7 @@ export function maskRules({ algorithm, rollout_manager, workbench }: RunConfig):
   return [
     {
       key: 'algorithm.rollout_correction.bypass_mode',
-      sentence: `is true, but with ${reason} the loss covers tokens that were not sampled and have no log-probs: set it to false`,
+      sentence: `is true, but with ${reason} the loss covers tokens that were not sampled and have no log-probs: set bypass_mode to false`,
     },
   ];
 }
@@ -117,19 +117,19 @@ export function filterRules({
   const { rollout_filter_value: value, rollout_filter_strategy: strategy, rollout_filter_metric: metric } = rollout;
   const broken: BrokenRule[] = [];
   if (strategy === 'top_k_abs' && (value < 1 || !Number.isInteger(value)))
-    broken.push({ key: at, sentence: `is ${value}, but top_k_abs keeps a number of groups: use an integer ≥ 1` });
+    broken.push({ key: at, sentence: `is ${value}, but with rollout_filter_strategy top_k_abs it is a number of groups: use an integer of at least 1` });
   if ((strategy === 'top_k' || strategy === 'min_p') && value > 1)
-    broken.push({ key: at, sentence: `is ${value}, but ${strategy} takes a share: use a number from 0 to 1` });
+    broken.push({ key: at, sentence: `is ${value}, but with rollout_filter_strategy ${strategy} it is a share: use a number from 0 to 1` });
   if (algorithm.filter_groups.enable && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',
-      sentence: 'is 1, but filter_groups compares the episodes of a group and needs at least two: raise it',
+      sentence: 'is 1, but filter_groups compares the episodes of a group and needs at least two: use 2 or more',
     });
   const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
   if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',
-      sentence: `is 1, but ${metric} needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)`,
+      sentence: `is 1, but ${metric} needs at least two episodes in a group: use 2 or more, or keep all groups (rollout_filter_strategy top_p, rollout_filter_value 1, rollout_filter_include_zero true)`,
     });
   if (workbench.trajectory_filter.strategy !== 'none' && workbench.compat === 'ragen')
     broken.push({

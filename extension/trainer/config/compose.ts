@@ -74,11 +74,11 @@ export function compose(path: string, presetFolders: readonly string[], problems
       problems.push({ key: '', message: `config: ${sentence}`, ...location });
     };
     if (above.includes(file)) {
-      complain(from, `${basename(file)} includes itself through defaults: remove one of the entries`);
+      complain(from, `${basename(file)} includes itself through defaults: remove one of these entries of defaults`);
       return empty;
     }
     if (files.length >= maxFiles) {
-      if (files.length === maxFiles) complain(from, `defaults name more than ${maxFiles} files: remove some`);
+      if (files.length === maxFiles) complain(from, `defaults name more than ${maxFiles} files: remove some of these entries`);
       return empty;
     }
     let text: string;
@@ -92,7 +92,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     files.push(file);
     if (tree === null || (tree.kind === 'scalar' && tree.value === null)) return empty;
     if (tree.kind !== 'map') {
-      complain(tree.location, `${basename(file)} is not a map of keys: write it as key: value lines`);
+      complain(tree.location, `${basename(file)} is not a map of keys: write lines of the form "key: value"`);
       return empty;
     }
     const own: MapNode = { ...tree, entries: new Map(tree.entries) };
@@ -140,7 +140,7 @@ function defaultsOf(
       return [{ name: item.value, location: item.location }];
     complain(
       item.location,
-      'an entry of defaults is not a name (config groups are not supported): name a file without .yaml',
+      'an entry of defaults is not a name (config groups are not supported): give the name of a file, without .yaml',
     );
     return [];
   });

@@ -39,7 +39,7 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
       .map((name, index) => ({ name, key: `${at}.env_configs.tags[${index}]` }))
       .filter(({ name }) => !Object.hasOwn(custom_envs, name))
       .map(({ name, key }) => {
-        const remedy = didYouMean(name, Object.keys(custom_envs), 'add it there');
+        const remedy = didYouMean(name, Object.keys(custom_envs), 'add it to custom_envs');
         return { key, sentence: `is ${shown(name)}, which is not a tag of custom_envs: ${remedy}` };
       });
     const total = n_groups.reduce((sum, n) => sum + n, 0);
@@ -51,7 +51,7 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
     else if (total !== env_groups)
       broken.push({
         key: `${at}.env_groups`,
-        sentence: `is ${env_groups} but n_groups sums to ${total}: make them equal`,
+        sentence: `is ${env_groups}, but the sum of n_groups is ${total}: make the two equal`,
       });
     return broken;
   });

@@ -18,16 +18,16 @@ export function engineRules(config: RunConfig): BrokenRule[] {
       key: 'workbench.engine_url',
       unshown: true,
       sentence:
-        "is no URL of a server, but workbench.engine is tinker: give it the server's http or https URL without user, path or query",
+        "is not the URL of a server, but workbench.engine is tinker: give the server's http or https URL without user, path or query",
     });
-  if (model.lora_rank === 0) refuse('lora.rank', 0, 'set it above 0, since the server trains adapters');
+  if (model.lora_rank === 0) refuse('lora.rank', 0, 'set it above 0, because the server trains only adapters');
   if (model.lora_adapter_path !== null)
     refuse('actor_rollout_ref.model.lora_adapter_path', model.lora_adapter_path, 'set it to null');
   if (model.lora_dropout !== 0) refuse('actor_rollout_ref.model.lora_dropout', model.lora_dropout, 'set it to 0');
   if (algorithm.adv_estimator === 'gae')
     refuse('algorithm.adv_estimator', 'gae', 'choose an estimator without a critic, such as grpo');
   if (rollout.temperature !== 1 && !trainer.val_only)
-    refuse('actor_rollout_ref.rollout.temperature', rollout.temperature, 'set it to 1, at which the server trains');
+    refuse('actor_rollout_ref.rollout.temperature', rollout.temperature, 'set it to 1, the temperature at which the server trains');
   for (const [at, cuts] of [
     ['actor_rollout_ref.rollout', rollout],
     ['actor_rollout_ref.rollout.val_kwargs', rollout.val_kwargs],

@@ -37,10 +37,10 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
     if (!target) return complain('which does not exist: correct the key');
     if (open.has(target)) return complain('which is a circular reference: give one of the keys a value');
     if (open.size > maxChain)
-      return complain('which exceeds the maximum length of a reference chain: give one of the keys a value');
+      return complain('which ends a chain of too many references: give one of the keys a value');
     const resolved = resolve(target, key);
     const size = sizes.get(resolved) ?? 1;
-    if (size > maxSize) return complain('which expands to a value that is too large: write the value out');
+    if (size > maxSize) return complain('which expands to a value that is too large: replace the reference by a shorter value');
     const found = { ...resolved, origin: resolved.origin ?? key };
     sizes.set(found, size);
     return found;
@@ -107,7 +107,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   if (sizeOf(resolved) <= 10 * maxSize) return resolved;
   problems.push({
     key: '',
-    message: 'config: its references expand to a configuration that is too large: write the values out',
+    message: 'config: the references expand to a configuration that is too large: replace some references by shorter values',
     ...root.location,
   });
   return emptyMap(root.location);

@@ -46,6 +46,6 @@ export function modelSource(
   const pathGoneWrong = id?.revision === undefined && isFolder(resolve(where.workspace, modelPath.split('/')[0]));
   if (id && !pathGoneWrong) return { hub: { repo: id.repo, revision: id.revision ?? 'main' } };
   const ofHub = id ? `${modelPath}@main for the hub's model of that name` : 'organisation/name of a model of the hub';
-  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but none of ${candidates.join(', ')} has a config.json: give a folder with config.json, tokenizer.json and *.safetensors, the name ragen-tiny, or ${ofHub}`;
+  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but there is no config.json in ${candidates.join(' or ')}: give a folder with config.json, tokenizer.json and *.safetensors, the name ragen-tiny, or ${ofHub}`;
   throw new ConfigError([{ key: 'model_path', message }]);
 }

@@ -13,6 +13,6 @@ export function outputNotes({ output, trainer }: Pick<RunConfig, 'output' | 'tra
     format === 'pkl' ? 'output.format is pkl' : filename.endsWith('.pkl') ? `output.filename is ${filename}` : null;
   if (asked === null || !trainer.val_only) return [];
   return [
-    `config: ${asked}, but pickle files are not supported: trajectories are written as JSON lines to ${trajectoriesName(filename)}`,
+    `config: ${asked}, but pickle files are not supported, so trajectories are written as JSON lines to ${trajectoriesName(filename)}`,
   ];
 }

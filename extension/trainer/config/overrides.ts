@@ -58,7 +58,7 @@ export function applyOverrides(
       const name = parts.slice(0, missing + 1).join('.');
       return complain(`${name} is not in the configuration: ${known.advise(parts.slice(0, missing), parts[missing])}`);
     }
-    if (missing === undefined && sign === '+') return complain(`${key} exists already: drop the +`);
+    if (missing === undefined && sign === '+') return complain(`${key} already exists: remove the + from the override`);
     const node = parseValue(value, location, problems);
     return node ? set(tree, parts, { ...node, keyLocation: location }, location, complain) : tree;
   }, root);
@@ -93,11 +93,11 @@ function set(
     return changed && { ...at, entries: entries.set(parts[index], changed) };
   };
   const changed = change(map, 0);
-  return changed ?? complain(`${parts.join('.')} is below a single value or a list: override the whole value above it`);
+  return changed ?? complain(`${parts.join('.')} cannot be set, because a key above it holds a single value or a list: override that key as a whole`);
 }
 
 function remove(map: MapNode, parts: string[], complain: (sentence: string) => MapNode): MapNode {
-  if (firstMissing(map, parts) !== undefined) return complain(`${parts.join('.')} does not exist: drop the ~ override`);
+  if (firstMissing(map, parts) !== undefined) return complain(`${parts.join('.')} does not exist, so it cannot be removed: leave out the override with ~`);
   const change = (at: MapNode, index: number): MapNode => {
     const entries = new Map(at.entries);
     const below = entries.get(parts[index]);

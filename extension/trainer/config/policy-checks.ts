@@ -10,17 +10,17 @@ export function samplingRules(config: RunConfig): BrokenRule[] {
   if (overlong_buffer.enable && overlong_buffer.len > rollout.response_length)
     broken.push({
       key: 'reward_model.overlong_buffer.len',
-      sentence: `is ${overlong_buffer.len}, more than response_length ${rollout.response_length}: lower it`,
+      sentence: `is ${overlong_buffer.len}, more than response_length ${rollout.response_length}: use at most ${rollout.response_length}`,
     });
   if (rollout.response_length >= rollout.max_model_len)
     broken.push({
       key: 'actor_rollout_ref.rollout.response_length',
-      sentence: `is ${rollout.response_length}, which leaves no room for a prompt in max_model_len ${rollout.max_model_len}: lower it`,
+      sentence: `is ${rollout.response_length}, which leaves no room for a prompt in max_model_len ${rollout.max_model_len}: lower response_length`,
     });
   if (rollout.val_kwargs.do_sample && rollout.val_kwargs.temperature === 0)
     broken.push({
       key: 'actor_rollout_ref.rollout.val_kwargs.temperature',
-      sentence: 'is 0 while do_sample is true: raise it, or set do_sample to false for greedy decoding',
+      sentence: 'is 0, but do_sample is true: use a value above 0, or set do_sample to false for greedy decoding',
     });
   const kl = actor.use_kl_loss ? 'use_kl_loss' : config.algorithm.use_kl_in_reward ? 'use_kl_in_reward' : null;
   if (kl !== null && !actor.use_ref)
@@ -50,7 +50,7 @@ export function adapterRules({ actor_rollout_ref: { model }, critic, algorithm, 
   if (bypass_mode && workbench.rollout_quantization !== 'none')
     broken.push({
       key: 'algorithm.rollout_correction.bypass_mode',
-      sentence: `is true, but 8-bit rollouts need log-probs of the training graph: set it to false`,
+      sentence: `is true, but 8-bit rollouts need old log-probs of the training graph: set bypass_mode to false`,
     });
   const same = ['lora_rank', 'lora_alpha', 'lora_dropout'] as const;
   for (const key of algorithm.adv_estimator === 'gae' ? same : [])
@@ -69,6 +69,6 @@ export function optimizerRules({ actor_rollout_ref: { actor }, critic, workbench
     .map(([at]) => ({
       key: `${at}.optim.moments`,
       sentence:
-        'is int8, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu',
+        'is int8, but on WebGPU the moments are always float32: use float32, or set workbench.device to cpu',
     }));
 }

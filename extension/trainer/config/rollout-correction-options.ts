@@ -24,11 +24,11 @@ export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): st
   const key = 'config: algorithm.rollout_correction.rollout_is';
   if (rollout_is === 'auto')
     return [
-      `${key} is auto, which weights each token's loss by its importance ratio (at most ${rollout_is_threshold}) to correct for the 8-bit base: set it to null to disable this`,
+      `${key} is auto, which weights each token's loss by its importance ratio (at most ${rollout_is_threshold}) to correct for the 8-bit base: set this key to null to turn the correction off`,
     ];
   return rollout_is === null
     ? [
-        `${key} is null, so nothing corrects for the 8-bit base: set it to auto to weight token losses by importance ratios`,
+        `${key} is null, so nothing corrects for the errors of the 8-bit base: set this key to auto to weight token losses by importance ratios`,
       ]
     : [];
 }

@@ -13,10 +13,10 @@ export const agentProxy = z
       .int()
       .min(-1)
       .nullable()
-      .describe('Turns in the context in windowed modes, including the current one; -1 or null for all.'),
+      .describe('Number of turns in the prompt, including the current one, if context_window_mode is not full; -1 or null includes all turns.'),
     max_turn: count('Maximum turns per episode.'),
     action_sep: z.string().min(1).describe('Separator between the actions of one response.'),
-    max_actions_per_turn: count('Maximum actions executed per response; further ones are dropped.'),
+    max_actions_per_turn: count('Maximum actions executed per response; further actions are dropped.'),
     use_turn_scores: flag(
       "Assign each turn's reward to the last token of the turn, instead of the total reward to the last token of the episode.",
     ),
@@ -30,7 +30,7 @@ export const agentProxy = z
       .strictObject({
         grouping: z
           .enum(['state', 'inductive', 'batch'])
-          .describe('Episodes normalised together: those of a group (state), of a tag (inductive), or all (batch).'),
+          .describe('Which episodes are normalised together: those of a group (state), those of a tag (inductive), or all (batch).'),
         method: z
           .enum(['identity', 'mean', 'mean_std', 'asym_clip'])
           .describe(
@@ -49,7 +49,7 @@ const envGroups = (what: string) =>
       env_configs: z
         .strictObject({
           tags: z.array(z.string()).min(1).describe('Environments by their tag in custom_envs.'),
-          n_groups: z.array(z.int().min(1)).min(1).describe('Groups of each tag, in the order of tags.'),
+          n_groups: z.array(z.int().min(1)).min(1).describe('Number of groups of each tag, in the order of tags.'),
         })
         .describe('Environments, and the number of groups of each.'),
     })
@@ -61,7 +61,7 @@ export const esManager = z
       .number()
       .max(0)
       .describe(
-        'Added to the score for each turn whose response does not parse, contains no valid action, or contains an invalid action.',
+        'Penalty, at most 0, that is added to the score for each turn whose response does not parse, contains no valid action, or contains an invalid action.',
       ),
     train: envGroups('a training step'),
     val: envGroups('a validation'),
@@ -75,19 +75,19 @@ const tag = z
     env_instruction: z
       .string()
       .nullish()
-      .describe("Task instruction in the system message, instead of the environment's."),
+      .describe("Task instruction in the system message; null uses the environment's instruction."),
     max_tokens: count('Response length requested in the prompt, in tokens; defaults to response_length.').nullish(),
     parallel_friendly: flag(
-      'Run episodes in several processes; the environment must not share state between episodes.',
+      'Run episodes in several processes, which requires an environment that shares no state between episodes.',
     ).default(false),
     max_workers: count(
-      'Maximum number of environment processes with parallel_friendly; limited to the number of cores.',
+      'Maximum number of environment processes if parallel_friendly is true; never more than the number of cores.',
     ).default(1),
     env_config: z
       .record(z.string(), z.unknown())
       .nullable()
       .default(null)
-      .describe("Overrides of the environment's defaults."),
+      .describe("Values that replace the environment's defaults."),
   })
   .describe('A named environment configuration.');
 

@@ -10,7 +10,7 @@ export const output = z
       .min(1)
       .nullable()
       .describe(
-        'Results folder of an evaluation, relative to the workspace; null for a new folder below trainer.local_log_dir.',
+        'Results folder of an evaluation, relative to the workspace; null creates a new folder below trainer.local_log_dir.',
       ),
     filename: z
       .string()
@@ -20,17 +20,17 @@ export const output = z
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')
-      .describe('Format of the trajectories; pkl is not supported and falls back to JSON lines, with a note.'),
+      .describe('Format of the trajectories; pkl is not supported: JSON lines are written instead, with a note.'),
     append_timestamp: flag("Append the evaluation's date and time to the file names."),
   })
   .describe('Results of ragen eval.');
 
 export const modelConfig = z
   .strictObject({
-    model_name: z.string().min(1).describe('Entry of model_info to evaluate.'),
+    model_name: z.string().min(1).describe('Name of the model in model_info that is evaluated.'),
     max_concurrency: count('Maximum concurrent requests.'),
   })
-  .describe('API model to evaluate instead of model_path; null for none.');
+  .describe('The API model that is evaluated instead of model_path; null evaluates model_path.');
 
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/;
 
@@ -40,32 +40,32 @@ export const apiModel = z.strictObject({
     .describe(
       'Provider, which determines protocol, address and key; use openai with a base_url for any OpenAI-compatible service.',
     ),
-  model_name: z.string().min(1).describe("The service's name of the model."),
+  model_name: z.string().min(1).describe("Name by which the service knows the model."),
   base_url: z
     .url({ protocol: /^https?$/ })
     .nullish()
-    .describe("Address of the service; the provider's own by default."),
+    .describe("Address of the service; null uses the provider's address."),
   api_key_env: z
     .string()
     .regex(variableName, 'the name of an environment variable in capitals')
     .nullish()
-    .describe("Environment variable that holds the key; the provider's own (OPENAI_API_KEY, …) by default."),
+    .describe("Environment variable that holds the API key; null uses the provider's variable, such as OPENAI_API_KEY."),
   generation_kwargs: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe('Copied unchanged into each request: temperature, max_tokens, …'),
+    .describe('Parameters, such as temperature and max_tokens, that are copied unchanged into each request.'),
   system_message: z
     .enum(['keep', 'drop'])
     .nullish()
     .describe(
-      'With drop, requests omit the system message, because some models reject it. For o1-mini, drop is the default, as in RAGEN.',
+      'keep sends the system message; drop omits it, because some models reject it. For o1-mini, drop is the default, as in RAGEN.',
     ),
-  timeout_s: z.number().positive().default(120).describe('Timeout of a request in seconds, after which it is retried.'),
+  timeout_s: z.number().positive().default(120).describe('Seconds after which a request without an answer is retried.'),
   max_retries: z.int().min(0).default(12).describe('Maximum retries of a request before the evaluation stops.'),
   price_per_million: z
     .strictObject({ input: z.number().min(0), output: z.number().min(0) })
     .nullish()
-    .describe('Prices per million tokens, for the cost in the summary.'),
+    .describe('Prices per million tokens, from which the cost in the summary is computed.'),
 });
 
 export type ApiModel = z.infer<typeof apiModel>;

@@ -18,7 +18,7 @@ const optimizer = z
       .describe('Decay rates of the two moments of AdamW.'),
     eps: z.number().positive().describe('Term added to the denominator of AdamW.'),
     weight_decay: weight('Decoupled weight decay of AdamW.'),
-    lr_warmup_steps: z.int().min(-1).describe('Steps of linear warm-up from zero; 0 or -1 for none.'),
+    lr_warmup_steps: z.int().min(-1).describe('Steps over which the learning rate rises linearly from zero; 0 or -1 turns this warm-up off.'),
     lr_scheduler_type: z.enum(['constant', 'linear', 'cosine']).describe('Learning-rate schedule after warm-up.'),
     moments: z
       .enum(['float32', 'int8'])
@@ -35,7 +35,7 @@ const model = z
     lora_dropout: z.number().min(0).lt(1).describe("Dropout on the adapters' inputs during training."),
     target_modules: z
       .union([z.string(), z.array(z.string())])
-      .describe('Linear layers with LoRA adapters: all-linear, names, or a regular expression, as in PEFT.'),
+      .describe('Linear layers that get LoRA adapters: all of them (all-linear), a list of names, or a regular expression, as in PEFT.'),
     lora_adapter_path: z
       .string()
       .nullable()
@@ -45,7 +45,7 @@ const model = z
     enable_gradient_checkpointing: z
       .union([z.boolean(), z.literal('auto')])
       .describe(
-        'Recompute activations in the backward pass instead of keeping them: much less memory, about a third more time; auto enables it from 100 million parameters on.',
+        'Recompute activations in the backward pass instead of keeping them, which needs much less memory and about a third more time. auto does this for models of at least 100 million parameters.',
       ),
   })
   .describe('Weights to start from.');
@@ -53,7 +53,7 @@ const model = z
 const batching = {
   ppo_mini_batch_size: count('Mini-batch size: episodes per optimizer step.'),
   ppo_micro_batch_size_per_gpu: count(
-    'Micro-batch size: the token budget of a forward and backward pass, as a number of episodes of max_model_len; must divide the mini-batch size.',
+    'Micro-batch size: a forward and backward pass processes at most this number times max_model_len tokens. Must divide the mini-batch size.',
   ),
   ppo_max_token_len_per_gpu: count('Maximum tokens per forward and backward pass.'),
   ppo_epochs: count('PPO epochs: passes over one rollout batch.'),
@@ -72,7 +72,7 @@ const actor = z
     kl_loss_coef: weight('Weight of the KL loss.'),
     kl_loss_type: z
       .enum(klKinds)
-      .describe('Estimator of the KL loss per token; kl is k1, mse is k2, low_var_kl is k3.'),
+      .describe('Estimator of the KL loss per token; kl means k1, mse means k2, and low_var_kl means k3.'),
     clip_ratio_low: share('The importance ratio is clipped below at 1 minus this value.'),
     clip_ratio_high: weight('The importance ratio is clipped above at 1 plus this value.'),
     clip_ratio_c: z
@@ -117,12 +117,12 @@ const rollout = z
     do_sample: flag('Sample tokens; false decodes greedily.'),
     log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for old log-probs.'),
     rollout_filter_value: weight(
-      'Share or number of groups for rollout_filter_strategy; with top_p, 1 keeps all groups.',
+      'Share or number of groups to keep, as rollout_filter_strategy defines it; with top_p, 1 keeps all groups.',
     ),
     rollout_filter_strategy: z
       .enum(filterStrategies)
       .describe(
-        'What rollout_filter_value means: the share of the summed score to reach (top_p), the share of groups to keep (top_k), the number of groups to keep (top_k_abs), or the minimum share of the best score (min_p).',
+        'How the rollout filter selects groups, and what rollout_filter_value means: the share of the summed score to reach (top_p), the share of groups to keep (top_k), the number of groups to keep (top_k_abs), or the minimum share of the best score (min_p).',
       ),
     rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z
@@ -139,12 +139,12 @@ const rollout = z
       .describe(
         'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores.',
       ),
-    rollout_filter_include_zero: flag('Include groups with a score of zero.'),
+    rollout_filter_include_zero: flag('Let the filter also keep groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z
       .enum(topPModes)
       .describe('How top_p converts scores to shares: linear or softmax.'),
     rollout_filter_selection_eps: weight('Amount by which the threshold of linear top_p is lowered.'),
-    gradient_analysis_num_buckets: count('Maximum number of buckets of the gradient analysis, of similar size.'),
+    gradient_analysis_num_buckets: count('Maximum number of buckets into which the gradient analysis divides the groups.'),
     gradient_analysis_bucket_mode: z
       .enum(['quantile', 'fixed_rv'])
       .describe(
@@ -153,7 +153,7 @@ const rollout = z
     rollout_filter_empty_stop_steps: z
       .int()
       .min(0)
-      .describe('End the run after this many consecutive steps in which the filter kept nothing; 0 for never.'),
+      .describe('End the run after this many consecutive steps in which the filter kept nothing; 0 never ends it.'),
     val_kwargs: z
       .strictObject({
         do_sample: flag('Sample tokens in validation; false decodes greedily.'),
@@ -167,7 +167,7 @@ const rollout = z
           .min(0)
           .nullable()
           .describe(
-            '0 omits the response entropy from an evaluation; any other value computes it over the whole vocabulary (RAGEN: over this many top tokens).',
+            'Whether an evaluation computes the entropy of the responses: 0 omits it; any other value computes it over the whole vocabulary (in RAGEN, over this number of most likely tokens).',
           ),
       })
       .describe('Sampling in validation.'),

@@ -19,7 +19,7 @@ const algorithm = z
     adv_estimator: z
       .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. Baselines of some other estimators: the mean of the batch (brpo), a greedy episode of the same prompt (remax), none (arpo).',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean of the batch, the baseline of remax is a greedy episode of the same prompt, and arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the standard deviation of the group; false is Dr. GRPO.'),
@@ -33,7 +33,7 @@ const algorithm = z
         target_kl: z.number().positive().describe('Target KL divergence of the adaptive controller.'),
       })
       .describe('Weight of the KL divergence in the reward.'),
-    zero_task_advantage: flag('Set all advantages to zero: a control run driven by the regularisers only.'),
+    zero_task_advantage: flag('Set all advantages to zero, for a control run in which only the regularisers change the weights.'),
     soft_advantage_reweight: flag(
       "Multiply GRPO advantages by the ratio of the group's standard deviation to the largest standard deviation in the batch.",
     ),
@@ -49,7 +49,7 @@ const algorithm = z
           .int()
           .min(0)
           .describe(
-            'Maximum batches sampled per step. After this many batches, the step trains on the groups found so far. 0 for no limit.',
+            'Maximum batches sampled per step. After this many batches, the step trains on the groups found so far. 0 means no limit.',
           ),
       })
       .describe('Dynamic sampling (DAPO): groups whose episodes all have the same outcome are replaced.'),
@@ -60,7 +60,7 @@ const algorithm = z
           .enum(['auto', 'token', 'sequence'])
           .nullable()
           .describe(
-            'Truncated importance sampling: weight the loss by the probability ratio of training graph and sampler, per token (token) or per episode (sequence). null turns it off. auto selects token if the rollouts or the base are 8-bit; otherwise it is off.',
+            'Truncated importance sampling: weight the loss by the probability ratio of training graph and sampler, per token (token) or per episode (sequence). null turns it off. auto means token if the rollouts or the base are 8-bit, otherwise null.',
           ),
         rollout_is_threshold: z.number().positive().describe('Maximum importance weight.'),
       })
@@ -94,7 +94,7 @@ const trainer = z
     project_name: z.string().describe('Project that the run belongs to.'),
     experiment_name: z.string().min(1).describe('Name of the run.'),
     local_log_dir: z.string().describe('Folder of evaluation results, relative to the workspace.'),
-    total_training_steps: z.int().min(0).describe('Training steps of the run; may be 0 with val_only.'),
+    total_training_steps: z.int().min(0).describe('Training steps of the run; may be 0 if val_only is true.'),
     test_freq: z
       .int()
       .min(-1)
@@ -108,13 +108,13 @@ const trainer = z
     val_before_train: flag('Validate before the first step.'),
     val_only: flag('Validate once and end.'),
     validation_steps: count('Rollout batches per validation.'),
-    max_actor_ckpt_to_keep: count('Default of workbench.keep_checkpoints.'),
+    max_actor_ckpt_to_keep: count('Default value of workbench.keep_checkpoints.'),
     resume_mode: z
       .enum(['auto', 'disable', 'resume_path'])
       .describe(
         "With auto, ragen resume continues from the run's newest checkpoint; with disable, it requires a named checkpoint; with resume_path, a new run starts from another run's checkpoint.",
       ),
-    resume_from_path: z.string().nullable().describe('Checkpoint folder for resume_path, relative to the workspace.'),
+    resume_from_path: z.string().nullable().describe('If resume_mode is resume_path: the checkpoint folder from which the run starts, relative to the workspace.'),
     critic_warmup: z.int().min(0).describe('First step that updates the actor; earlier steps train only the critic.'),
     log_group_rv_table: flag(
       'Write the prompt groups of each step to diagnostics/groups-<step>.jsonl: scores, their standard deviation, and whether the group was kept.',
@@ -148,7 +148,7 @@ const collapseDetection = z
     micro_batch_size: count('Sequences per forward pass of the cross-scoring.'),
     first_turn_enabled: flag('Score the reasoning of first turns under the first prompts of all sampled groups.'),
     multi_turn_enabled: flag('Score the reasoning of randomly drawn turns under the contexts of all drawn turns.'),
-    num_samples: count('Maximum reasoning texts per diagnosis; null for all.').nullable(),
+    num_samples: count('Maximum reasoning texts per diagnosis; null means all.').nullable(),
   })
   .describe('Diagnosis of template collapse by mutual information (RAGEN-2).');
 
@@ -166,19 +166,19 @@ const workbench = z
       .string()
       .nullable()
       .describe(
-        "The server's name of the base model; null if it offers only one. model_path is its tokenizer's folder.",
+        "Name of the base model on the server; may be null if the server offers only one. model_path is the folder of this model's tokenizer.",
       )
       .default(null),
     engine_api_key_env: z
       .string()
-      .describe("Environment variable with the server's API key; without a value no key is sent.")
+      .describe("Environment variable that holds the server's API key; if the variable is not set, no key is sent.")
       .default('TINKER_API_KEY'),
     engine_requests: count('Maximum concurrent requests to the server.').default(256),
     engine_outage_s: count('Seconds for which a run waits for a server that does not answer.').default(600),
     device: z
       .enum(devices)
       .describe(
-        "Device of the model. auto uses a GPU if its results match the CPU's and it is faster than the CPU, otherwise the CPU.",
+        "Device of the model. auto uses a GPU if the GPU is faster than the CPU and gives matching results; otherwise auto uses the CPU.",
       ),
     precision: z
       .enum(['float32', 'float16'])
@@ -197,21 +197,21 @@ const workbench = z
       'Compute a gradient at maximum length before the first step, to detect insufficient memory early.',
     ),
     threads: z.int().min(0).describe('CPU threads of the model; 0 for one per core.'),
-    live_edit: flag('Reload environment source files: episodes that start after a save use the new code.'),
+    live_edit: flag('Reload environment source files when they are saved: episodes that start later use the new code.'),
     check_types: flag(
       'Reject saved environment code that has type errors. Code that does not compile is always rejected.',
     ),
     async_rollout: flag(
-      'Episodes advance independently instead of waiting for the slowest episode in each turn. Results on the CPU do not change.',
+      'Let episodes advance independently instead of waiting for the slowest episode in each turn. Results on the CPU do not change.',
     ),
     coverage: flag('Record line coverage of environment code. The code then takes about 2.5 times as long.'),
-    step_timeout_ms: count("Timeout of an environment's reset or step; exceeding it fails the episode."),
+    step_timeout_ms: count("Time limit of an environment's reset or step; an episode that exceeds the limit fails."),
     max_failed_episodes_share: z
       .number()
       .min(0)
       .max(1)
       .describe(
-        "A run pauses, and an evaluation ends, when environments fail in more than this share of a batch's episodes.",
+        "Maximum share of a batch's episodes in which environments may fail. If more fail, a run pauses, and an evaluation ends.",
       ),
     // Older runs lack this key in their stored configuration; the default keeps them resumable.
     max_environment_memory_gb: z
@@ -219,7 +219,7 @@ const workbench = z
       .positive()
       .nullable()
       .describe(
-        "Limit in GiB of the total memory of an environment process and its child processes. If a process exceeds the limit, its episodes fail. null for half of the machine's memory.",
+        "Limit in GiB of the total memory of an environment process and its child processes. If a process exceeds the limit, its episodes fail. null means half of the machine's memory.",
       )
       .default(null),
     max_skipped_steps: z
@@ -236,7 +236,7 @@ const workbench = z
       .describe(
         'Rules that end a run early. reward_variance_collapse: for 10 steps, the in-group standard deviation of rewards is below a tenth of its mean over the first 10 steps. low_validation_success: success is below 1 % in 5 consecutive validations.',
       ),
-    high_level_lam: z.number().min(0).max(1).nullable().describe('λ per turn in bi-level GAE; null for algorithm.lam.'),
+    high_level_lam: z.number().min(0).max(1).nullable().describe('λ per turn in bi-level GAE; null uses algorithm.lam.'),
     turn_value: z
       .enum(['end', 'start'])
       .describe(
@@ -261,19 +261,19 @@ const workbench = z
       .strictObject({
         strategy: z
           .enum(['none', 'top'])
-          .describe('With top, training uses only the best episodes of the groups that the rollout filter kept.'),
+          .describe('Which episodes of the groups that the rollout filter kept are used for training: all (none), or only the best (top).'),
         value: z
           .number()
           .gt(0)
           .max(1)
           .describe(
-            'Share of the episodes to train on with top, relative to all episodes of the kept groups. At least one episode is kept.',
+            'If strategy is top: the share of the kept groups' episodes that is used for training. At least one episode is used.',
           ),
         metric: z
           .enum(['reward', 'score'])
-          .describe('Rank episodes by the sum of their rewards (reward), or by this sum plus penalties (score).'),
+          .describe('If strategy is top: episodes are ranked by the sum of their rewards (reward), or by this sum plus penalties (score).'),
         only_successful: flag(
-          'Keep successful episodes only. If fewer episodes succeeded than top would keep, all successful ones are kept; if none succeeded, the step does not train.',
+          'If strategy is top: train on successful episodes only. If fewer episodes succeeded than the share selects, all successful episodes are used; if none succeeded, the step does not train.',
         ),
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')

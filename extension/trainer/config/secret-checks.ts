@@ -36,7 +36,7 @@ export function secretRules({ custom_envs, model_info, model_path, workbench }: 
             key,
             unshown: true,
             sentence:
-              'holds a secret, which would be saved in the run folder: move it to an environment variable; if the environment has the key api_key_env, set this key to the name of the variable',
+              'holds a secret, which would be saved in the run folder: move it to an environment variable; if the environment has the key api_key_env, set api_key_env to the name of the variable',
           },
         ];
       if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))
@@ -45,7 +45,7 @@ export function secretRules({ custom_envs, model_info, model_path, workbench }: 
             key,
             unshown: true,
             sentence:
-              'is not the name of an environment variable: give the upper-case name of the variable that holds the key, not the key',
+              'is not the name of an environment variable: give the upper-case name of the variable that holds the API key, not the API key itself',
           },
         ];
       return [];

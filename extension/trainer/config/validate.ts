@@ -83,7 +83,7 @@ export function validate(
       if (path !== model_path)
         ignored.push({
           key,
-          reason: `differs from model_path and has no effect: policy and critic both start from model_path (${shown(model_path)}): change model_path instead`,
+          reason: `differs from model_path and has no effect, because policy and critic both start from model_path (${shown(model_path)}): change model_path instead`,
         });
     const elsewhere = parsed.data.trainer.logger.filter(name => name !== 'console');
     if (elsewhere.length > 0)

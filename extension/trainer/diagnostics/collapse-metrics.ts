@@ -188,19 +188,19 @@ function deviation(values: Float64Array): number {
 function requireShapes({ perToken, lengths, columns, signatures }: CrossScores): void {
   const [rows, width] = [perToken.length, signatures.length];
   if (rows === 0 || width === 0)
-    throw new UserError(`collapse: the matrix is ${rows} × ${width}: give at least one sample and one prompt`);
+    throw new UserError(`collapse: log_probs_per_token has ${rows} rows, and "signatures" has ${width} entries: give at least one of each`);
   const ragged = perToken.findIndex(row => row.length !== width);
   if (ragged >= 0)
     throw new UserError(
-      `collapse: row ${ragged} has ${perToken[ragged].length} log-probs for ${width} signatures: give one per column`,
+      `collapse: row ${ragged} of log_probs_per_token has ${perToken[ragged].length} entries, but "signatures" has ${width}: give one log-prob per signature`,
     );
   if (lengths.length !== rows || columns.length !== rows)
     throw new UserError(
-      `collapse: ${rows} rows have ${lengths.length} lengths and ${columns.length} columns: give one of each per row`,
+      `collapse: log_probs_per_token has ${rows} rows, but "lengths" has ${lengths.length} entries and "column" has ${columns.length}: give one entry per row`,
     );
   const astray = Array.from(columns).findIndex(column => !Number.isInteger(column) || column < 0 || column >= width);
   if (astray >= 0)
     throw new UserError(
-      `collapse: row ${astray} has column index ${columns[astray]} of ${width} columns: count columns from 0`,
+      `collapse: entry ${astray} of "column" is ${columns[astray]}: use an index from 0 to ${width - 1}`,
     );
 }

@@ -71,7 +71,7 @@ export class ApiClient {
       const wait = result.asked ?? 0;
       if (attempt === maxRetries || wait > longestAskedMs)
         throw new UserError(
-          `api: ${this.service.url} gave no answer in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation later; its finished episodes are kept`,
+          `api: ${this.service.url} gave no usable answer in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation later; its finished episodes are kept`,
         );
       this.retries++;
       if (wait > 0) this.opensAt = Math.max(this.opensAt, performance.now() + wait);
@@ -123,7 +123,7 @@ export class ApiClient {
       const answer = this.service.read(JSON.parse(text));
       return { ...answer, text: secrets.text(answer.text) }; // the text is stored and sent again
     } catch {
-      return { why: `its reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
+      return { why: `the reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
     }
   }
 

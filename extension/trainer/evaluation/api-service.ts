@@ -53,7 +53,7 @@ export function configuredModel(
   const names = Object.keys(known);
   if (!Object.hasOwn(known, name))
     throw new UserError(
-      `config: model_config.model_name is ${JSON.stringify(name)}, which model_info does not have: ${names.length > 0 ? `use one of ${names.join(', ')}` : 'add it there'}`,
+      `config: model_config.model_name is ${JSON.stringify(name)}, which model_info does not have: ${names.length > 0 ? `use one of ${names.join(', ')}` : 'add it to model_info'}`,
     );
   const limit = actor_rollout_ref.rollout.response_length;
   return { model: known[name], service: apiService(name, known[name], limit, environment) };
@@ -77,16 +77,16 @@ export function apiService(
   const address = new URL(model.base_url ?? base);
   if (address.username !== '' || address.password !== '' || address.search !== '' || address.hash !== '')
     throw new UserError(
-      `config: model_info.${name}.base_url contains a user, a password or parameters, which would be saved in the run folder: give only the address, and the key in ${variable}`,
+      `config: model_info.${name}.base_url contains a user, a password or parameters, which would be saved in the run folder: give only the address, and put the key into the environment variable ${variable}`,
     );
   secrets.name(variable);
   const secret = environment[variable]?.trim();
   if (!secret)
     throw new UserError(
-      `config: model_info.${name} needs a key of ${model.provider_name}: set the environment variable ${variable}`,
+      `config: model_info.${name} needs an API key of ${model.provider_name}: set the environment variable ${variable}`,
     );
   if (!/^[\x21-\x7e]+$/.test(secret))
-    throw new UserError(`environment: ${variable} contains a blank or an invalid character: set it again`);
+    throw new UserError(`environment: ${variable} contains a blank or an invalid character: set it to the API key alone`);
   const root = address.href.replace(/\/+$/, '');
   return model.provider_name === 'anthropic'
     ? anthropic(root, secret, model, limit)

@@ -75,10 +75,10 @@ export class WhatIfSession {
   /** Plays the user's turn. @throws UserError if no input is expected */
   playTurn(move: Move): Promise<WhatIfState> {
     const { move: give } = this;
-    if (!give) throw new UserError('what if: the policy is playing: wait until its turn is over');
+    if (!give) throw new UserError('what if: the policy is still playing its turn: wait until the turn is over');
     if (move.checkpoint === null && move.given.answer === undefined)
       throw new UserError(
-        'what if: a turn without a checkpoint needs a response: write one, or choose a checkpoint to continue',
+        'what if: this turn has neither a response nor a checkpoint: write a response, or choose the checkpoint that continues',
       );
     this.expectMove();
     give(move);
@@ -159,7 +159,7 @@ export class WhatIfSession {
     if (!isDone(entry) || entry.history.length >= this.request.turn) return;
     const why = entry.error ? `: ${entry.error.message}` : '';
     throw new UserError(
-      `what if: in the replay, ${this.parts.origin.id} is over before turn ${this.request.turn}: the environment's code has changed since the episode was played${why}`,
+      `what if: in the replay, ${this.parts.origin.id} is over before turn ${this.request.turn}, so the environment's code has changed since the episode was played${why}`,
     );
   }
 
@@ -173,7 +173,7 @@ export class WhatIfSession {
     const what = before ?? state;
     if (what !== undefined)
       throw new UserError(
-        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: the environment depends on more than seed and actions, or its code has changed since the episode was played`,
+        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay, so the environment depends on more than the seed and the actions, or its code has changed since the episode was played`,
       );
   }
 
@@ -183,7 +183,7 @@ export class WhatIfSession {
     const stored = turn <= this.request.turn ? storedAnswer(origin, turn) : null;
     if (stored && turn === this.request.turn && !sameIds(prompt, stored.prompt))
       this.notes.push(
-        `The prompt of turn ${turn} differs from the recorded prompt: the tokenizer or its chat template has changed.`,
+        `The prompt of turn ${turn} differs from the recorded prompt, because the tokenizer or its chat template has changed.`,
       );
     if (stored && turn < this.request.turn) return { from: 'stored', row: stored.row };
 

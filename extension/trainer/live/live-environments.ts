@@ -91,7 +91,7 @@ export class LiveEnvironments {
     for (const { tag, version, source } of this.loaded) {
       const from = versions[tag];
       if (from === undefined || from === version) continue;
-      const message = `environment ${tag} (${this.shown(source)}) has changed since the checkpoint: finished steps ran version ${from}, further steps run version ${version}`;
+      const message = `environment ${tag} (${this.shown(source)}) has changed since the checkpoint: finished steps used version ${from}, and further steps use version ${version}`;
       this.journal.event('environment_version', message, { tag, from, to: version });
     }
   }
@@ -117,7 +117,7 @@ export class LiveEnvironments {
     this.journal.update({ debugging: on || undefined });
     const message = on
       ? `environments: debugging is on (${urls.join(', ')}): training waits at breakpoints, and steps have no time limit`
-      : 'environments: debugging is off: steps have their time limit again';
+      : 'environments: debugging is off, so steps have their time limit again';
     this.journal.event('environment_debug', message, { on, urls });
     return urls;
   }
@@ -263,7 +263,7 @@ export class LiveEnvironments {
     const first = message.split('\n', 1)[0];
     this.journal.event(
       'environment_refused',
-      `environment ${tag} keeps running version ${brief(version)}: ${this.shown(file)}:${line}:${column} ${first}${more}`,
+      `environment ${tag} keeps version ${brief(version)}, because the saved code has an error: ${this.shown(file)}:${line}:${column} ${first}${more}`,
       data,
     );
   }

@@ -59,7 +59,7 @@ export function afterSkips(
   const who = left === 0 ? 'critic' : 'policy';
   const reason =
     failure?.message ??
-    `training: ${left === 0 ? critic : left} optimizer steps of the ${who} in step ${step} were skipped because their gradient was not finite: lower actor_rollout_ref.actor.optim.lr, or set workbench.precision=float32 if it is float16`;
+    `training: ${left === 0 ? critic : left} optimizer steps of the ${who} in step ${step} were skipped because their gradient was not finite: lower actor_rollout_ref.actor.optim.lr, or set workbench.precision=float32 if the precision is float16`;
   if (all) metrics[skippedStep] = 1;
   if (before.partly === 0 || (all && before.wholly === 0))
     journal.event('warning', all ? `step ${step} changed nothing: ${reason}` : reason, { step });

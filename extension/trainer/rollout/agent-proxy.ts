@@ -218,7 +218,7 @@ export class AgentProxy {
   /** Returns the error message for a prompt of at least `tokens` tokens that does not fit into the context. */
   private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
     const { max_model_len, response_length } = this.options.rollout;
-    return `environment ${tag} returned an observation that is too long (turn ${turn}, seed ${seed}, member ${member}): the prompt of ${tokens} tokens and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: raise max_model_len, lower response_length, or shorten the observation`;
+    return `environment ${tag} returned an observation that is too long (turn ${turn}, seed ${seed}, member ${member}), because the prompt of ${tokens} tokens and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: raise max_model_len, lower response_length, or shorten the observation`;
   }
 
   /** Throws a UserError if no episode's first prompt left room for a response. */

@@ -150,7 +150,7 @@ function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void
   if (peak.bytes > available)
     journal.event(
       'warning',
-      `memory: on the CPU the trainer may need ${planned} in its ${peak.phase}, but ${free} is available: if it runs out of memory, run ragen doctor with the same configuration to see what fits`,
+      `memory: on the CPU the trainer may need ${planned} in its ${peak.phase}, but ${free} is available: if the trainer runs out of memory, run ragen doctor with the same configuration to see what fits`,
       data,
     );
 }

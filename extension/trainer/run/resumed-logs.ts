@@ -130,14 +130,14 @@ function remake(folder: RunFolder, file: string): void {
 function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
   const more = others.length > 0 ? ` (and ${others.map(({ file }) => file).join(', ')})` : '';
   return new UserError(
-    `store: ${folder.file(first.file)} ${first.how}${more}: restore it, or continue with its readable lines: ${command} --accept-damaged-logs`,
+    `store: ${folder.file(first.file)} ${first.how}${more}: restore the file or, to continue with its readable lines, run ${command} --accept-damaged-logs`,
   );
 }
 
 const accepted = ({ file, how }: LogDamage): string =>
   how === isGone
     ? `${file} ${how}; the user accepted the damage`
-    : `${file} ${how}; the user accepted the damage: the damaged file is in ${setAside}/`;
+    : `${file} ${how}; the user accepted the damage, and the damaged file is in ${setAside}/`;
 
 /**
  * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left, because restarting the
@@ -147,7 +147,7 @@ function refuseLostCheckpoints(folder: RunFolder): void {
   for (const { text } of readLines(folder.file(runFiles.events)))
     if (text.includes('"kind":"checkpoint"'))
       throw new UserError(
-        `store: ${folder.file(runFiles.checkpoints)} holds no checkpoint, though the run has saved some: restore one, or start a new run`,
+        `store: ${folder.file(runFiles.checkpoints)} contains no checkpoint, although the run has saved some: restore one, or start a new run`,
       );
 }
 

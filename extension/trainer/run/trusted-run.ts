@@ -20,7 +20,7 @@ export const trustFlag = '--trust-code';
  */
 export function requireTrusted(
   { id, path, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifestCode'>,
-  { trustCode, remedy = 'read it, then repeat the command' }: { trustCode?: string; remedy?: string },
+  { trustCode, remedy = 'read the file, then repeat the command' }: { trustCode?: string; remedy?: string },
 ): void {
   if (untrusted(id, [manifestCode], trustCode === undefined ? [] : [trustCode]).length === 0) return;
   const { file, sha256 } = manifestCode;

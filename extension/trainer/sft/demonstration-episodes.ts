@@ -92,7 +92,7 @@ export async function demonstrations(
   for (let first = seed; shown.length < count; first += batch) {
     if (first - seed >= triesEach * count + batch)
       throw new UserError(
-        `sft: only ${shown.length} of ${first - seed} levels of ${tag} were solved within ${maxDepth} actions, ${agent_proxy.max_turn} turns and ${config.actor_rollout_ref.rollout.max_model_len} tokens: raise one of these or ask for fewer than ${count}`,
+        `sft: only ${shown.length} of ${first - seed} levels of ${tag} were solved within ${maxDepth} actions, ${agent_proxy.max_turn} turns and ${config.actor_rollout_ref.rollout.max_model_len} tokens: raise one of these limits, or request fewer than ${count} demonstrations`,
       );
     const { episodes } = await proxy.rollout({
       mode: 'train',

@@ -29,7 +29,7 @@ const sftSchema = z
           .array(z.string())
           .min(1)
           .nullable()
-          .describe('Tags of the demonstrated environments; null for all tags that the configuration trains on.'),
+          .describe('Tags of the demonstrated environments; null means all tags that the configuration trains on.'),
         seed: z
           .int()
           .min(0)
@@ -43,7 +43,7 @@ const sftSchema = z
         val_size: count('Demonstrations to validate on; their levels are not trained on.'),
         train_batch_size: count('Demonstrations per optimizer step.'),
         micro_batch_size_per_gpu: count(
-          'Micro-batch size: the token budget of a pass, as a number of demonstrations of max_length.',
+          'Micro-batch size: a pass processes at most this number times max_length tokens.',
         ),
         max_length: count('Maximum tokens of a demonstration; longer ones are dropped.'),
       })
@@ -80,11 +80,11 @@ const sftSchema = z
           .describe('Subfolder name; by default the name of the demonstrated configuration.'),
         total_epochs: count('Passes over the demonstrations.'),
         total_training_steps: z.int().min(1).nullable().describe('Maximum steps; null trains for all epochs.'),
-        save_freq: z.int().min(-1).describe('Steps between checkpoints; 0 or -1 for one after each epoch.'),
+        save_freq: z.int().min(-1).describe('Steps between checkpoints; 0 or -1 saves one after each epoch.'),
         test_freq: z
           .int()
           .min(-1)
-          .describe('Steps between measurements of the validation loss; 0 or -1 for one after each epoch.'),
+          .describe('Steps between measurements of the validation loss; 0 or -1 measures it after each epoch.'),
         max_ckpt_to_keep: count('Number of newest checkpoints to keep.'),
         seed: z.int().min(0).describe('Seed of the sample order and of new adapters.'),
       })

@@ -22,13 +22,13 @@ export async function sft(request: SftRequest): Promise<SftResult> {
   const earlier = readAbout(folder);
   if (earlier && earlier.hash !== hash)
     throw new UserError(
-      `sft: ${folder} holds a training of another configuration: give another trainer.experiment_name, or remove it`,
+      `sft: ${folder} holds a training of another configuration: set another trainer.experiment_name, or remove the folder`,
     );
   if (earlier?.result) return earlier.result;
   const positions = readDecoderConfig(modelFolder).maxPositions;
   if (config.data.max_length > positions)
     throw new UserError(
-      `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: lower it`,
+      `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: use at most ${positions}`,
     );
   try {
     return await demonstrateAndTrain(request, folder);

@@ -199,7 +199,7 @@ function lossSentence({ runFolder, run }: LeaseRequest, file: string, dependenci
   const other = find(file)?.lease;
   return other
     ? `run ${run}: ${nameOf(other, dependencies)} has taken over ${file}, so this trainer ended: follow the other trainer, or stop it and resume the run`
-    : `run ${run}: ${file} was removed, which ends its trainer: resume the run`;
+    : `run ${run}: ${file} was removed, which ended this trainer: resume the run`;
 }
 
 /** Returns the error message for a run that another process trains. */
@@ -209,11 +209,11 @@ export const alreadyTrained = (
   lease: Lease | null,
   dependencies?: LeaseDependencies,
 ): string =>
-  `run ${run} is already being trained by ${nameOf(lease, dependencies)}: stop it first or resume after it ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
+  `run ${run} is already being trained by ${nameOf(lease, dependencies)}: stop that trainer or wait until it has ended, or remove ${join(folder, runFiles.lease)} if that process is not a trainer`;
 
 /** Returns the error message for a run folder that disappeared while the run was trained or followed. */
 export const folderGone = ({ path, id }: { path: string; id: string }): string =>
-  `run ${id}: its folder ${path} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
+  `run ${id}: its folder ${path} was moved, renamed or deleted during the training: put the folder back there, then resume the run`;
 
 function find(file: string): Found | null {
   try {
