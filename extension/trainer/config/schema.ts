@@ -205,7 +205,7 @@ const workbench = z
       'Let episodes advance independently instead of waiting for the slowest episode in each turn. Results on the CPU do not change.',
     ),
     coverage: flag('Record line coverage of environment code. The code then takes about 2.5 times as long.'),
-    step_timeout_ms: count("Time limit of an environment's reset or step; an episode that exceeds the limit fails."),
+    step_timeout_ms: count("Time limit of an environment's reset or step in milliseconds; an episode that exceeds the limit fails."),
     max_failed_episodes_share: z
       .number()
       .min(0)

@@ -61,7 +61,7 @@ export async function newestCheckpoint(
   const [{ reason }] = broken;
   if (!checkpoint) throw new UserError(`${reason} (run ${basename(runFolder)} has no intact checkpoint)`);
   const name = basename(checkpoint.folder);
-  throw new UserError(`${reason} (the newest intact checkpoint is ${name}: ${command(name)})`);
+  throw new UserError(`${reason} (the newest intact checkpoint is ${name}; ${command(name)})`);
 }
 
 /**
