@@ -27,7 +27,7 @@ export function addRuns(program: Command): void {
         const rows = [...runs.map(rowOf), ...damaged.map(damagedRow)].filter(
           ({ archived, tags }) => (flags.archived || !archived) && (!flags.tag || tags.includes(flags.tag)),
         );
-        const none = 'No runs here yet; to start one, run ragen train --config-name quickstart';
+        const none = 'No runs here yet; to start one, run: ragen train --config-name quickstart';
         return { document: rows, plainText: rows.map(formatRow).join('\n') || none };
       }),
     );

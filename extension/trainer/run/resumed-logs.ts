@@ -130,7 +130,7 @@ function remake(folder: RunFolder, file: string): void {
 function refusal(folder: RunFolder, [first, ...others]: readonly LogDamage[], command: string): UserError {
   const more = others.length > 0 ? ` (and ${others.map(({ file }) => file).join(', ')})` : '';
   return new UserError(
-    `store: ${folder.file(first.file)} ${first.how}${more}: restore the file or, to continue with its readable lines, run ${command} --accept-damaged-logs`,
+    `store: ${folder.file(first.file)} ${first.how}${more}: restore the file or, to continue with its readable lines, run: ${command} --accept-damaged-logs`,
   );
 }
 

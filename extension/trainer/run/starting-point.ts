@@ -34,7 +34,7 @@ export async function startingPoint(
     throw new UserError(
       `run ${folder.id} was made with trainer.resume_mode=disable: start a new run, or name the checkpoint to resume from`,
     );
-  return newestCheckpoint(folder.path, owner, name => `to use it, run ragen resume ${folder.id} --checkpoint ${name}`);
+  return newestCheckpoint(folder.path, owner, name => `to use it, run: ragen resume ${folder.id} --checkpoint ${name}`);
 }
 
 /**

@@ -199,13 +199,13 @@ describe('model', () => {
   test('a context too short for the first prompt is refused', async () => {
     const { message } = await failed(train('actor_rollout_ref.rollout.max_model_len=16'));
     expect(message).toMatch(
-      /^config: environment Words returned an observation that is too long \(turn 1, seed \d+, member 0\): the prompt of \d+ tokens and a response of response_length 12 exceed actor_rollout_ref\.rollout\.max_model_len 16: raise max_model_len, lower response_length, or shorten the observation$/,
+      /^config: environment Words returned an observation that is too long \(turn 1, seed \d+, member 0\), because the prompt of \d+ tokens and a response of response_length 12 exceed actor_rollout_ref\.rollout\.max_model_len 16: raise max_model_len, lower response_length, or shorten the observation$/,
     );
   });
 
   test("a context longer than the model's positions is refused", async () => {
     const { message } = await refused(train('actor_rollout_ref.rollout.max_model_len=4000'));
-    expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: lower it/);
+    expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: use at most 512/);
   });
 });
 

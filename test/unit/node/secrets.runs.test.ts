@@ -159,7 +159,7 @@ test.each([
   ['custom_envs.Far.env_config.url=http://me:MARKED@127.0.0.1/', /env_config\.url is a URL with a password, .*=…\)/],
   [
     'custom_envs.Far.env_config.api_key_env=sk-MARKED',
-    /env_config\.api_key_env is not the name of an environment variable: .*not the key \(override [^ ]*=…\)/,
+    /env_config\.api_key_env is not the name of an environment variable: .*not the API key itself \(override [^ ]*=…\)/,
   ],
   [
     'model_path=https://me:MARKED@hub.example/some-org/some-model',

@@ -313,7 +313,7 @@ describe('losses', () => {
       found.map(({ per_token }) => per_token[0]),
       expected,
     );
-    expect(refusal('kl', { logprob: [[0]], ref: [[0]], kind: 'full' })).toContain('[0]: kind is "full": use kl, k1');
+    expect(refusal('kl', { logprob: [[0]], ref: [[0]], kind: 'full' })).toContain('[0]: "kind" is "full": use kl, k1');
   });
 });
 
@@ -415,31 +415,31 @@ describe('cases', () => {
       'rows of other lengths',
       'advantage',
       [{ estimator: 'gae', rewards: [[1, 2]], values: [[1]] }],
-      'cases.json: [0]: values[0] has 1 entries, but rewards[0] has 2: give the same number',
+      'cases.json: [0]: "values[0]" has 1 entries, but "rewards[0]" has 2: give both the same number of entries',
     ],
     [
       'no values',
       'advantage',
       [{ estimator: 'gae', rewards: [[1]] }],
-      'cases.json: [0]: "values" is missing, but gae needs it',
+      'cases.json: [0]: the key "values" is missing, which gae needs',
     ],
     [
       'no groups',
       'advantage',
       [{ estimator: 'grpo', scores: [1] }],
-      'cases.json: [0]: "group" is missing, but grpo needs it',
+      'cases.json: [0]: the key "group" is missing, which grpo needs',
     ],
     [
       'nothing to estimate from',
       'advantage',
       [{ estimator: 'arpo', mask: [[1]] }],
-      'cases.json: [0]: "rewards" is missing: give one reward per token, or give scores',
+      'cases.json: [0]: the key "rewards" is missing: give one reward per token, or give "scores"',
     ],
     [
       'turn ends outside',
       'advantage',
       [{ estimator: 'gae', bi_level_gae: true, rewards: [[1, 2]], values: [[1, 2]], turn_ends: [[0, 2]] }],
-      'cases.json: [0]: turn_ends[0][1] is 2: turn ends must increase and be below 2',
+      'cases.json: [0]: turn_ends[0][1] is 2: use increasing token indexes below 2',
     ],
     [
       'a dual clip of 1',
@@ -451,7 +451,7 @@ describe('cases', () => {
       'no group to normalise in',
       'normalise',
       [{ scores: [1, 2], grouping: 'state', method: 'mean' }],
-      'cases.json: [0]: "group" is missing, but grouping is state',
+      'cases.json: [0]: the key "group" is missing, but "grouping" is state',
     ],
     [
       'a column that is not there',

@@ -104,14 +104,14 @@ describe('a run', () => {
 test('refuses invalid requests', async () => {
   const qwen = ['--model', golden('qwen2')];
   const cases = [
-    [['--out', 'o'], /^export: nothing to export: give --model or --run$/],
+    [['--out', 'o'], /^export: no model is given: give --model or --run$/],
     [[...qwen, '--out', 'o', '--dtype', 'int4'], /^--dtype is "int4": use one of f32, bf16, f16$/],
     [[...qwen, '--out', 'o', '--max-shard-size', '5'], /^--max-shard-size is "5": give a size such as 5GB or 500MB$/],
     [[...qwen, '--out', '.'], /is not empty: give another folder with --out/],
-    [[...qwen, '--out', 'o', '--checkpoint', 'step-1'], /needs a run: give its id with --run$/],
+    [[...qwen, '--out', 'o', '--checkpoint', 'step-1'], /needs a run: give the id of the run with --run$/],
     [['--run', 'nowhere', '--out', 'o'], /there is no run nowhere in .*: see ragen runs/],
     [['--run', 'nowhere', ...qwen, '--out', 'o'], /leave out --model and --adapter$/],
-    [['--model', golden('lora/q-v'), '--out', 'o'], /q-v: give it with --adapter, and its base with --model$/],
+    [['--model', golden('lora/q-v'), '--out', 'o'], /q-v: give the adapter with --adapter, and its base model with --model$/],
   ] as const;
   await Promise.all(cases.map(async ([args, sentence]) => expect(await refusal(...args)).toMatch(sentence)));
   expect(existsSync(join(workspace.folder, 'o'))).toBe(false);

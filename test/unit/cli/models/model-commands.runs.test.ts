@@ -194,14 +194,14 @@ describe('input', () => {
   const scoring = (file: string, model = random): string[] => ['score', '--model', model, '--input', file];
 
   test.each([
-    ['none.json', /^none\.json: cannot be read \(ENOENT\): it does not exist: check the path given to --input$/],
-    ['models', /^models: cannot be read \(EISDIR\): it is a folder: give a JSON file to --input$/],
+    ['none.json', /^none\.json: cannot be read \(ENOENT\): give the path of an existing file to --input$/],
+    ['models', /^models: cannot be read \(EISDIR\): give a JSON file to --input, not a folder$/],
   ])('is refused: %s', async (file, sentence) => expect(await refused(scoring(file))).toMatch(sentence));
 
   test('that is malformed is refused with its line', async () => {
     workspace.write('bad.json', '[{"tokens": [1]},\n {"tokens": [1, 0.5]}]');
     expect(await refused(scoring('bad.json'))).toBe(
-      'bad.json:2: [1].tokens[1] is 0.5: a token id is a whole number from 0',
+      'bad.json:2: [1].tokens[1] is 0.5: use a whole number from 0 on',
     );
   });
 
@@ -256,13 +256,13 @@ describe('model', () => {
 
   test('that does not exist is refused', async () => {
     expect(await refused(['score', '--model', 'nowhere', '--input', input([{ tokens: [1] }])])).toMatch(
-      /^--model is "nowhere", but none of .* has a config\.json: give a folder with config\.json/,
+      /^--model is "nowhere", but there is no config\.json in .*: give a folder with config\.json/,
     );
   });
 
   test('without config.json is refused', async () => {
     expect(await broken('no-config', folder => rmSync(join(folder, 'config.json')))).toMatch(
-      /^--model is "models\/no-config", but none of .* has a config\.json: give a folder/,
+      /^--model is "models\/no-config", but there is no config\.json in .*: give a folder/,
     );
   });
 
@@ -316,7 +316,7 @@ describe('model', () => {
       await writeSafetensors(weights(folder), tensors);
     };
     expect(await broken('overflow', change)).toMatch(
-      /rows\.json:1: \[0\]: token 1 has the log-probability (NaN|-Infinity|Infinity) under/,
+      /rows\.json:1: \[0\]: the log-probability of token 1 is (NaN|-Infinity|Infinity), because the weights of/,
     );
   });
 });

@@ -62,10 +62,10 @@ it.each([
   ],
   [
     ['frozen_lake', '--api-key-env', 'RAGEN_NO_KEY'],
-    /^env serve: the variable RAGEN_NO_KEY is not set: put the key into it$/m,
+    /^env serve: the environment variable RAGEN_NO_KEY is not set: set it to the key$/m,
   ],
   [['frozen_lake', '--port', '-1'], /^env serve: -1 is not a number: give a whole number of at least 0$/m],
-  [['frozen_lake', 'sokoban', '--set', 'size=5'], /^env serve: --set size=5 is given for 2 environments: serve one$/m],
+  [['frozen_lake', 'sokoban', '--set', 'size=5'], /^env serve: --set size=5 needs exactly one environment, but 2 are served: name one environment$/m],
   [['frozen_lake', '--set', 'size=big', '--port', '0'], /env_config\.size, which is "big"/],
   [['nowhere', '--port', '0'], /nowhere/],
 ])('%j is refused in one sentence', async (args, sentence) => {

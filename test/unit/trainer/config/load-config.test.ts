@@ -104,7 +104,7 @@ describe('defaults', () => {
     write('a.yaml', 'defaults: [b]');
     write('b.yaml', 'defaults: [a]');
     expect(problemsOf(() => loadFile('defaults: [a]')).map(p => p.message)).toEqual([
-      'config: a.yaml includes itself through defaults: remove one of the entries',
+      'config: a.yaml includes itself through defaults: remove one of these entries of defaults',
     ]);
     expect(problemsOf(() => loadFile('defaults:\n  - bse'))).toEqual([
       {
@@ -196,14 +196,14 @@ describe('overrides', () => {
       ),
     ).toEqual([
       'config: custom_envs.CoordSokoban.env_config.mapp is not in the configuration: put a + before the override to add it: +custom_envs.CoordSokoban.env_config.mapp=…',
-      'config: seed.train exists already: drop the +',
-      'config: seed.test does not exist: drop the ~ override',
+      'config: seed.train already exists: remove the + from the override',
+      'config: seed.test does not exist, so it cannot be removed: leave out the override with ~',
       'config: the override of seed.train has no value: write seed.train=value',
       'config: the override has no valid key: write it like trainer.test_freq=10',
       'config: seed.train.x is not in the configuration: remove it',
     ]);
     expect(messages('base', '+seed.train.x=1')).toEqual([
-      'config: seed.train.x is below a single value or a list: override the whole value above it',
+      'config: seed.train.x cannot be set, because a key above it holds a single value or a list: override that key as a whole',
     ]);
   });
 });
@@ -231,7 +231,7 @@ describe('interpolation', () => {
     const doubling = Array.from({ length: 40 }, (_, i) => `k${i}: ["\${x.k${i + 1}}", "\${x.k${i + 1}}"]`).join('\n  ');
     const problems = problemsOf(() => loadFile(`defaults: [base]\nx:\n  ${doubling}\n  k40: 1`));
     const large = problems.filter(({ message }) =>
-      message.endsWith('expands to a value that is too large: write the value out'),
+      message.endsWith('expands to a value that is too large: replace the reference by a shorter value'),
     );
     expect(large.map(({ key }) => key)).toEqual(['x.k23[0]', 'x.k23[1]', 'x.k7[0]', 'x.k7[1]']); // 2 ** 16 values at most
   });
@@ -261,8 +261,8 @@ describe('hash', () => {
     expect(
       load('quickstart', 'actor_rollout_ref.model.path=models/other', 'critic.model.path=models/third').notes,
     ).toEqual([
-      'config: actor_rollout_ref.model.path differs from model_path and has no effect: policy and critic both start from model_path ("ragen-tiny"): change model_path instead',
-      'config: critic.model.path differs from model_path and has no effect: policy and critic both start from model_path ("ragen-tiny"): change model_path instead',
+      'config: actor_rollout_ref.model.path differs from model_path and has no effect, because policy and critic both start from model_path ("ragen-tiny"): change model_path instead',
+      'config: critic.model.path differs from model_path and has no effect, because policy and critic both start from model_path ("ragen-tiny"): change model_path instead',
     ]);
     expect(load('quickstart', 'model_path=models/other').notes).toEqual([]);
   });
@@ -282,7 +282,7 @@ test('model_path accepts a bundled model, a folder or a Hub model', () => {
   );
   const problem = (path: string): string => problemsOf(() => modelSource(path, where))[0].message;
   for (const path of ['none', './models/none', '/models/none', 'a/b/c', 'a/../b', 'a/b@', 'C:\\models\\none'])
-    expect(problem(path)).toMatch(/^config: model_path is ".*", but none of .* has a config.json: give a folder/);
+    expect(problem(path)).toMatch(/^config: model_path is ".*", but there is no config.json in .*: give a folder/);
   // a mistyped path causes no network request
   mkdirSync(join(folder, 'models/other'), { recursive: true });
   write('models/other/config.json', '{}');

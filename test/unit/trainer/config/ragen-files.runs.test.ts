@@ -79,7 +79,7 @@ describe("RAGEN's evaluation lines", () => {
     const { code, answer, stderr } = await document<Answer>(workspace.folder, args);
     expect(code, stderr).toBe(0);
     expect(stderr).toContain(
-      'note: config: output.format is pkl, but pickle files are not supported: trajectories are written as JSON lines to pickled.jsonl\n',
+      'note: config: output.format is pkl, but pickle files are not supported, so trajectories are written as JSON lines to pickled.jsonl\n',
     );
     expect(basename(answer.evaluation!.files.trajectories)).toBe('pickled.jsonl');
     expect(existsSync(join(workspace.folder, 'outputs/pickled.pkl'))).toBe(false);
@@ -88,7 +88,7 @@ describe("RAGEN's evaluation lines", () => {
 
 describe('episodes longer than the model has positions', () => {
   const length = 'actor_rollout_ref.rollout.max_model_len';
-  const sentence = (n: number) => `config: ${length} is ${n}, but ragen-tiny has 2048 positions: lower it`;
+  const sentence = (n: number) => `config: ${length} is ${n}, but ragen-tiny has 2048 positions: use at most 2048`;
 
   test.each([
     ['an override', ['--config-name', 'base', 'model_path=ragen-tiny', `${length}=3600`], 3600],

@@ -218,7 +218,7 @@ describe("RAGEN's command-line overrides for an evaluation", () => {
     [['output.filename=mine.pkl'], 'output.format is pkl', 'mine.jsonl'],
     [['output.format=jsonl', 'output.filename=mine.pkl'], 'output.filename is mine.pkl', 'mine.jsonl'],
   ])('note that a requested pickle (%j) becomes JSON lines', (overrides, asked, file) => {
-    const sentence = `config: ${asked}, but pickle files are not supported: trajectories are written as JSON lines to ${file}`;
+    const sentence = `config: ${asked}, but pickle files are not supported, so trajectories are written as JSON lines to ${file}`;
     expect(aboutPkl(only, ...overrides)).toContain(sentence);
   });
 

@@ -8,10 +8,10 @@ const key = 'algorithm.rollout_correction.rollout_is';
 const rollouts = ['lora.rank=8', 'workbench.rollout_quantization=int8'];
 const base = ['lora.rank=8', 'workbench.base_quantization=int8'];
 const corrects = [
-  `config: ${key} is auto, which weights each token's loss by its importance ratio (at most 2) to correct for the 8-bit base: set it to null to disable this`,
+  `config: ${key} is auto, which weights each token's loss by its importance ratio (at most 2) to correct for the 8-bit base: set this key to null to turn the correction off`,
 ];
 const leaves = [
-  `config: ${key} is null, so nothing corrects for the 8-bit base: set it to auto to weight token losses by importance ratios`,
+  `config: ${key} is null, so nothing corrects for the errors of the 8-bit base: set this key to auto to weight token losses by importance ratios`,
 ];
 
 describe('a configuration with', () => {

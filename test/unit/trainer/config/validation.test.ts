@@ -150,7 +150,7 @@ describe('rules between keys', () => {
   test.each([
     [
       ['es_manager.train.env_groups=9'],
-      'config: es_manager.train.env_groups is 9 but n_groups sums to 8: make them equal',
+      'config: es_manager.train.env_groups is 9, but the sum of n_groups is 8: make the two equal',
     ],
     [
       ['es_manager.val.env_configs.tags=[Bandit,CoordSokoban]'],
@@ -166,22 +166,22 @@ describe('rules between keys', () => {
     ],
     [
       ['ppo_mini_batch_size=256'],
-      'config: ppo_mini_batch_size is 256, more than the 128 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it, or raise env_groups',
+      'config: ppo_mini_batch_size is 256, more than the 128 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): use a smaller value, or raise env_groups',
     ],
     [
       [
         'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs',
         'actor_rollout_ref.rollout.rollout_filter_value=1',
       ],
-      'config: ppo_mini_batch_size is 32, more than the 16 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): lower it, or raise env_groups',
+      'config: ppo_mini_batch_size is 32, more than the 16 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the rollout filter): use a smaller value, or raise env_groups',
     ],
     [
       ['actor_rollout_ref.rollout.response_length=3600'],
-      'config: actor_rollout_ref.rollout.response_length is 3600, which leaves no room for a prompt in max_model_len 3600: lower it',
+      'config: actor_rollout_ref.rollout.response_length is 3600, which leaves no room for a prompt in max_model_len 3600: lower response_length',
     ],
     [
       ['actor_rollout_ref.rollout.val_kwargs.temperature=0'],
-      'config: actor_rollout_ref.rollout.val_kwargs.temperature is 0 while do_sample is true: raise it, or set do_sample to false for greedy decoding',
+      'config: actor_rollout_ref.rollout.val_kwargs.temperature is 0, but do_sample is true: use a value above 0, or set do_sample to false for greedy decoding',
     ],
     [
       ['actor_rollout_ref.actor.use_kl_loss=true', 'actor_rollout_ref.actor.use_ref=false'],
@@ -192,15 +192,15 @@ describe('rules between keys', () => {
         'actor_rollout_ref.rollout.rollout_filter_strategy=top_k_abs',
         'actor_rollout_ref.rollout.rollout_filter_value=2.5',
       ],
-      'config: actor_rollout_ref.rollout.rollout_filter_value is 2.5, but top_k_abs keeps a number of groups: use an integer ≥ 1',
+      'config: actor_rollout_ref.rollout.rollout_filter_value is 2.5, but with rollout_filter_strategy top_k_abs this key is a number of groups: use an integer of at least 1',
     ],
     [
       ['actor_rollout_ref.rollout.rollout_filter_strategy=min_p', 'actor_rollout_ref.rollout.rollout_filter_value=2'],
-      'config: actor_rollout_ref.rollout.rollout_filter_value is 2, but min_p takes a share: use a number from 0 to 1',
+      'config: actor_rollout_ref.rollout.rollout_filter_value is 2, but with rollout_filter_strategy min_p this key is a share: use a number from 0 to 1',
     ],
     [
       ['es_manager.train.group_size=1', 'ppo_mini_batch_size=4', 'actor_rollout_ref.rollout.rollout_filter_value=0.9'],
-      'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: raise it or keep all groups (top_p with value 1 and include_zero)',
+      'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: use 2 or more, or keep all groups (rollout_filter_strategy top_p, rollout_filter_value 1, rollout_filter_include_zero true)',
     ],
     [
       ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
@@ -212,7 +212,7 @@ describe('rules between keys', () => {
         'workbench.trajectory_filter.value=0.1',
         'actor_rollout_ref.rollout.rollout_filter_value=1',
       ],
-      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the filters): lower it, or raise env_groups',
+      'config: ppo_mini_batch_size is 32, more than the 12.8 episodes that a step trains on (env_groups 8 × group_size 16 × share kept by the filters): use a smaller value, or raise env_groups',
     ],
     [
       ['workbench.rollout_quantization=int8'],
@@ -228,7 +228,7 @@ describe('rules between keys', () => {
     ],
     [
       ['lora.rank=8', 'workbench.rollout_quantization=int8', 'algorithm.rollout_correction.bypass_mode=true'],
-      'config: algorithm.rollout_correction.bypass_mode is true, but 8-bit rollouts need log-probs of the training graph: set it to false',
+      'config: algorithm.rollout_correction.bypass_mode is true, but 8-bit rollouts need old log-probs of the training graph: set bypass_mode to false',
     ],
     [
       ['lora.rank=8', 'critic.model.lora_rank=4', 'algorithm.adv_estimator=gae'],
@@ -236,7 +236,7 @@ describe('rules between keys', () => {
     ],
     [
       ['workbench.device=webgpu', 'critic.optim.moments=int8'],
-      'config: critic.optim.moments is int8, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu',
+      'config: critic.optim.moments is int8, but on WebGPU the moments are always float32: use float32, or set workbench.device to cpu',
     ],
     [
       ['algorithm.bi_level_gae=true', 'algorithm.adv_estimator=grpo'],
@@ -244,11 +244,11 @@ describe('rules between keys', () => {
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'algorithm.adv_estimator=rloo'],
-      'config: agent_proxy.use_turn_scores is true, but rloo compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or this key to false',
+      'config: agent_proxy.use_turn_scores is true, but adv_estimator rloo compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or set this key to false',
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'agent_proxy.reward_normalization.method=mean'],
-      'config: agent_proxy.reward_normalization.method is mean, but with use_turn_scores there is no episode score to normalise: set it to identity',
+      'config: agent_proxy.reward_normalization.method is mean, but with use_turn_scores there is no episode score to normalise: use identity',
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'algorithm.bi_level_gae=true', 'workbench.compat=ragen'],
@@ -256,11 +256,11 @@ describe('rules between keys', () => {
     ],
     [
       ['grpo_advantage_length_weight=true'],
-      'config: grpo_advantage_length_weight is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false',
+      'config: grpo_advantage_length_weight is true, but this key only applies to GRPO advantages: set adv_estimator to grpo, or set this key to false',
     ],
     [
       ['algorithm.soft_advantage_reweight=true', 'algorithm.adv_estimator=brpo'],
-      'config: algorithm.soft_advantage_reweight is true, but it only applies to GRPO advantages: set adv_estimator to grpo, or this key to false',
+      'config: algorithm.soft_advantage_reweight is true, but this key only applies to GRPO advantages: set adv_estimator to grpo, or set this key to false',
     ],
     [
       ['algorithm.use_kl_in_reward=true', 'actor_rollout_ref.actor.use_ref=false'],
@@ -268,11 +268,11 @@ describe('rules between keys', () => {
     ],
     [
       ['enable_response_mask=false', 'algorithm.rollout_correction.bypass_mode=true'],
-      'config: algorithm.rollout_correction.bypass_mode is true, but with enable_response_mask=false the loss covers tokens that were not sampled and have no log-probs: set it to false',
+      'config: algorithm.rollout_correction.bypass_mode is true, but with enable_response_mask=false the loss covers tokens that were not sampled and have no log-probs: set bypass_mode to false',
     ],
     [
       ['workbench.compat=ragen', 'algorithm.rollout_correction.bypass_mode=true'],
-      'config: algorithm.rollout_correction.bypass_mode is true, but with workbench.compat=ragen the loss covers tokens that were not sampled and have no log-probs: set it to false',
+      'config: algorithm.rollout_correction.bypass_mode is true, but with workbench.compat=ragen the loss covers tokens that were not sampled and have no log-probs: set bypass_mode to false',
     ],
     [
       ['trainer.resume_mode=resume_path'],
@@ -280,11 +280,11 @@ describe('rules between keys', () => {
     ],
     [
       ['reward_model.overlong_buffer.enable=true', 'reward_model.overlong_buffer.len=401'],
-      'config: reward_model.overlong_buffer.len is 401, more than response_length 400: lower it',
+      'config: reward_model.overlong_buffer.len is 401, more than response_length 400: use at most 400',
     ],
     [
       ['algorithm.filter_groups.enable=true', 'es_manager.train.group_size=1', 'ppo_mini_batch_size=4'],
-      'config: es_manager.train.group_size is 1, but filter_groups compares the episodes of a group and needs at least two: raise it',
+      'config: es_manager.train.group_size is 1, but filter_groups compares the episodes of a group and needs at least two: use 2 or more',
     ],
   ])('refuse %j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
@@ -319,13 +319,13 @@ describe('remax', () => {
   test('is an estimator with a baseline that is not normalised', () => {
     expect(load('base', 'algorithm.adv_estimator=remax').config.algorithm.adv_estimator).toBe('remax');
     expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.reward_normalization.method=mean')).toEqual([
-      'config: agent_proxy.reward_normalization.method is mean, but remax compares with the score of a greedy episode, which is not normalised: set it to identity',
+      'config: agent_proxy.reward_normalization.method is mean, but adv_estimator remax subtracts the score of a greedy episode, which is not normalised: use identity',
     ]);
   });
 
   test('compares complete episodes', () => {
     expect(messages('base', 'algorithm.adv_estimator=remax', 'agent_proxy.use_turn_scores=true')).toEqual([
-      'config: agent_proxy.use_turn_scores is true, but remax compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or this key to false',
+      'config: agent_proxy.use_turn_scores is true, but adv_estimator remax compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or set this key to false',
     ]);
   });
 

@@ -115,10 +115,10 @@ describe('collapse metrics', () => {
   });
 
   it.each([
-    [{ perToken: [] }, 'collapse: the matrix is 0 × 3: give at least one sample and one prompt'],
-    [{ perToken: [[-1, -2]] }, 'collapse: row 0 has 2 log-probs for 3 signatures: give one per column'],
-    [{ lengths: [1] }, 'collapse: 3 rows have 1 lengths and 3 columns: give one of each per row'],
-    [{ columns: [0, 1, 3] }, 'collapse: row 2 has column index 3 of 3 columns: count columns from 0'],
+    [{ perToken: [] }, 'collapse: log_probs_per_token has 0 rows, and "signatures" has 3 entries: give at least one of each'],
+    [{ perToken: [[-1, -2]] }, 'collapse: row 0 of log_probs_per_token has 2 entries, but "signatures" has 3: give one log-prob per signature'],
+    [{ lengths: [1] }, 'collapse: log_probs_per_token has 3 rows, but "lengths" has 1 entries and "column" has 3: give one entry per row'],
+    [{ columns: [0, 1, 3] }, 'collapse: entry 2 of "column" is 3: use an index from 0 to 2'],
   ])('refuse inconsistent inputs: %j', (change, sentence) => {
     expect(() => collapseMetrics({ ...worked, ...change })).toThrow(sentence);
   });

@@ -103,7 +103,7 @@ describe('retries of transient failures', () => {
     peer.mishaps = new Array<Mishap>(9).fill({ status: 503, error: { message: 'down for today' } });
     const error = await failureOf(client().ask(conversation));
     expect(error.message).toBe(
-      `api: ${peer.url}/v1/chat/completions gave no answer in 4 tries (503 down for today): resume the evaluation later; its finished episodes are kept`,
+      `api: ${peer.url}/v1/chat/completions gave no usable answer in 4 tries (503 down for today): resume the evaluation later; its finished episodes are kept`,
     );
     expect(peer.requests.length).toBe(4);
   });
@@ -210,7 +210,7 @@ describe('permanent failures', () => {
 describe('configuration', () => {
   test('refuses a missing or malformed key, or an address that contains one, before anything is sent', () => {
     expect(() => apiService('gpt', entry(), 1, {})).toThrow(
-      'config: model_info.gpt needs a key of openai: set the environment variable OPENAI_API_KEY',
+      'config: model_info.gpt needs an API key of openai: set the environment variable OPENAI_API_KEY',
     );
     expect(() => apiService('gpt', entry({ api_key_env: 'MY_KEY' }), 1, { MY_KEY: 'two words' })).toThrow(
       /^environment: MY_KEY contains/,

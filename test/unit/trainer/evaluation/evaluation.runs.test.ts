@@ -193,5 +193,5 @@ test('contradictory options are refused', async () => {
   expect(await said('--config-name', 'words', '--checkpoint', 'step-000001')).toMatch(
     /^eval: --checkpoint .* needs a run/,
   );
-  expect(await said('--run', whole.run, '--model', 'ragen-tiny')).toMatch(/^eval: --run .* names the model/);
+  expect(await said('--run', whole.run, '--model', 'ragen-tiny')).toMatch(/^eval: --run .* already selects the model/);
 });

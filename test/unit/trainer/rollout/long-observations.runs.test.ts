@@ -37,7 +37,7 @@ test('overlong observations end only their own episodes', async () => {
   for (const { member, turns, truncated, context_reason, final_state } of episodes) {
     const reason = (turn: number) =>
       new RegExp(
-        `^environment Words returned an observation that is too long \\(turn ${turn}, seed \\d+, member ${member}\\): the prompt of \\d{6,7} tokens .*shorten the observation$`,
+        `^environment Words returned an observation that is too long \\(turn ${turn}, seed \\d+, member ${member}\\), because the prompt of \\d{6,7} tokens .*shorten the observation$`,
       );
     if (member === 2) {
       expect([turns.length, truncated, final_state.length]).toEqual([0, true, largest]);

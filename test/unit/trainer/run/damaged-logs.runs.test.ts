@@ -41,7 +41,7 @@ test('an accepted damaged line of metrics is removed: the other lines stay, the 
   expect(refused.code).toBe(1);
   const command = `ragen resume ${basename(run)} --checkpoint step-000002 --accept-damaged-logs`;
   expect(refused.answer.error?.message).toContain(`${file} `);
-  expect(refused.answer.error?.message).toContain(`continue with its readable lines: ${command}`);
+  expect(refused.answer.error?.message).toContain(`continue with its readable lines, run: ${command}`);
   expect(readFileSync(file)).toEqual(bytes);
 
   const accepted = await ragen(...command.split(' ').slice(1));
@@ -50,7 +50,7 @@ test('an accepted damaged line of metrics is removed: the other lines stay, the 
   const { metrics, events } = readRun(run);
   expect(metrics.map(({ step }) => step)).toEqual([1, 2, 3, 4]);
   expect(events.filter(({ kind }) => kind === 'warning').map(({ message }) => message)).toEqual([
-    expect.stringMatching(/^metrics\.jsonl .+; the user accepted the damage: the damaged file is in damaged\/$/),
+    expect.stringMatching(/^metrics\.jsonl .+; the user accepted the damage, and the damaged file is in damaged\/$/),
   ]);
   const after = results(run);
   expect(after.weights).toEqual(expected.weights);

@@ -64,7 +64,7 @@ test.each(['moved', 'deleted'])(
     await until('the trainer is gone', () => !isAlive(pid));
     await until('its children are gone', () => !children.some(isAlive));
     expect(readdirSync(dirname(run))).toEqual([]);
-    const sentence = `run ${basename(run)}: its folder ${run} was moved, renamed or deleted while it was being trained: put it back there, then resume the run`;
+    const sentence = `run ${basename(run)}: its folder ${run} was moved, renamed or deleted during the training: put the folder back there, then resume the run`;
     const { code, stderr } = await following;
     expect(code).toBe(1);
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(sentence);
@@ -103,7 +103,7 @@ test.skipIf(process.platform !== 'linux').each(['of here', 'of an earlier versio
 );
 
 test.each([
-  ['removed', '', (run: string) => `${join(run, 'lease')} was removed, which ends its trainer: resume the run`],
+  ['removed', '', (run: string) => `${join(run, 'lease')} was removed, which ended this trainer: resume the run`],
   [
     'taken by another process',
     'other',

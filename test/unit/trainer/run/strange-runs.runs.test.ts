@@ -168,7 +168,7 @@ describe('the CLI', () => {
   test('refuses to resume, duplicate or evaluate a foreign run, and names the file to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
-    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read it, then repeat the command with --trust-code ${hashOf(path)}`;
+    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read the file, then repeat the command with --trust-code ${hashOf(path)}`;
     for (const args of [
       ['resume', id],
       ['resume', id, '--checkpoint', '1'],
@@ -210,7 +210,7 @@ describe('the CLI', () => {
     const { code, stderr } = await ragen('sweep', 'tried.yaml');
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /run zz-copy: .* was not written here by your trainer \(signature\.json does not sign it\): read it, then run ragen resume zz-copy with --trust-code/,
+      /run zz-copy: .* was not written here by your trainer \(signature\.json does not sign it\): read the file, then run ragen resume zz-copy with --trust-code/,
     );
     renameSync(copy, first);
     edit(join(first, 'status.json'), text => text.replace('"stopped"', '"finished"'));

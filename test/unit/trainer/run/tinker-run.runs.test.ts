@@ -130,7 +130,7 @@ describe('a run on a server', () => {
     ['actor_rollout_ref.rollout.temperature=0.7', 'temperature is 0.7, which workbench.engine=tinker does not support'],
     ['workbench.engine_url=host:8000', 'workbench.engine_url is'],
     ['workbench.engine_api_key_env=tml-8hUj2kLs9dQ', 'workbench.engine_api_key_env is not the name of an environment'],
-    ['model_path=Qwen/Qwen3-0.6B', 'it must be a folder'],
+    ['model_path=Qwen/Qwen3-0.6B', 'workbench.engine=tinker needs a folder'],
   ])('is refused before it starts: %s', async (override, sentence) => {
     await started();
     const before = runsOf(workspace.folder).length;

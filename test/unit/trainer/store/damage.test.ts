@@ -81,7 +81,7 @@ test.each([
   await expect(openCheckpoint(path)).rejects.toThrow(/checkpoint\.json does not (match|have the expected format)/);
   const newest = newestCheckpoint(run.path, run.verifySeal(), name => `ragen resume x --checkpoint ${name}`);
   await expect(newest).rejects.toThrow(
-    /step-000002.checkpoint\.json .*the newest intact checkpoint is step-000001: ragen resume x --checkpoint step-000001/,
+    /step-000002.checkpoint\.json .*the newest intact checkpoint is step-000001; ragen resume x --checkpoint step-000001/,
   );
 });
 

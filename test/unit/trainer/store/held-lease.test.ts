@@ -79,7 +79,7 @@ test('a second process is refused while the first lives, and may continue after 
   });
   if (process.platform !== 'win32') expect(statSync(file()).mode & 0o777).toBe(0o600);
   await expect(acquire(dependencies, 2)).rejects.toThrow(
-    'run r1 is already being trained by process 1: stop it first or resume after it ended',
+    'run r1 is already being trained by process 1: stop that trainer or wait until it has ended',
   );
   expect(readLease(folder(), dependencies)).toMatchObject({ live: true, lease: { pid: 1 } });
   held.release();
