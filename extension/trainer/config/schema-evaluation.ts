@@ -40,7 +40,7 @@ export const apiModel = z.strictObject({
     .describe(
       'Provider, which determines protocol, address and key; use openai with a base_url for any OpenAI-compatible service.',
     ),
-  model_name: z.string().min(1).describe("Name by which the service knows the model."),
+  model_name: z.string().min(1).describe('Name by which the service knows the model.'),
   base_url: z
     .url({ protocol: /^https?$/ })
     .nullish()

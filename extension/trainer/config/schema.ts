@@ -178,7 +178,7 @@ const workbench = z
     device: z
       .enum(devices)
       .describe(
-        "Device of the model. auto uses a GPU if the GPU is faster than the CPU and gives matching results; otherwise auto uses the CPU.",
+        'Device of the model. auto uses a GPU if the GPU is faster than the CPU and gives matching results; otherwise auto uses the CPU.',
       ),
     precision: z
       .enum(['float32', 'float16'])
@@ -267,7 +267,7 @@ const workbench = z
           .gt(0)
           .max(1)
           .describe(
-            'If strategy is top: the share of the kept groups' episodes that is used for training. At least one episode is used.',
+            "If strategy is top: the share of the kept groups' episodes that is used for training. At least one episode is used.",
           ),
         metric: z
           .enum(['reward', 'score'])
