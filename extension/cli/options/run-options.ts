@@ -37,7 +37,7 @@ export const withCommon = (command: Command): Command =>
 export const withTrust = (command: Command): Command =>
   command.option(
     `${trustFlag} <sha256>`,
-    'let this command execute the code that the manifest.json with this sha256 names, although your trainer did not sign it',
+    'let this command execute the code that the manifest.json with this sha256 names, although your trainer did not sign this manifest',
   );
 
 /** Adds the options of withCommon, and overrides, --config-name, --config and --detach. */

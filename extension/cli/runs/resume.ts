@@ -22,7 +22,7 @@ export function addResume(program: Command): void {
     .option('--checkpoint <name>', 'name of a checkpoint, such as step-000100 (default: the newest)')
     .option(
       '--accept-damaged-logs',
-      'resume although logs differ from their checksums; their readable lines and a copy of the original are kept',
+      'resume although logs differ from their checksums; the readable lines of each log and a copy of the original file are kept',
     )
     .option('--detach', 'return as soon as the trainer serves the run')
     .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));

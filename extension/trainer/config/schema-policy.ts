@@ -78,7 +78,7 @@ const actor = z
     clip_ratio_c: z
       .number()
       .gt(1)
-      .describe('Dual clip: bound on the loss of negative advantages, as a multiple of the advantage.'),
+      .describe('Dual clip: maximum loss of a token with a negative advantage, as a multiple of the size of the advantage.'),
     policy_loss: z
       .strictObject({
         loss_mode: z
@@ -148,7 +148,7 @@ const rollout = z
     gradient_analysis_bucket_mode: z
       .enum(['quantile', 'fixed_rv'])
       .describe(
-        'Buckets of groups by the standard deviation of their scores: buckets of similar size (quantile), or buckets with the lower bounds 0, 1, 2, 3, 4 and 5 (fixed_rv).',
+        'How groups are divided into buckets by the standard deviation of their scores: into buckets of similar size (quantile), or at the lower bounds 0, 1, 2, 3, 4 and 5 (fixed_rv).',
       ),
     rollout_filter_empty_stop_steps: z
       .int()

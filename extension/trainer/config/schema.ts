@@ -22,7 +22,7 @@ const algorithm = z
         'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean of the batch, the baseline of remax is a greedy episode of the same prompt, and arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
-    norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the standard deviation of the group; false is Dr. GRPO.'),
+    norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the standard deviation of the group; false gives Dr. GRPO.'),
     use_kl_in_reward: flag('Subtract the KL divergence from the token rewards.'),
     kl_penalty: z.enum(klKinds).describe('Estimator of the KL divergence in the reward.'),
     kl_ctrl: z
@@ -282,7 +282,7 @@ const workbench = z
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,
     ),
-    keep_checkpoints: count('Newest checkpoints (weights, optimizer, random states) kept in the run folder.'),
+    keep_checkpoints: count('Number of newest checkpoints (weights, optimizer, random states) that are kept in the run folder.'),
   })
   .describe('Settings without a RAGEN key.');
 

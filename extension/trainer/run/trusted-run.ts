@@ -42,7 +42,7 @@ export function requireTrustedCode(
   const [first] = untrusted(id, code, accepted);
   if (first)
     throw new UserError(
-      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer and is not executed: repeat this in the editor, which shows the file first`,
+      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer and is not executed: repeat the action in the editor, which shows the file first`,
     );
 }
 
