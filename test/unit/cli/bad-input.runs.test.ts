@@ -115,7 +115,7 @@ describe('configuration', () => {
   });
 
   test('no configuration, and one that does not exist, are refused', async () => {
-    expect((await refused(['train'])).message).toMatch(/^config: no configuration given/);
+    expect((await refused(['train'])).message).toMatch(/^config: no configuration is given/);
     expect((await refused(['train', '--config-name', 'word'])).message).toMatch(/word.*words/);
   });
 
