@@ -13,7 +13,7 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe("path of ALFWorld's configuration file on the server; null: the server's default"),
+    .describe("path of ALFWorld's configuration file on the server; null: the server uses its default"),
   score: z.number().default(10).describe('reward for solving the task'),
   render_mode: z.literal('text').default('text'),
   eval_dataset: z.enum(['eval_in_distribution', 'eval_out_of_distribution']).default('eval_in_distribution'),
@@ -60,7 +60,7 @@ export default defineEnvironment({
     requireServer(
       config,
       peerFor(config, 'train'),
-      'start one for ALFWorld (docs/environments/alfworld.md has one), or correct env_config.url and env_config.protocol',
+      'start a server for ALFWorld (docs/environments/alfworld.md contains one), or correct env_config.url and env_config.protocol',
     ),
 
   create(config) {

@@ -77,7 +77,7 @@ export async function lookForDataSet(path: string, options: DataSetOptions): Pro
  * @throws MissingDependency if no file exists, or if a file has an unsupported format
  */
 function presentFiles(path: string, options: DataSetOptions): string[] {
-  if (!existsSync(path)) throw new MissingDependency(`finds no data at ${path}`, options.remedy);
+  if (!existsSync(path)) throw new MissingDependency(`needs a data set, but ${path} does not exist`, options.remedy);
   const files = statSync(path).isDirectory() ? filesOf(path, options) : [path];
   const other = files.find(file => !forms.includes(extname(file)));
   if (other !== undefined)
@@ -97,7 +97,7 @@ async function open(path: string, options: DataSetOptions): Promise<DataSet> {
   const whole = joined(parts);
   if (whole.length === 0)
     throw new MissingDependency(
-      `finds no rows${options.split ? ` of the split ${options.split}` : ''} in ${path}`,
+      `needs a data set, but ${path} has no rows${options.split ? ` of the split "${options.split}"` : ''}`,
       options.remedy,
     );
   return whole;

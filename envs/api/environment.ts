@@ -101,7 +101,7 @@ export class MissingDependency extends Error {
   override readonly name = 'MissingDependency';
 
   /**
-   * @param what describes the problem, worded to follow the environment's name: 'finds no Lean server at http://…'
+   * @param what describes the problem, worded to follow the environment's name: 'cannot reach a Lean server at http://…'
    * @param remedy how to get the dependency, as an imperative
    */
   constructor(

@@ -37,7 +37,7 @@ export function rowExtents(file: string): RowExtents {
   const take = (byte: number, at: number) => {
     if (array === undefined) {
       if (isBlank(byte) || byte > 127) return; // skips a byte order mark
-      if (byte !== openBracket && byte !== openBrace) throw new Error('it holds no JSON objects');
+      if (byte !== openBracket && byte !== openBrace) throw new Error('it contains no JSON objects');
       array = byte === openBracket;
       if (array) return;
     }

@@ -19,17 +19,17 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with columns problem and tests, or a data set of the hub; null: the shipped tasks'),
+    .describe('file or folder with the columns "problem" and "tests", or a data set of the hub; null: the shipped tasks are used'),
   cache_dir: z.string().nullable().default(null).describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().nullable().default(null).describe('split to read; null: train for training, test for validation'),
+  split: z.string().nullable().default(null).describe('split to read; null: the split "train" is read for training, "test" for validation'),
   language: z
     .enum(['python', 'javascript'])
     .default('python')
-    .describe('language of an answer if its code fence names no language'),
+    .describe('language that is assumed for an answer whose code fence names none'),
   isolation: z
     .enum(['bubblewrap', 'none'])
     .default('bubblewrap')
-    .describe('none: answers run without isolation, with your own user permissions'),
+    .describe('bubblewrap: the programs in answers run isolated by bubblewrap; none: they run without isolation, with your own user permissions'),
   test_timeout: z.number().positive().default(3).describe('timeout of one test in seconds'),
   total_timeout: z
     .number()
@@ -37,24 +37,24 @@ const config = z.strictObject({
     .default(8)
     .describe('timeout in seconds for all tests of an answer; tests that have not run by then fail'),
   memory_mb: z.int().min(64).default(512).describe('memory limit of one test in MiB'),
-  max_tests: z.int().min(1).nullable().default(null).describe('maximum number of tests per task; null: all'),
+  max_tests: z.int().min(1).nullable().default(null).describe('maximum number of tests per task; null: all tests run'),
   python_path: z
     .string()
     .nullable()
     .default(null)
-    .describe('path of python3; if null, python3 under /usr or, if there is none, on the PATH'),
+    .describe('path of python3; null: python3 is searched under /usr, then on the PATH'),
   node_path: z
     .string()
     .nullable()
     .default(null)
-    .describe('path of node; if null, node under /usr or, if there is none, on the PATH'),
+    .describe('path of node; null: node is searched under /usr, then on the PATH'),
 });
 type Config = z.infer<typeof config>;
 type Mode = 'train' | 'val';
 
 const shipped = fileURLToPath(new URL('../../media/data/deepcoder', import.meta.url));
 const remedy =
-  'give env_config.dataset_path a file or folder with the columns problem and tests, agentica-org/DeepCoder-Preview-Dataset, or null for the shipped tasks';
+  'set env_config.dataset_path to a file or folder with the columns "problem" and "tests", to agentica-org/DeepCoder-Preview-Dataset, or to null for the shipped tasks';
 
 const tasks = ({ dataset_path, split }: Config, mode: Mode) =>
   openDataSet(dataset_path ?? shipped, { split: split ?? (mode === 'val' ? 'test' : 'train'), remedy });
@@ -67,14 +67,14 @@ async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem
     const task = problemOf(row);
     return config.max_tests === null ? task : { ...task, tests: task.tests.slice(0, config.max_tests) };
   } catch (error) {
-    throw new MissingDependency(`finds ${(error as Error).message} in ${config.dataset_path}`, remedy);
+    throw new MissingDependency(`cannot use a row of ${config.dataset_path}, which has ${(error as Error).message}`, remedy);
   }
 }
 
 function runner(language: Language, { python_path, node_path }: Config): Omit<Program, 'source' | 'stdin'> {
   const found = runnerOf(language, language === 'python' ? python_path : node_path);
   const [name, key] = language === 'python' ? ['python3', 'python_path'] : ['node', 'node_path'];
-  if (!found) throw new MissingDependency(`finds no ${name}`, `install it, or give env_config.${key} its path`);
+  if (!found) throw new MissingDependency(`cannot find ${name}`, `install ${name}, or set env_config.${key} to its path`);
   return found;
 }
 
@@ -163,7 +163,7 @@ export default defineEnvironment({
     if (code !== 0)
       throw new MissingDependency(
         `cannot run ${found.interpreter} in isolation (${stderr.trim().split('\n').at(-1)})`,
-        `install ${config.language === 'python' ? 'python3' : 'node'} under /usr, or give env_config.${config.language === 'python' ? 'python_path' : 'node_path'} another`,
+        `install ${config.language === 'python' ? 'python3' : 'node'} under /usr, or set env_config.${config.language === 'python' ? 'python_path' : 'node_path'} to another interpreter`,
       );
   },
 

@@ -20,7 +20,7 @@ export interface Problem {
 /** @throws Error whose message names the missing part of the row */
 export function problemOf(row: Row): Problem {
   const text = [row.question, row.prompt, row.problem].find(value => typeof value === 'string');
-  if (text === undefined) throw new Error('no text in the columns problem, prompt or question');
+  if (text === undefined) throw new Error('no text in a column "problem", "prompt" or "question"');
   const raw = parsed(row.ground_truth ?? row.tests);
   const metadata = (parsed(row.metadata) ?? {}) as Row;
   const list = Array.isArray(raw) ? (raw as Row[]) : [];

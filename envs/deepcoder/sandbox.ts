@@ -113,7 +113,7 @@ export async function requireIsolation(): Promise<Protection> {
       'install bubblewrap on Linux (apt-get install bubblewrap) where user namespaces are allowed, or set env_config.isolation to none to run programs of the model with your own user permissions',
     );
   };
-  if (bubblewrapPath() === undefined) return refuse('there is no bwrap');
+  if (bubblewrapPath() === undefined) return refuse('the program bwrap is not installed');
   if (!filteredProcessor()) return refuse(`system calls cannot be filtered on ${process.arch}`);
   const probe: Program = {
     interpreter: '/usr/bin/env',

@@ -26,7 +26,7 @@ const config = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe('seed of one map that all episodes use; if null, the seed of each episode determines its map'),
+    .describe('seed of one map that all episodes share; null: each episode has the map of its own seed'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
   action_lookup: z
@@ -39,7 +39,7 @@ const config = z.strictObject({
     .record(z.string(), z.string())
     .nullable()
     .default(null)
-    .describe('meaning of each symbol; null: the defaults'),
+    .describe('meaning of each symbol, for the task description; null: the default meanings are used'),
 });
 
 const coordinates = (size: number) =>

@@ -10,13 +10,13 @@ import { largestTile, linesOf, moveNames, slide } from './grid';
 const goal = 2048;
 
 const config = z.strictObject({
-  size: z.int().min(2).max(8).default(4).describe('number of rows and of columns'),
-  two_prob: z.number().min(0).max(1).default(0.9).describe('probability that a new tile is a 2; else it is a 4'),
+  size: z.int().min(2).max(8).default(4).describe('number of rows, and also of columns'),
+  two_prob: z.number().min(0).max(1).default(0.9).describe('probability that a new tile is a 2; otherwise it is a 4'),
   use_log_reward: z
     .boolean()
     .default(true)
-    .describe('true: the reward is log2(1 + sum of merged tiles) / 10; false: the reward is the sum'),
-  invalid_act_score: z.number().default(-0.1).describe('raw reward of a move that changes nothing'),
+    .describe('true: the reward of a move is log2(1 + sum of merged tiles) / 10; false: it is the sum of merged tiles'),
+  invalid_act_score: z.number().default(-0.1).describe('reward of a move that changes nothing; if use_log_reward is true, it is 0 instead'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.literal('grid').default('grid'),
   action_lookup: z

@@ -16,21 +16,21 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with the column formal_statement, or a data set of the hub; null: the shipped theorems'),
-  dataset_split: z.string().default('train').describe('split to read, if file names contain splits'),
+    .describe('file or folder with the column "formal_statement", or a data set of the hub; null: the shipped theorems are used'),
+  dataset_split: z.string().default('train').describe('split to read; has an effect only if file names contain the names of splits'),
   theorem_idx: z
     .int()
     .min(0)
     .nullable()
     .default(null)
-    .describe('index of the only theorem to use; null: the seed selects a theorem'),
+    .describe('index (from 0) of the only theorem to use; null: the seed of the episode selects the theorem'),
   server_url: z.string().default('http://127.0.0.1:8000').describe('address of the Kimina server'),
   api_key: z
     .string()
     .nullable()
     .default(null)
     .describe(
-      'API key of the Kimina server; if null, the variable LEAN_SERVER_API_KEY contains it. For runs, use the variable, because the run folder stores the configuration',
+      'API key of the Kimina server; null: the key is read from the environment variable LEAN_SERVER_API_KEY. For runs, use the variable, because the run folder stores the configuration',
     ),
   repl_command: z
     .array(z.string())
@@ -38,13 +38,13 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('command of a Lean REPL to use instead of the server, such as [lake, exe, repl]'),
-  repl_folder: z.string().nullable().default(null).describe('folder in which the REPL is started'),
+  repl_folder: z.string().nullable().default(null).describe('folder in which repl_command is started; null: the REPL starts in the current folder'),
   request_timeout: z.number().positive().default(30).describe('timeout of Lean per request in seconds'),
   http_timeout: z
     .number()
     .positive()
     .default(60)
-    .describe('timeout of an HTTP request in seconds; with repl_command, the timeout of the imports'),
+    .describe('timeout of an HTTP request in seconds; if repl_command is set, the timeout of the imports'),
   max_retries: z.int().min(1).default(3).describe('maximum number of attempts per request to the server'),
   max_steps: z.int().min(1).default(100),
   step_penalty: z.number().default(-0.1),
@@ -56,14 +56,14 @@ const config = z.strictObject({
   default_imports: z
     .string()
     .default('import Mathlib\nimport Aesop\nset_option maxHeartbeats 0\nopen BigOperators Real Nat Topology Rat')
-    .describe('text that is placed before a theorem without imports'),
-  message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message; 0: all'),
+    .describe('Lean code that is placed before a theorem that has no imports'),
+  message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message of Lean; 0: all are shown'),
 });
 type Config = z.infer<typeof config>;
 
 const shipped = fileURLToPath(new URL('../../media/data/lean.jsonl', import.meta.url));
 const remedy =
-  'give env_config.dataset_name_or_path a file or folder with the column formal_statement, CoderBak/minif2f, or null for the shipped theorems';
+  'set env_config.dataset_name_or_path to a file or folder with the column "formal_statement", to CoderBak/minif2f, or to null for the shipped theorems';
 const read = new Map<string, Promise<Theorem[]>>();
 
 /** The theorems of a configuration; the data set is read once. Rows without a formal statement are skipped. */
@@ -89,7 +89,7 @@ async function readTheorems(path: string, split: string, defaultImports: string)
       ...(Array.isArray(proof) && { proof: proof.map(String) }),
     });
   }
-  if (theorems.length === 0) throw new MissingDependency(`finds no formal statements in ${path}`, remedy);
+  if (theorems.length === 0) throw new MissingDependency(`cannot use ${path}, because its column "formal_statement" contains no text`, remedy);
   return theorems;
 }
 
@@ -147,14 +147,14 @@ export default defineEnvironment({
       if (verdict.success) return;
       const why = cut(verdict.messages.at(-1)?.data ?? 'it rejects a trivial proof', 160);
       throw new MissingDependency(
-        `finds no working Lean REPL by ${config.repl_command.join(' ')} (${why})`,
-        'correct env_config.repl_command and repl_folder, or give env_config.server_url a Kimina server',
+        `cannot use the Lean REPL that "${config.repl_command.join(' ')}" starts (${why})`,
+        'correct env_config.repl_command and env_config.repl_folder, or set env_config.server_url to the address of a Kimina server',
       );
     }
     if (!(await isAnswering(config.server_url, apiKeyOf(config))))
       throw new MissingDependency(
-        `finds no Lean server at ${config.server_url}`,
-        'start the Kimina Lean server there, or give env_config.repl_command the command of a Lean REPL',
+        `cannot reach a Lean server at ${config.server_url}`,
+        'start the Kimina Lean server there, or set env_config.repl_command to the command of a Lean REPL',
       );
   },
 

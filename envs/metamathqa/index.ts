@@ -12,14 +12,14 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with columns query and response, or a data set of the hub; null: the shipped problems'),
+    .describe('file or folder with the columns "query" and "response", or a data set of the hub; null: the shipped problems are used'),
   cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().default('train').describe('split to read, if file names contain splits'),
+  split: z.string().default('train').describe('split to read; has an effect only if file names contain the names of splits'),
 });
 
 const shipped = fileURLToPath(new URL('../../media/data/metamathqa.jsonl', import.meta.url));
 const remedy =
-  'give env_config.dataset_path a file or folder with the columns query and response, meta-math/MetaMathQA, or null for the shipped problems';
+  'set env_config.dataset_path to a file or folder with the columns "query" and "response", to meta-math/MetaMathQA, or to null for the shipped problems';
 
 const source = ({ dataset_path, split }: z.infer<typeof config>): [string, DataSetOptions] => [
   dataset_path ?? shipped,
@@ -33,7 +33,7 @@ export function answerOf(response: string): string | null {
 
 function question({ query, response }: Row): Question {
   if (typeof query !== 'string' || typeof response !== 'string')
-    throw new MissingDependency('finds no texts in the columns query and response', remedy);
+    throw new MissingDependency('cannot use a row whose columns "query" and "response" do not contain text', remedy);
   return { text: query, answer: answerOf(response) };
 }
 

@@ -16,12 +16,12 @@ export const serverKeys = {
     .describe('base address of the server'),
   api_key_env: z
     .string()
-    .regex(/^[A-Z_][A-Z0-9_]{0,63}$/, 'expected the name of an environment variable in capitals')
+    .regex(/^[A-Z_][A-Z0-9_]{0,63}$/, 'expected the name of an environment variable, in capital letters')
     .nullable()
     .default(null)
-    .describe('name of the environment variable with the API key; null: no key'),
-  timeout: z.number().positive().default(120).describe('response timeout in seconds'),
-  connect_timeout: z.number().positive().default(10).describe('connection timeout in seconds'),
+    .describe('name of the environment variable that contains the API key; null: no key is sent'),
+  timeout: z.number().positive().default(120).describe('seconds to wait for a response'),
+  connect_timeout: z.number().positive().default(10).describe('seconds to wait for a connection'),
   retries: z.int().min(0).default(8).describe('maximum number of retries per request'),
   backoff: z.number().min(0).default(2).describe('seconds before the first retry; doubles with each further retry'),
 };
@@ -33,13 +33,13 @@ const config = z.strictObject({
     .record(z.string(), z.unknown())
     .default({})
     .describe('configuration of the environment, sent to the server'),
-  instruction: z.string().nullable().default(null).describe('task description; null: that of the server'),
+  instruction: z.string().nullable().default(null).describe('task description for the model; null: the description of the server is used'),
   actions: z
     .array(z.string())
     .min(1)
     .nullable()
     .default(null)
-    .describe('action names; null: those listed by the server'),
+    .describe('names of the actions; null: the names that the server lists are used'),
   action_template: z
     .string()
     .default('{action}')
@@ -47,19 +47,19 @@ const config = z.strictObject({
   action_fields: z
     .record(z.string(), z.unknown())
     .default({ action: '{action}' })
-    .describe('OpenEnv: the dictionary that is sent as an action'),
+    .describe('for OpenEnv: the dictionary that is sent as an action'),
   observation_field: z
     .string()
     .nullable()
     .default(null)
     .describe(
-      'OpenEnv: field of the observation that is shown; if null, the field text or, without this field, the whole observation as JSON',
+      'for OpenEnv: field of the observation that is shown; null: the field "text" is shown or, if there is none, the whole observation as JSON',
     ),
-  image_field: z.string().default('images').describe('OpenEnv: field of the observation with images in base64'),
+  image_field: z.string().default('images').describe('for OpenEnv: field of the observation that contains images in base64'),
   success_return: z
     .number()
     .default(0)
-    .describe('return above which an episode counts as success, if the server does not report success'),
+    .describe('if the server does not report success: an episode counts as a success if its return is above this value'),
 });
 type Config = z.infer<typeof config>;
 
@@ -87,11 +87,11 @@ export async function requireServer(server: ServerConfig, peer: RemotePeer, reme
   const { api_key_env: variable, url } = server;
   if (variable !== null && !process.env[variable])
     throw new MissingDependency(
-      `finds no key in the variable ${variable}`,
-      'set it where the run is started, or set env_config.api_key_env to null',
+      `needs a key, but the environment variable ${variable} is not set`,
+      'set the variable where the run is started, or set env_config.api_key_env to null',
     );
   const why = await peer.missing();
-  if (why !== undefined) throw new MissingDependency(`finds no server at ${url} (${why})`, remedy);
+  if (why !== undefined) throw new MissingDependency(`cannot reach a server at ${url} (${why})`, remedy);
 }
 
 /** Maximum milliseconds of a call with all its retries. */
@@ -110,7 +110,7 @@ function withSuccess(info: Record<string, unknown>, total: number, threshold: nu
   return { ...info, success: Boolean(success) };
 }
 
-const remedy = 'start it, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
+const remedy = 'start the server, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
 
 /** The server's description per configuration; fetched when the environment is loaded. */
 const described = new Map<string, RemoteDescription>();

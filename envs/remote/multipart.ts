@@ -60,6 +60,6 @@ function objectOf(text: string): Record<string, unknown> {
     value = undefined;
   }
   if (value === null || typeof value !== 'object' || Array.isArray(value))
-    throw new Error('has a part data that is not a JSON object');
+    throw new Error('has a part "data" that is not a JSON object');
   return value as Record<string, unknown>;
 }

@@ -109,8 +109,8 @@ export class RemoteEpisode {
 
   private differs(what: string): MissingDependency {
     return new MissingDependency(
-      `lost its session at ${this.retry.url} and did not get the same episode again (${what} differs for equal seed and actions)`,
-      'make the server deterministic, or have it keep its sessions',
+      `lost its session at ${this.retry.url} and could not restore the episode (${what} differs although seed and actions are equal)`,
+      'make the server deterministic, or make it keep its sessions',
     );
   }
 }

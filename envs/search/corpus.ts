@@ -34,7 +34,7 @@ async function indexed(path: string): Promise<MiniSearch<Passage>> {
 
 /** All passages of a file; `path` as in `searchCorpus`. */
 export async function passagesOf(path: string): Promise<Passage[]> {
-  const remedy = 'give env_config.corpus_path a JSON Lines, JSON or Parquet file with the column content';
+  const remedy = 'set env_config.corpus_path to a JSON Lines, JSON or Parquet file with the column "content"';
   const rows = await openDataSet(path, { remedy });
   const passages: Passage[] = [];
   for (let i = 0; i < rows.length; i++) {

@@ -15,28 +15,28 @@ const config = z.strictObject({
   dataset_name: z
     .string()
     .default('hotpotqa')
-    .describe('no effect; names the data set for readers of the configuration'),
-  train_path: z.string().nullable().default(null).describe('file or folder of questions; null: the shipped questions'),
-  val_path: z.string().nullable().default(null).describe('questions for validation; null: those of train_path'),
+    .describe('name of the data set for readers of the configuration; has no effect'),
+  train_path: z.string().nullable().default(null).describe('file or folder with the questions; null: the shipped questions are used'),
+  val_path: z.string().nullable().default(null).describe('file or folder with the validation questions; null: those of train_path are used'),
   max_instances: z.int().min(1).default(20000).describe('maximum number of questions to use, starting with the first'),
-  corpus_path: z.string().nullable().default(null).describe('file of passages to search; null: the shipped passages'),
+  corpus_path: z.string().nullable().default(null).describe('file with the passages to search; null: the shipped passages are used'),
   embedding_model: z
     .string()
     .nullable()
     .default(null)
-    .describe('folder of an ONNX embedding model that ranks the corpus; null: BM25'),
+    .describe('folder of an ONNX embedding model that ranks the passages; null: BM25 ranks them'),
   retrieval_server_url: z
     .string()
     .nullable()
     .default(null)
     .describe(
-      'address of a retrieval server; if null, the address in the variable RETRIEVAL_SERVER_URL; if neither is set, the corpus in memory is searched',
+      'address of a retrieval server; null: the address is read from the environment variable RETRIEVAL_SERVER_URL, and if that is not set, the corpus in memory is searched',
     ),
   retrieval_timeout: z.number().positive().default(30).describe('timeout of a request to the server in seconds'),
   max_search_results: z.int().min(1).max(50).default(5),
   max_total_chars: z.int().min(1).default(4000).describe('maximum number of characters shown per search'),
   max_steps: z.int().min(1).default(10),
-  mock_mode: z.boolean().default(false).describe('true: search the corpus even if a server is configured'),
+  mock_mode: z.boolean().default(false).describe('true: the corpus in memory is searched even if a retrieval server is configured'),
   correct_reward: z.number().default(1),
   incorrect_reward: z.number().default(0),
   f1_threshold: z.number().min(0).max(1).default(0.3),
@@ -62,7 +62,7 @@ interface Question {
 }
 
 const remedy =
-  'give env_config.train_path a Parquet or JSON Lines file with the columns question and ground_truth, or null for the shipped questions';
+  'set env_config.train_path to a Parquet or JSON Lines file with the columns "question" and "ground_truth", or to null for the shipped questions';
 async function questionOf(
   { train_path, val_path, max_instances }: Config,
   seed: number,
@@ -74,7 +74,7 @@ async function questionOf(
   const { question, ground_truth, queries } = await rows.row(seed % Math.min(rows.length, max_instances));
   const right = (Array.isArray(ground_truth) ? ground_truth : [ground_truth]).map(String);
   if (typeof question !== 'string' || ground_truth === undefined)
-    throw new MissingDependency(`finds no columns question and ground_truth in ${path}`, remedy);
+    throw new MissingDependency(`cannot use ${path}, which lacks the columns "question" and "ground_truth"`, remedy);
   return { question, right, queries: Array.isArray(queries) ? queries.map(String) : [] };
 }
 
@@ -111,8 +111,8 @@ export default defineEnvironment({
       if (config.embedding_model !== null) await embedderOf(config.embedding_model);
     } else if (!(await healthy(server)))
       throw new MissingDependency(
-        `finds no retrieval server at ${server}`,
-        'start it there, or set env_config.mock_mode to true to search the corpus in memory',
+        `cannot reach a retrieval server at ${server}`,
+        'start the server there, or set env_config.mock_mode to true to search the corpus in memory',
       );
   },
 

@@ -15,7 +15,7 @@ const mostTokens = 512;
 const tokensAtATime = 4096;
 
 const remedy =
-  'give env_config.embedding_model a folder with tokenizer.json and model.onnx (or onnx/model.onnx), or null to rank by words';
+  'set env_config.embedding_model to a folder with tokenizer.json and model.onnx (or onnx/model.onnx), or to null to rank by words';
 
 export class TextEmbedder {
   private constructor(
@@ -30,7 +30,7 @@ export class TextEmbedder {
   static async open(folder: string): Promise<TextEmbedder> {
     const model = ['model.onnx', 'onnx/model.onnx'].map(name => join(folder, name)).find(existsSync);
     if (model === undefined || !existsSync(join(folder, 'tokenizer.json')))
-      throw new MissingDependency(`finds no embedding model in ${folder}`, remedy);
+      throw new MissingDependency(`cannot find an embedding model in ${folder}`, remedy);
     const json = (name: string): Record<string, unknown> =>
       existsSync(join(folder, name)) ? (JSON.parse(readRegularText(join(folder, name))) as never) : {};
     try {

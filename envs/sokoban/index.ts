@@ -31,8 +31,8 @@ const side = z.int().min(4).max(64);
 const config = z
   .strictObject({
     dim_room: z.tuple([side, side]).default([6, 6]).describe('rows, columns'),
-    dim_x: side.nullable().default(null).describe('rows; dim_x and dim_y override dim_room'),
-    dim_y: side.nullable().default(null).describe('columns; dim_x and dim_y override dim_room'),
+    dim_x: side.nullable().default(null).describe('number of rows; overrides dim_room if dim_y is set too'),
+    dim_y: side.nullable().default(null).describe('number of columns; overrides dim_room if dim_x is set too'),
     max_steps: z.int().min(1).default(100).describe('maximum number of steps; the episode is then truncated'),
     num_boxes: z.int().min(1).max(16).default(3),
     search_depth: z
@@ -40,8 +40,8 @@ const config = z
       .min(2)
       .max(900)
       .default(300)
-      .describe('maximum depth of the reverse play that generates a room'),
-    render_mode: z.enum(['text', 'rgb_array']).default('text').describe('rgb_array: the observation is a picture'),
+      .describe('maximum depth of the search that generates a room by playing backwards from its solution'),
+    render_mode: z.enum(['text', 'rgb_array']).default('text').describe('text: the observation is text; rgb_array: it is a picture'),
     observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
     action_lookup: z
       .record(z.enum(['1', '2', '3', '4']), z.string())
@@ -53,7 +53,7 @@ const config = z
       .record(z.string(), z.string())
       .nullable()
       .default(null)
-      .describe('meaning of each symbol; null: the defaults'),
+      .describe('meaning of each symbol, for the task description; null: the default meanings are used'),
   })
   .transform(({ dim_x, dim_y, ...rest }) => {
     const dim_room: [number, number] = dim_x !== null && dim_y !== null ? [dim_x, dim_y] : rest.dim_room;

@@ -13,18 +13,18 @@ const config = z.strictObject({
   dataset_name: z
     .enum(['metamathqa', 'gsm8k', 'mmlu'])
     .default('metamathqa')
-    .describe('data set that determines the columns and how answers are compared'),
+    .describe('data set whose columns are read and whose rules decide whether an answer is right'),
   dataset_path: z
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with rows of dataset_name, or a data set of the hub; null: the shipped questions'),
+    .describe('file, folder or hub data set with the columns of the data set that dataset_name names; null: the shipped questions are used'),
   cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
   split: z
     .string()
     .nullable()
     .default(null)
-    .describe('split to read; null: train, or test for mmlu, which has no train split'),
+    .describe('split to read; null: the split "train" is read, or "test" for mmlu, which has no "train"'),
 });
 type Config = z.infer<typeof config>;
 
@@ -44,11 +44,11 @@ function source({ dataset_name, dataset_path, split }: Config): [string, DataSet
 function question(row: Row, { dataset_name }: Config): Question {
   const found = scorings[dataset_name].question(row);
   if (found) return found;
-  throw new MissingDependency(`finds a row without the columns of ${dataset_name}`, remedy(dataset_name));
+  throw new MissingDependency(`cannot use a row that lacks the columns of ${dataset_name}`, remedy(dataset_name));
 }
 
 const remedy = (name: Config['dataset_name']) =>
-  `give env_config.dataset_path a file or folder with the columns of ${sources[name].hub}, ${sources[name].hub} itself, or null for the shipped questions`;
+  `set env_config.dataset_path to a file or folder with the columns of ${sources[name].hub}, to ${sources[name].hub} itself, or to null for the shipped questions`;
 
 export default defineEnvironment({
   name: 'static',

@@ -10,15 +10,15 @@ import { drawPuzzle } from './puzzle';
 import { detailedText, feedbackText, list, cellText, readPlacement, simpleText } from './texts';
 
 const config = z.strictObject({
-  grid_size: z.literal([4, 9, 16]).default(9).describe('number of rows, of columns and of different numbers'),
+  grid_size: z.literal([4, 9, 16]).default(9).describe('number of rows, which is also the number of columns and of different numbers'),
   difficulty: z
     .enum(['easy', 'medium', 'hard'])
     .default('easy')
-    .describe('easy, medium, hard: 40, 50, 60 % of the cells are empty'),
+    .describe('share of empty cells: easy: 40 %, medium: 50 %, hard: 60 %'),
   unique_solution: z
     .boolean()
     .default(false)
-    .describe('true: puzzles with exactly one solution; false: the puzzles of RAGEN'),
+    .describe('true: each puzzle has exactly one solution; false: the puzzles are those of RAGEN, which can have several'),
   max_steps: z.int().min(1).default(81).describe('maximum number of steps; the episode is then truncated'),
   render_mode: z.literal('text').default('text'),
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
@@ -26,7 +26,7 @@ const config = z.strictObject({
   show_valid_numbers: z
     .boolean()
     .default(true)
-    .describe('show candidates when at most ten cells are empty (render format with_feedback)'),
+    .describe('true: candidates are shown when at most ten cells are empty (only if render_format is with_feedback)'),
   show_candidates: z.boolean().default(false).describe('no effect, as in RAGEN'),
   correct_placement_score: z.number().default(1),
   invalid_action_score: z.number().default(-0.1),

@@ -46,7 +46,7 @@ export const shopSeed = 233;
 /** Maximum number of cached searches. */
 const searchesKept = 1000;
 
-const remedy = 'give env_config.file_path the folder with items_shuffle.json and items_ins_v2.json of WebShop';
+const remedy = 'set env_config.file_path to the folder with items_shuffle.json and items_ins_v2.json of WebShop';
 
 /** Reads and parses a JSON file. @throws MissingDependency if that fails */
 export function readShopFile(path: string): unknown {
@@ -66,7 +66,7 @@ export function readShopFile(path: string): unknown {
  */
 export function readCatalogue(path: string, small: boolean, limit: number | null): Catalogue {
   const given = resolve(path);
-  if (!existsSync(given)) throw new MissingDependency(`finds no products at ${given}`, remedy);
+  if (!existsSync(given)) throw new MissingDependency(`needs products, but ${given} does not exist`, remedy);
   const isFolder = statSync(given).isDirectory();
   const folder = isFolder ? given : dirname(given);
   const own = (stem: string) => {
@@ -74,9 +74,9 @@ export function readCatalogue(path: string, small: boolean, limit: number | null
     return names.map(name => join(folder, name)).find(file => existsSync(file));
   };
   const file = isFolder ? own('items_shuffle') : given;
-  if (file === undefined) throw new MissingDependency(`finds no items_shuffle.json in ${folder}`, remedy);
+  if (file === undefined) throw new MissingDependency(`cannot find items_shuffle.json in ${folder}`, remedy);
   const rows = readShopFile(file);
-  if (!Array.isArray(rows)) throw new MissingDependency(`finds no array of products in ${file}`, remedy);
+  if (!Array.isArray(rows)) throw new MissingDependency(`cannot use ${file}, which is not a JSON array of products`, remedy);
   const attributesFile = own('items_ins_v2');
   const wishes = (attributesFile ? readShopFile(attributesFile) : {}) as Record<string, RawWish | undefined>;
   const random = new PythonRandom(shopSeed);

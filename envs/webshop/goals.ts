@@ -27,7 +27,7 @@ export function goalsOf(catalogue: Catalogue, human: boolean): Goal[] {
   const goals = human ? humanGoals(catalogue, random) : syntheticGoals(catalogue, random);
   if (goals.length === 0)
     throw new MissingDependency(
-      `finds no goals for the products of ${catalogue.folder}`,
+      `cannot find goals for the products in ${catalogue.folder}`,
       `put ${human ? 'items_human_ins.json' : 'items_ins_v2.json'} of WebShop in the same folder`,
     );
   random.shuffle(goals);
@@ -62,7 +62,7 @@ interface RawHumanGoal {
 function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal[] {
   const file = join(folder, 'items_human_ins.json');
   if (!existsSync(file))
-    throw new MissingDependency(`finds no ${file}`, 'put it there, or set env_config.human_goals to false');
+    throw new MissingDependency(`cannot find ${file}`, 'put the file there, or set env_config.human_goals to false');
   const written = readShopFile(file) as Record<string, RawHumanGoal[] | undefined>;
   return [...products.values()].flatMap(product => {
     const wishes = (written[product.asin] ?? []).filter(({ instruction_attributes: asked }) => asked?.length);

@@ -11,15 +11,15 @@ import { details, found, pageHtml, pageText, partsOf, perPage, type Detail, type
 import { isSamePhrase, purchaseReward } from './scoring';
 
 const config = z.strictObject({
-  dataset: z.enum(['small', 'full']).default('small').describe('full: all products of file_path, which must be set'),
+  dataset: z.enum(['small', 'full']).default('small').describe('small: the smaller files of file_path or the shipped catalogue are read; full: all products of file_path are read, and file_path must be set'),
   observation_mode: z.enum(['text', 'html']).default('text'),
-  file_path: z.string().nullable().default(null).describe("folder of WebShop's files; null: the shipped catalogue"),
+  file_path: z.string().nullable().default(null).describe("folder with WebShop's files; null: the shipped catalogue is used"),
   server: z.null().default(null),
   filter_goals: z.null().default(null),
-  limit_goals: z.int().min(-1).default(-1).describe('number of goals to use; -1: all'),
-  num_products: z.int().min(1).nullable().default(null).describe('number of products to read; null: all'),
-  human_goals: z.boolean().default(false).describe('true: the human-written goals of items_human_ins.json'),
-  show_attrs: z.boolean().default(false).describe('true: product pages link to a page with the attributes'),
+  limit_goals: z.int().min(-1).default(-1).describe('number of goals to use; -1: all are used'),
+  num_products: z.int().min(1).nullable().default(null).describe('number of products to read; null: all are read'),
+  human_goals: z.boolean().default(false).describe('true: the goals are the human-written ones of items_human_ins.json; false: they are generated from the products'),
+  show_attrs: z.boolean().default(false).describe('true: product pages have a link to a page with the attributes'),
 });
 type Config = z.infer<typeof config>;
 
@@ -52,8 +52,8 @@ function openShop({ dataset, file_path, num_products, human_goals, limit_goals }
   if (open) return open;
   if (dataset === 'full' && file_path === null)
     throw new MissingDependency(
-      'needs the full catalogue, which is not bundled',
-      'give env_config.file_path the folder with items_shuffle.json and items_ins_v2.json of WebShop, or set dataset to small',
+      'needs the full catalogue, which is not part of the extension',
+      'set env_config.file_path to the folder with items_shuffle.json and items_ins_v2.json of WebShop, or set env_config.dataset to small',
     );
   const catalogue = readCatalogue(file_path ?? shipped, dataset === 'small', num_products);
   const goals = goalsOf(catalogue, human_goals).slice(0, limit_goals < 0 ? undefined : limit_goals);

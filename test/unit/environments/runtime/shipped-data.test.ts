@@ -56,6 +56,6 @@ test('each environment loads, and is solved if it has a solver', async () => {
 test('a path to a missing file is refused with a remedy', async () => {
   const { error } = await running.load([spec('countdown', { train_path: '/nowhere/train.parquet' })]);
   expect(error?.message).toMatch(
-    /^environment countdown \(.*index\.ts.*\) finds no data at \S*nowhere\S*train\.parquet.*: give env_config\.train_path a file/,
+    /^environment countdown \(.*index\.ts.*\) needs a data set, but \S*nowhere\S*train\.parquet.* does not exist.*: set env_config\.train_path to a file/,
   );
 });

@@ -247,7 +247,7 @@ test('list shows the workspace’s environments beside the built-in ones', async
     missing: null,
   });
   const lean = listed.find(({ env_type }) => env_type === 'lean')!;
-  expect(lean.missing).toMatch(/finds no Lean server at .*: start/);
+  expect(lean.missing).toMatch(/cannot reach a Lean server at .*: start/);
   expect(lean.config).toMatchObject({ repl_command: null }); // listed without its server
   expect(listed.filter(({ built_in }) => !built_in).map(({ env_type, name }) => [env_type, name])).toEqual([
     ['envs/counter/counter.ts', 'counter'],

@@ -98,7 +98,7 @@ describe('an episode', () => {
     await expect(
       Promise.resolve(alfworld.dependencies!(alfworld.config.parse({ url: house.url }))),
     ).rejects.toMatchObject({
-      message: expect.stringMatching(/^finds no server at http:\/\/127\.0\.0\.1:\d+ \(/),
+      message: expect.stringMatching(/^cannot reach a server at http:\/\/127\.0\.0\.1:\d+ \(/),
       remedy: expect.stringContaining('docs/environments/alfworld.md'),
     });
   });

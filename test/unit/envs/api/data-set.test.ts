@@ -34,7 +34,7 @@ describe('Parquet', () => {
   test('reads another split, without compression', async () => {
     expect(await open(join(golden, 'countdown'), { split: 'test' })).toEqual([{ target: 6, nums: [1, 2, 3] }]);
     const none = openDataSet(join(golden, 'countdown'), { split: 'dev', remedy });
-    await expect(none).rejects.toThrow(`finds no rows of the split dev in ${join(golden, 'countdown')}`);
+    await expect(none).rejects.toThrow(`needs a data set, but ${join(golden, 'countdown')} has no rows of the split "dev"`);
   });
   test('reads one configuration of several', async () => {
     const rows = await open(join(golden, 'gsm8k'), { configuration: 'main', split: 'test' });
@@ -67,9 +67,9 @@ describe('JSON', () => {
     expect(await open(write('long.json', JSON.stringify(many)))).toEqual(many);
   });
   test('refuses a file without rows', async () => {
-    expect(() => rowExtents(write('text.json', 'hello'))).toThrow('it holds no JSON objects');
+    expect(() => rowExtents(write('text.json', 'hello'))).toThrow('it contains no JSON objects');
     expect(() => rowExtents(write('torn.json', '[{"a": 1}, {"b":'))).toThrow('it ends in the middle of a row');
-    await expect(open(write('empty.jsonl', ''))).rejects.toThrow('finds no rows in');
+    await expect(open(write('empty.jsonl', ''))).rejects.toThrow('has no rows');
   });
   test('reads the best format in a folder and skips metadata files', async () => {
     write('mixed/a.jsonl', '{"from": "a"}');
@@ -84,7 +84,7 @@ test('a missing data set is reported with a remedy, and a file that appears late
   const path = join(folder, 'later.jsonl');
   const missing = await openDataSet(path, { remedy }).catch((error: unknown) => error);
   expect(missing).toBeInstanceOf(MissingDependency);
-  expect(missing).toMatchObject({ message: `finds no data at ${path}`, remedy });
+  expect(missing).toMatchObject({ message: `needs a data set, but ${path} does not exist`, remedy });
   write('later.jsonl', '{"a":1}');
   expect(await open(path)).toEqual([{ a: 1 }]);
   await expect(open(write('table.csv', 'a,b'))).rejects.toThrow(
@@ -111,7 +111,7 @@ describe("environments over the user's data", () => {
     expect(await validated.reset({ seed: 3, mode: 'train' })).toEqual({ observation: text(3) });
     const wrong = write('wrong.jsonl', '{"target": "5", "nums": [5]}');
     await expect(texts({ train_path: wrong }, [0])).rejects.toThrow(
-      `finds no integers in the columns target and nums of row 0 in ${wrong}`,
+      `cannot use row 0 of ${wrong}, whose columns "target" and "nums" must contain integers`,
     );
   });
   test('static and metamathqa read the published columns', async () => {
@@ -135,15 +135,15 @@ describe("environments over the user's data", () => {
     expect(await mathematics.reset({ seed: 5 })).toEqual({ observation: 'q' });
     expect(await mathematics.solve!()).toEqual(['The answer is: 2']);
     const wrong = metamathqa.create(metamathqa.config.parse({ dataset_path: join(golden, 'gsm8k') }));
-    await expect(wrong.reset({ seed: 0 })).rejects.toThrow('finds no texts in the columns query and response');
+    await expect(wrong.reset({ seed: 0 })).rejects.toThrow('cannot use a row whose columns "query" and "response" do not contain text');
   });
   test('loading checks the columns of a small data set, and only the presence of a large one', async () => {
     const wrong = write('other.jsonl', '{"question": 1}');
     const load = (environment: typeof metamathqa, dataset_path: string) =>
       environment.dependencies!(environment.config.parse({ dataset_path }));
-    await expect(load(metamathqa, wrong)).rejects.toThrow('finds no texts in the columns query and response');
+    await expect(load(metamathqa, wrong)).rejects.toThrow('cannot use a row whose columns "query" and "response" do not contain text');
     await expect(staticQuestions.dependencies!(staticQuestions.config.parse({ dataset_path: wrong }))).rejects.toThrow(
-      'finds a row without the columns of metamathqa',
+      'cannot use a row that lacks the columns of metamathqa',
     );
     const large = write('large.jsonl', '{"question": 1}\n');
     truncateSync(large, (1 << 26) + 1);
@@ -154,7 +154,7 @@ describe("environments over the user's data", () => {
     for (const { dependencies, config } of [countdown, metamathqa, staticQuestions] as const) {
       await dependencies!(config.parse({}) as never);
       const key = 'train_path' in config.shape ? 'train_path' : 'dataset_path';
-      await expect(dependencies!(config.parse({ [key]: 'nowhere' }) as never)).rejects.toThrow('finds no data at');
+      await expect(dependencies!(config.parse({ [key]: 'nowhere' }) as never)).rejects.toThrow('needs a data set, but');
     }
   });
 });

@@ -165,7 +165,7 @@ describe.skipIf(missing !== undefined)(`answers in isolation${missing ? ` (skipp
   test('isolation is checked before the first episode', async () => {
     await expect(deepcoder.dependencies!(deepcoder.config.parse({}))).resolves.toBeUndefined();
     await expect(deepcoder.dependencies!(deepcoder.config.parse({ python_path: '/no/python3' }))).rejects.toThrow(
-      'finds no python3',
+      'cannot find python3',
     );
   });
 });
@@ -181,7 +181,7 @@ test('without isolation, the environment is refused by default', async () => {
   process.env.PATH = folder;
   try {
     await expect(deepcoder.dependencies!(deepcoder.config.parse({}))).rejects.toMatchObject({
-      message: 'cannot isolate the programs that it runs (there is no bwrap)',
+      message: 'cannot isolate the programs that it runs (the program bwrap is not installed)',
       remedy: expect.stringContaining('apt-get install bubblewrap'),
     });
   } finally {

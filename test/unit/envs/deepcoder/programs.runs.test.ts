@@ -75,7 +75,7 @@ test('rows of every data set format become tasks', () => {
     solution: undefined,
   });
   expect(problemOf({ problem: 'p', tests: 'nonsense' }).tests).toEqual([]);
-  expect(() => problemOf({ tests: [] })).toThrow('no text in the columns');
+  expect(() => problemOf({ tests: [] })).toThrow('no text in a column');
 });
 
 test('inputs are passed in the expected form', () => {

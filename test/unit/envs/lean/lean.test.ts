@@ -176,7 +176,7 @@ describe('failures', () => {
     const nowhere = `http://127.0.0.1:${(closing.address() as AddressInfo).port}`;
     await new Promise(done => closing.close(done));
     await expect(lean.dependencies!(parse({ server_url: nowhere }))).rejects.toMatchObject({
-      message: `finds no Lean server at ${nowhere}`,
+      message: `cannot reach a Lean server at ${nowhere}`,
       remedy: expect.stringContaining('repl_command'),
     });
     const gone = await (await begin({ server_url: nowhere })).step('simp');
@@ -194,7 +194,7 @@ describe('failures', () => {
 
   test('a REPL that cannot start, ends, or lacks an import is reported', async () => {
     await expect(lean.dependencies!(parse({ repl_command: ['/no/such/repl'] }))).rejects.toThrow(
-      /finds no working Lean REPL by \/no\/such\/repl \(The Lean REPL cannot be started/,
+      /cannot use the Lean REPL that "\/no\/such\/repl" starts \(The Lean REPL cannot be started/,
     );
     const { step } = await begin({ ...repl, theorem_idx: 2 });
     expect((await step('crash')).observation).toContain('The Lean REPL ended with exit code 3.');
@@ -208,10 +208,10 @@ describe('failures', () => {
     try {
       writeFileSync(join(folder, 'none.jsonl'), '{"formal_statement":" "}\n');
       await expect(lean.dependencies!(parse({ dataset_name_or_path: join(folder, 'none.jsonl') }))).rejects.toThrow(
-        'finds no formal statements in',
+        'its column "formal_statement" contains no text',
       );
       await expect(lean.dependencies!(parse({ dataset_name_or_path: join(folder, 'no') }))).rejects.toThrow(
-        'finds no data at',
+        'needs a data set, but',
       );
     } finally {
       rmSync(folder, { recursive: true, force: true });

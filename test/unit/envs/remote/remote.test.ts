@@ -36,15 +36,15 @@ describe('a missing server', () => {
     await new Promise(resolve => servers.splice(0)[0].close(resolve));
     await expect(remote.dependencies!(parsed({ url: gone }))).rejects.toMatchObject({
       name: 'MissingDependency',
-      message: `finds no server at ${gone} (ECONNREFUSED)`,
-      remedy: 'start it, for instance by ragen env serve, or correct env_config.url and env_config.protocol',
+      message: `cannot reach a server at ${gone} (ECONNREFUSED)`,
+      remedy: 'start the server, for instance by ragen env serve, or correct env_config.url and env_config.protocol',
     });
   });
 
   it('is reported when something else answers', async () => {
     const url = await listen((_, response) => response.writeHead(404).end('no'));
     await expect(remote.dependencies!(parsed({ url }))).rejects.toThrow(
-      `finds no server at ${url} (/health was answered with 404: no)`,
+      `cannot reach a server at ${url} (/health was answered with 404: no)`,
     );
     const other = await listen((request, response) =>
       response.writeHead(request.url === '/health' ? 200 : 404).end('no'),
@@ -56,7 +56,7 @@ describe('a missing server', () => {
 
   it('is not contacted without the required key', async () => {
     await expect(remote.dependencies!(parsed({ api_key_env: 'RAGEN_NO_SUCH_KEY' }))).rejects.toThrow(
-      'finds no key in the variable RAGEN_NO_SUCH_KEY',
+      'needs a key, but the environment variable RAGEN_NO_SUCH_KEY is not set',
     );
   });
 });
@@ -174,7 +174,7 @@ describe('a multipart body', () => {
       Buffer.from(`--b\r\nContent-Disposition: form-data; name="data"\r\n\r\n${data}\r\n--b--\r\n`);
     const type = 'multipart/form-data; boundary=b';
     expect((await decodeMultipart(type, text('{"a": 1}'))).data).toEqual({ a: 1 });
-    await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part data that is not a JSON object');
+    await expect(decodeMultipart(type, text('[1]'))).rejects.toThrow('has a part "data" that is not a JSON object');
     await expect(decodeMultipart('text/plain', text('{}'))).rejects.toThrow('is text/plain, not multipart');
     await expect(decodeMultipart(type, Buffer.from('else'))).rejects.toThrow('cannot be read as multipart');
   });

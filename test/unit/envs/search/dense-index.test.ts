@@ -55,11 +55,11 @@ test('an episode searches the index', async () => {
 });
 
 describe('a folder without a usable model', () => {
-  const remedy = /give env_config\.embedding_model a folder with tokenizer\.json and model\.onnx/;
+  const remedy = /set env_config\.embedding_model to a folder with tokenizer\.json and model\.onnx/;
   test('is reported with its name and a remedy', async () => {
     const error: unknown = await TextEmbedder.open(folder).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: 'MissingDependency', remedy: expect.stringMatching(remedy) as string });
-    expect((error as Error).message).toBe(`finds no embedding model in ${folder}`);
+    expect((error as Error).message).toBe(`cannot find an embedding model in ${folder}`);
   });
 
   test('is reported with the reason why a file cannot be used', async () => {

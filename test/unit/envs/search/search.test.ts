@@ -184,7 +184,7 @@ describe('a retrieval server', () => {
   test('that is missing is reported before the first episode, and during one', async () => {
     const gone = { retrieval_server_url: 'http://127.0.0.1:9' };
     await expect(search.dependencies!(search.config.parse(gone))).rejects.toMatchObject({
-      message: 'finds no retrieval server at http://127.0.0.1:9',
+      message: 'cannot reach a retrieval server at http://127.0.0.1:9',
       remedy: expect.stringContaining('mock_mode'),
     });
     const { step } = await begin(gone, 0);
@@ -195,9 +195,9 @@ describe('a retrieval server', () => {
 });
 
 test.each([
-  [{ train_path: 'no/such.parquet' }, /finds no data at .*such\.parquet/],
-  [{ corpus_path: 'no/such.jsonl' }, /finds no data at .*such\.jsonl/],
-  [{ train_path: data('corpus.jsonl') }, /finds no columns question and ground_truth/],
+  [{ train_path: 'no/such.parquet' }, /needs a data set, but .*such\.parquet does not exist/],
+  [{ corpus_path: 'no/such.jsonl' }, /needs a data set, but .*such\.jsonl does not exist/],
+  [{ train_path: data('corpus.jsonl') }, /lacks the columns "question" and "ground_truth"/],
 ])('missing data is reported: %j', async (config, message) => {
   await expect(search.dependencies!(search.config.parse(config))).rejects.toThrow(message);
 });

@@ -218,11 +218,11 @@ describe("WebShop's own files", () => {
 });
 
 test.each([
-  [{ dataset: 'full' }, /needs the full catalogue, which is not bundled/],
-  [{ file_path: 'no/such' }, /finds no products at .*no\/such/],
-  [{ file_path: 'test' }, /finds no items_shuffle.json in/],
+  [{ dataset: 'full' }, /needs the full catalogue, which is not part of the extension/],
+  [{ file_path: 'no/such' }, /needs products, but .*no\/such does not exist/],
+  [{ file_path: 'test' }, /cannot find items_shuffle.json in/],
   [{ file_path: 'README.md' }, /cannot read .*README\.md/],
-  [{ human_goals: true }, /finds no .*items_human_ins\.json/],
+  [{ human_goals: true }, /cannot find .*items_human_ins\.json/],
 ])('%j is refused with a remedy', (config, message) => {
   expect(() => webshop.dependencies!(webshop.config.parse(config))).toThrow(message);
 });
