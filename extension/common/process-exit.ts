@@ -27,7 +27,7 @@ const signals: Readonly<Record<string, string>> = {
     'reached its processor time limit (SIGXCPU): raise the limit (ulimit -t), then resume from the newest checkpoint',
   SIGXFSZ:
     'reached the limit for the size of a file (SIGXFSZ): raise the limit (ulimit -f), then resume from the newest checkpoint',
-  SIGTERM: 'was terminated from outside (SIGTERM): resume it at any time',
+  SIGTERM: 'was terminated by another process (SIGTERM): resume it at any time',
   SIGINT: 'was interrupted (SIGINT): resume it at any time',
   SIGHUP: 'was ended because its terminal or session was closed (SIGHUP): start it with --detach, or resume it',
 };

@@ -34,12 +34,12 @@ export function hubOptions(env: NodeJS.ProcessEnv = process.env): HubOptions {
   const endpoint = (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, '');
   if (!/^https?:\/\/./.test(endpoint) || !URL.canParse(endpoint))
     throw new UserError(
-      `hub: HF_ENDPOINT is ${JSON.stringify(endpoint)}: make it an address such as https://huggingface.co`,
+      `hub: HF_ENDPOINT is ${JSON.stringify(endpoint)}: set it to an address such as https://huggingface.co`,
     );
   const { username, password } = new URL(endpoint);
   if (username !== '' || password !== '')
     throw new UserError(
-      'hub: HF_ENDPOINT contains a user or a password: give only the address, and a token in HF_TOKEN',
+      'hub: HF_ENDPOINT contains a user name or a password: set HF_ENDPOINT to the address alone, and HF_TOKEN to a token',
     );
   return {
     endpoint,
@@ -237,9 +237,9 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
       `hub: ${repo} has no revision ${revision}: give one of its branches, tags or commits after the @`,
     );
   if (status === 401 && headers.get('x-error-message') === 'Invalid credentials in Authorization header')
-    return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`);
+    return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set HF_TOKEN to a valid token, or unset it`);
   if (status === 401 || status === 404) {
-    const access = token === undefined ? 'set HF_TOKEN if it is private' : 'check that HF_TOKEN may read it';
+    const access = token === undefined ? 'set HF_TOKEN if the repository is private' : 'check that the token in HF_TOKEN may read it';
     return new UserError(
       `hub: ${endpoint} has no accessible ${type === 'dataset' ? 'data set' : 'model'} ${repo} (${status}): check the name, and ${access}`,
     );

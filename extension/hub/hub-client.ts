@@ -157,6 +157,6 @@ function checkExtent(response: Response, { name, bytes }: HubFile, from: number,
     throw new HubRangeRefused(`${name}: the response begins at byte ${start} instead of byte ${from}`);
   if (whole !== bytes)
     throw new UserError(
-      `hub: ${name} of ${repo} has ${whole} bytes, but the hub's list says ${bytes}: try again later, or name another revision`,
+      `hub: ${name} of ${repo} has ${whole} bytes, but the hub's list says ${bytes}: try again later, or choose another revision`,
     );
 }

@@ -47,7 +47,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
     const rows = rowFiles(files, folder);
     if (rows.length === 0)
       throw new UserError(
-        `hub: the data set ${repo} has no ${forms.join(', ')} files${folder === '' ? '' : ` in ${folder}`} at ${revision}: name the revision refs/convert/parquet, or another data set`,
+        `hub: the data set ${repo} has no ${forms.join(', ')} files${folder === '' ? '' : ` in ${folder}`} at ${revision}: choose the revision refs/convert/parquet, or another data set`,
       );
     await cache.prepare();
     await cache.keepRevision(revision, commit);

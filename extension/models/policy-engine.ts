@@ -70,7 +70,7 @@ export class PolicyEngine implements Engine<LocalState> {
     chooseProvider(device, states, asked);
     const bytes = bytesAsked(options);
     if (device === 'webgpu' && bytes)
-      throw new UserError(`${asked} is webgpu, which has no kernels for ${bytes}=int8: change one of the two`);
+      throw new UserError(`${asked} is webgpu, which does not support ${bytes}=int8: set ${asked}=cpu or ${bytes}=none`);
     const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
     const { provider, about } = await resolveDevice(device, asked, candidates, other =>
       device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),
@@ -79,7 +79,7 @@ export class PolicyEngine implements Engine<LocalState> {
       const { passed, about } = await selfCheck(provider, threads, 'float16');
       if (!passed)
         throw new UserError(
-          `workbench.precision is float16, but on ${provider} ${about}: set workbench.precision=float32`,
+          `workbench.precision is float16, but the check of float16 on ${provider} failed (${about}): set workbench.precision=float32`,
         );
     }
     this.session = { threads, provider };
@@ -236,7 +236,7 @@ export class PolicyEngine implements Engine<LocalState> {
     const { specs, flat } = await bank.read();
     if (flat.length !== weights.length)
       throw new UserError(
-        `checkpoint: its critic has ${weights.length} parameters, but the model's critic has ${flat.length}: resume with the model it was saved from`,
+        `checkpoint: the saved critic has ${weights.length} parameters, but the model's critic has ${flat.length}: resume with the model it was saved from`,
       );
     await bank.write(new Weights(specs, weights));
   }

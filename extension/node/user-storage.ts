@@ -57,12 +57,12 @@ export function signingKeyOrNew(): Buffer {
     }
   } catch (error) {
     throw new UserError(
-      `${file} cannot be created (${(error as Error).message}): name a writable folder in RAGEN_USER_STORAGE`,
+      `${file} cannot be created (${(error as Error).message}): set the environment variable RAGEN_USER_STORAGE to a writable folder`,
     );
   }
   const made = signingKey();
   if (made) return made;
-  throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove it, and a new one is created`);
+  throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove the file, and a new key is created`);
 }
 
 /** Links a file to a second name, unless the second name exists. Copies the file if the file system has no links. */
@@ -107,7 +107,7 @@ export function acceptFiles(files: readonly AcceptedFile[]): void {
     appendFileSync(file, lines, { mode: 0o600, flush: true });
   } catch (error) {
     throw new UserError(
-      `${file} cannot be written (${(error as Error).message}): name a writable folder in RAGEN_USER_STORAGE`,
+      `${file} cannot be written (${(error as Error).message}): set the environment variable RAGEN_USER_STORAGE to a writable folder`,
     );
   }
 }

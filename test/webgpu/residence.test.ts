@@ -62,11 +62,11 @@ describeWebgpu('a tensor on the device', () => {
 
   it('throws if its data are read on the host, and if it is fed after disposal', async () => {
     const up = (await new Transfer(options).upload(numbers(4))) as DeviceTensor;
-    expect(() => up.data).toThrow('tensor [1, 4]: its numbers are on the device, download them first');
+    expect(() => up.data).toThrow('tensor [1, 4]: its numbers are on the device: download them first');
     up.dispose();
     up.dispose();
     await expect((await doubler()).run({ x: up })).rejects.toThrow(
-      'tensor [1, 4]: is already disposed and cannot be fed',
+      'tensor [1, 4]: the tensor is already disposed and cannot be fed',
     );
   });
 

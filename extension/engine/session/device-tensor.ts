@@ -27,12 +27,12 @@ export class DeviceTensor implements Tensor {
 
   /** @throws always: onnxruntime-node aborts the process when a device tensor's data is accessed. */
   get data(): never {
-    throw new Error(`tensor [${this.dims.join(', ')}]: its numbers are on the device, download them first`);
+    throw new Error(`tensor [${this.dims.join(', ')}]: its numbers are on the device: download them first`);
   }
 
   /** Tensor of onnxruntime, for feeding. Throws after disposal. */
   get handle(): OrtTensor {
-    if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: is already disposed and cannot be fed`);
+    if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: the tensor is already disposed and cannot be fed`);
     return this.buffer;
   }
 

@@ -63,7 +63,7 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
       `${asked} is ${device}, which onnxruntime does not support on ${platform()}-${arch()}: ${rest}`,
     );
   throw new UserError(
-    `${asked} is ${device}, but ${cudaLibrary} is not in ${cudaFolder()}, because the extension's packages do not include it: ${rest} (in a source checkout, run ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node)`,
+    `${asked} is ${device}, but ${cudaLibrary}, which the extension's packages do not include, is not in ${cudaFolder()}: ${rest} (or, in a source checkout, install the library with ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node)`,
   );
 }
 

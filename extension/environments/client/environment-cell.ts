@@ -123,7 +123,7 @@ export class EnvironmentCell {
   }
 
   private endsItsProcess({ tag, source }: EnvironmentSpec): PreparedEnvironment {
-    const message = `environment ${tag} (${source}) ends its process during loading (${this.runtime.lastEnd.how}): fix the file and save it`;
+    const message = `environment ${tag} (${source}) ends its process while it is loaded (${this.runtime.lastEnd.how}): fix the file and save it`;
     return { tag, files: [source], problems: [{ file: source, line: 1, column: 1, message, kind: 'load' }] };
   }
 

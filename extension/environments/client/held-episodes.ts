@@ -136,7 +136,7 @@ export class HeldEpisodes {
    */
   lose(episode: string, why: string): void {
     const { tag, seed, member } = this.history.get(episode)!.start;
-    const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost: no action is needed, later episodes are unaffected`;
+    const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost; later episodes are unaffected, so you need not do anything`;
     this.history.fail(episode, { kind: 'died', message });
   }
 
@@ -156,7 +156,7 @@ export class HeldEpisodes {
     const source = this.specs.get(tag)?.source;
     const { what, remedy } = offence ?? {
       what: `ended its process (${how})`,
-      remedy: 'throw an error instead, or look for native code that fails',
+      remedy: 'throw an error instead of ending the process, or look for native code that fails',
     };
     const message = `environment ${tag} (${source}) ${what}${where}: ${remedy}`;
     return { kind: offence?.kind === 'silent' ? 'timed_out' : 'died', message, at: source };

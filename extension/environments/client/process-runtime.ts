@@ -142,7 +142,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
 
   /** Ends the process and its children. */
   async stop(): Promise<void> {
-    this.dead ??= new UserError('environment process: it was stopped: resume the run');
+    this.dead ??= new UserError('environment process: the process was stopped: resume the run');
     const { handle } = this;
     if (!handle) return;
     if (process.platform === 'win32')
@@ -169,11 +169,11 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     const { nodePath = process.execPath, entry } = this.options;
     if (this.held.tags.length > 0) {
       const tags = this.held.tags.join(', ');
-      const message = `environment process: it ends while loading ${tags} (${this.lastEnd.how}): fix the environment that ends it, or see its output in the run's log`;
+      const message = `environment process: the process ends while loading ${tags} (${this.lastEnd.how}): read its output in the run's log, and fix the environment that ends it`;
       return { kind: 'died', message };
     }
     throw (this.dead = new UserError(
-      `environment process: ${nodePath} could not run ${entry} (${this.lastEnd.how}): check the path of Node.js and that the extension is complete`,
+      `environment process: ${nodePath} could not run ${entry} (${this.lastEnd.how}): correct the path of Node.js, or install the extension again`,
     ));
   }
 }

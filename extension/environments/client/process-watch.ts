@@ -222,7 +222,7 @@ export class ProcessWatch {
     return {
       kind: 'memory',
       what: `exceeded the memory limit of ${gibibytes(memoryBytes)} for environments and the processes that they start`,
-      remedy: 'keep less in memory, or raise workbench.max_environment_memory_gb',
+      remedy: 'reduce memory use, or raise workbench.max_environment_memory_gb',
       ...(clear && { tag: first[0] }),
     };
   }

@@ -221,7 +221,7 @@ function open(
   const { env_type, env_name, ...rest } = config;
   const named = [environment, env_type, env_name].find(name => name !== undefined);
   if (named !== undefined && typeof named !== 'string')
-    throw new ServiceError(400, 'env_config.env_type is not a string: give the name of an environment');
+    throw new ServiceError(400, 'env_config.env_type is not a string: set it to the name of an environment');
   return sessions.create({ name: named, config: rest, client });
 }
 

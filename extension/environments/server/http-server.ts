@@ -47,7 +47,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
   const { host, port, apiKey, maxBodyBytes } = options;
   if (apiKey === undefined && !isLoopback(host))
     throw new UserError(
-      `env serve: --host ${host} can be reached by other machines: set --api-key-env to the name of a variable with a key, or serve on 127.0.0.1`,
+      `env serve: --host ${host} can be reached by other machines: set --api-key-env to the name of an environment variable that contains a key, or use --host 127.0.0.1`,
     );
   const sessions = new Sessions(options);
   const router = new HttpRouter(sessions, options);
@@ -86,7 +86,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
   await new Promise<void>((resolve, reject) => {
     http.once('error', (error: NodeJS.ErrnoException) => {
       const taken = error.code === 'EADDRINUSE' ? 'is taken' : `cannot be used (${error.code ?? error.message})`;
-      reject(new UserError(`env serve: ${host}:${port} ${taken}: choose another by --host and --port`));
+      reject(new UserError(`env serve: ${host}:${port} ${taken}: choose another address with --host and --port`));
     });
     http.listen(port, host, resolve);
   }).catch(async (error: unknown) => {

@@ -148,7 +148,7 @@ export class Session {
     const from = actionsOf(this.current());
     const plan = await this.solution();
     if (!plan || plan.length === 0)
-      throw new UserError('the solver finds no solution from here: undo actions, or start another episode');
+      throw new UserError('the solver cannot solve the current state: undo actions, or start another episode');
     for (const action of plan) if (!isOver(this.current().steps)) await this.act(action);
     if (isSolved(this.current().steps)) return;
     const asItWas = this.current();

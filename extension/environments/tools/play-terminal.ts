@@ -71,7 +71,7 @@ function formatState({ session, error }: PlayReply, asked?: PlayDo): string {
   if (error) return error.message;
   if (!session) return '';
   if (asked?.do === 'hint')
-    return session.hint ? `Solver: ${session.hint.join(', ')}` : 'The solver finds no solution from here.';
+    return session.hint ? `Solver: ${session.hint.join(', ')}` : 'The solver cannot solve the current state.';
   const last = session.steps.at(-1);
   const differences = session.reloaded?.differences.map(
     ({ step, what, before, after }) => `step ${step}, ${what}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,

@@ -45,7 +45,7 @@ export function loraModules(config: DecoderConfig, targets: LoraOptions['targets
       );
   }
   if (patterns.length === 0)
-    throw new UserError(`LoRA: target_modules is empty: use all-linear or names among ${shortNames(modules)}`);
+    throw new UserError(`LoRA: target_modules is empty: set it to all-linear or to names among ${shortNames(modules)}`);
   return modules.filter(module => patterns.some(({ matches }) => matches(module)));
 }
 

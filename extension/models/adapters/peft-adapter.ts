@@ -48,7 +48,7 @@ const configSchema = z.looseObject({
 });
 type PeftConfig = z.infer<typeof configSchema>;
 
-const merged = "merge it into its base with peft's merge_and_unload and use the merged model";
+const merged = "merge the adapter into its base with peft's merge_and_unload, and use the merged model";
 /**
  * Keys that change an adapter's computation. A key is rejected unless its value is empty or equals the value given
  * here.
@@ -110,7 +110,7 @@ export async function readAdapter(
       const bad = data.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
         throw new UserError(
-          `${file.file}: the tensor ${tensor} holds ${data[bad]} at element ${bad}: download the adapter again, it is damaged`,
+          `${file.file}: the tensor ${tensor} is damaged (element ${bad} is ${data[bad]}): download the adapter again`,
         );
       factors.view(name).set(data);
     }
@@ -165,9 +165,9 @@ async function readConfig(folder: string, fs: FileSystem): Promise<PeftConfig> {
     json = JSON.parse((await readRegular(file, fs)).toString('utf8'));
   } catch (error) {
     if (error instanceof SyntaxError)
-      throw new UserError(`${file}: is not JSON (${error.message.replace(/\s+/g, ' ')}): download the adapter again`);
+      throw new UserError(`${file}: the file is not JSON (${error.message.replace(/\s+/g, ' ')}): download the adapter again`);
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new UserError(`${folder}: has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT format`);
+      throw new UserError(`${folder}: the folder has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT format`);
     throw storeError('read', file, error);
   }
   const type = (json as { peft_type?: unknown } | null)?.peft_type;
@@ -177,7 +177,7 @@ async function readConfig(folder: string, fs: FileSystem): Promise<PeftConfig> {
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new UserError(
-      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: is this a LoRA adapter's ${adapterConfigName}?`,
+      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: use the ${adapterConfigName} of a LoRA adapter`,
     );
   }
   const config = parsed.data;
@@ -203,7 +203,7 @@ async function weightsFile(folder: string, fs: FileSystem): Promise<string> {
   const remedy = names.includes('adapter_model.bin')
     ? 'save the adapter with safe_serialization=True'
     : 'choose the folder of a LoRA adapter';
-  throw new UserError(`${folder}: has no ${adapterWeightsName}: ${remedy}`);
+  throw new UserError(`${folder}: the folder has no ${adapterWeightsName}: ${remedy}`);
 }
 
 /** Returns the modules with both factors in the file, in parameter order. Throws for unknown or missing tensors. */
@@ -230,7 +230,7 @@ function modulesOf(
     );
   }
   const present = new Set([...tensors.keys()].map(name => expected.get(name)!));
-  if (present.size === 0) throw new UserError(`${file}: has no tensors: download the adapter again`);
+  if (present.size === 0) throw new UserError(`${file}: the file has no tensors: download the adapter again`);
   const chosen = new Set(chosenModules(known, config));
   for (const module of known) {
     if (!present.has(module) && !chosen.has(module)) continue;
@@ -238,7 +238,7 @@ function modulesOf(
       .map(factor => peftPrefix + factorName(module, factor))
       .find(x => !tensors.has(x));
     if (missing !== undefined)
-      throw new UserError(`${file}: the tensor ${missing} is missing: download the adapter again, it is incomplete`);
+      throw new UserError(`${file}: the tensor ${missing} is missing, so the adapter is incomplete: download it again`);
   }
   return known.filter(module => present.has(module));
 }
@@ -268,4 +268,4 @@ const lastNames = (modules: readonly string[]): string[] => [
 const moduleOf = (factor: string): string => factor.replace(/\.lora_[AB]\.weight$/, '');
 
 const ownBase = ({ base_model_name_or_path: base }: PeftConfig): string =>
-  base ? `use it with the base it was made for, ${base}` : 'use it with the base it was made for';
+  base ? `use the adapter with the base model it was made for, ${base}` : 'use the adapter with the base model it was made for';

@@ -124,17 +124,17 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new UserError(
-      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: is this a decoder's config.json?`,
+      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: use a decoder's config.json`,
     );
   }
   const c = parsed.data;
   if (c.hidden_act && !['silu', 'swish'].includes(c.hidden_act))
-    refuse('hidden_act', c.hidden_act, 'use a model with silu');
+    refuse('hidden_act', c.hidden_act, 'use a model whose hidden_act is silu');
   refuseWindows(c, family, refuse);
   const heads = c.num_attention_heads;
   const kvHeads = c.num_key_value_heads ?? heads;
   const attentionBias = c.attention_bias ?? false;
-  if (heads % kvHeads !== 0) refuse('num_key_value_heads', kvHeads, `it must divide num_attention_heads ${heads}`);
+  if (heads % kvHeads !== 0) refuse('num_key_value_heads', kvHeads, `use a model in which it divides num_attention_heads (${heads})`);
   return {
     family,
     vocabSize: c.vocab_size,
@@ -172,7 +172,7 @@ function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
   const even = 'rotary positions rotate pairs, so use a model with an even head size';
   if (typeof c.head_dim === 'number') return c.head_dim % 2 === 0 ? c.head_dim : refuse('head_dim', c.head_dim, even);
   if (family === 'llama' && hidden % heads !== 0)
-    refuse('hidden_size', hidden, `it must be a multiple of num_attention_heads ${heads}`);
+    refuse('hidden_size', hidden, `use a model in which it is a multiple of num_attention_heads (${heads})`);
   const size = family === 'qwen3' ? 128 : Math.floor(hidden / heads);
   if (size === 0 || size % 2 !== 0)
     refuse('hidden_size', hidden, `with num_attention_heads ${heads} a head has ${size} elements: ${even}`);
@@ -208,7 +208,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
   if (nested) refuse(`${key}.${nested[0]}`, nested[1], 'use a model with the same rotary positions in every layer');
   const type = said.rope_type ?? said.type ?? 'default';
   if (!rotaryScalingTypes.some(known => known === type))
-    refuse(`${key}.rope_type`, type, `use a model of type ${rotaryScalingTypes.join(', ')}`);
+    refuse(`${key}.rope_type`, type, `use a model whose rope_type is one of ${rotaryScalingTypes.join(', ')}`);
   const partial = said.partial_rotary_factor ?? c.partial_rotary_factor ?? 1;
   if (partial !== 1) refuse('partial_rotary_factor', partial, 'use a model that rotates whole heads');
   const length =

@@ -44,7 +44,7 @@ export async function mapDecoder(folder: string): Promise<MappedDecoder> {
         const bad = firstUnfit(part);
         if (bad >= 0)
           throw new UserError(
-            `${folder}: the tensor ${name} holds ${part[bad]} at element ${from + bad}: download the weights again, they are damaged`,
+            `${folder}: the tensor ${name} is damaged (element ${from + bad} is ${part[bad]}): download the weights again`,
           );
       }
       tensors.set(name, {

@@ -51,7 +51,7 @@ export class RowSampler {
         : drawToken(numbers!, r * vocab, vocab, sampling, uniforms[r], this.occurred(d));
       if (!Number.isFinite(logprob))
         throw new NotFiniteError(
-          `engine: the policy's logits are not finite (row ${d.request.row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
+          `engine: the policy's logits are not finite (row ${d.request.row}), because the policy's weights have diverged: resume from an earlier checkpoint with a lower learning rate`,
         );
       d.ids.push(token);
       d.logprobs.push(logprob);

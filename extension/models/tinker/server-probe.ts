@@ -33,7 +33,7 @@ export async function probeServer(model: Pick<ServerModel, 'step'>, url: string)
     const found = Object.entries(metrics).find(([name]) => /(^|[/:])grad_?norm$/.test(name));
     if (!found || !(found[1] > 0))
       throw new UserError(
-        `engine: ${url} reports no gradient norm of an optimizer step, from which its reduction of losses is measured: use a server that reports it`,
+        `engine: ${url} does not report the gradient norm of an optimizer step, which shows whether its losses are sums or means: use a server that reports this norm`,
       );
     return found;
   };
@@ -54,6 +54,6 @@ function kindOf(what: string, ratio: number, url: string): 'sum' | 'mean' {
   if (Math.abs(ratio - 2) < 2 * tolerance) return 'sum';
   if (Math.abs(ratio - 1) < tolerance) return 'mean';
   throw new UserError(
-    `engine: ${url} changes the gradient by ${ratio.toPrecision(4)} when its ${what} double, which is neither a sum nor a mean: use a server whose losses are one of the two`,
+    `engine: ${url} multiplies the gradient by ${ratio.toPrecision(4)} when the ${what} double, so its losses are neither sums nor means: use a server whose losses are one of the two`,
   );
 }

@@ -33,7 +33,7 @@ export class TinkerRows {
       );
     if (!logprobs.every(Number.isFinite))
       throw new NotFiniteError(
-        `engine: the server sampled with log-probs that are not finite (row ${row}): its weights have diverged; resume from an earlier checkpoint with a lower learning rate`,
+        `engine: the server sampled with log-probs that are not finite (row ${row}), because the model's weights have diverged: resume from an earlier checkpoint with a lower learning rate`,
       );
     const { count, finish } = this.end(tokens, sampling);
     const ids = tokens.slice(0, count);

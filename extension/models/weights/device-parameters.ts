@@ -38,7 +38,7 @@ export async function openBank(
   if (options.provider !== 'webgpu') return new HostParameters(weights, { ...options, provider: 'cpu' }, format);
   if (format !== 'float32')
     throw new UserError(
-      `config: optim.moments is ${format}, but on WebGPU moments stay on the device in float32: set it to float32, or workbench.device to cpu`,
+      `config: optim.moments is ${format}, but on WebGPU moments stay on the device in float32: set optim.moments to float32, or workbench.device to cpu`,
     );
   return DeviceParameters.create(weights, options);
 }

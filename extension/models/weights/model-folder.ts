@@ -45,7 +45,7 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
       const bad = data.findIndex(x => !Number.isFinite(x));
       if (bad >= 0)
         throw new UserError(
-          `${folder}: the tensor ${name} holds ${data[bad]} at element ${bad}: download the weights again, they are damaged`,
+          `${folder}: the tensor ${name} is damaged (element ${bad} is ${data[bad]}): download the weights again`,
         );
       weights.view(name).set(data);
     }
@@ -195,7 +195,7 @@ function readText(folder: string, name: string): string {
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw new UserError(
-      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that has it`,
+      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder with this file`,
     );
   }
 }
@@ -205,7 +205,7 @@ function readJson(folder: string, name: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new UserError(`${join(folder, name)}: is not valid JSON (${oneLine(error)}): download the file again`);
+    throw new UserError(`${join(folder, name)}: the file is not valid JSON (${oneLine(error)}): download the file again`);
   }
 }
 
@@ -231,7 +231,7 @@ export function readTextShape(folder: string): { vocabSize: number; maxPositions
   const parsed = textShape.safeParse(config?.text_config ?? config);
   if (!parsed.success)
     throw new UserError(
-      `${join(folder, 'config.json')}: ${parsed.error.issues[0].path.join('.') || 'content'} is missing or no positive integer: use the model's own config.json`,
+      `${join(folder, 'config.json')}: ${parsed.error.issues[0].path.join('.') || 'content'} is missing or is not a positive integer: use the model's own config.json`,
     );
   return { vocabSize: parsed.data.vocab_size, maxPositions: parsed.data.max_position_embeddings };
 }

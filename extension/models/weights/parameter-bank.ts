@@ -114,11 +114,11 @@ export class HostParameters implements ParameterBank {
 export function copyMoments(target: MomentState, saved: MomentState): void {
   if (target.format !== saved.format)
     throw new UserError(
-      `checkpoint: its optimizer moments are ${saved.format}, but the run uses ${target.format}: resume with optim.moments set to ${saved.format}`,
+      `checkpoint: the saved optimizer moments are ${saved.format}, but the run uses ${target.format}: resume with optim.moments set to ${saved.format}`,
     );
   if (target.m.length !== saved.m.length)
     throw new UserError(
-      `checkpoint: it has moments of ${saved.m.length} parameters, but the model trains ${target.m.length}: resume with the model it was saved from`,
+      `checkpoint: the saved moments are of ${saved.m.length} parameters, but the model trains ${target.m.length}: resume with the model it was saved from`,
     );
   target.m.set(saved.m);
   target.v.set(saved.v);

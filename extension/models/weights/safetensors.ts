@@ -147,7 +147,7 @@ export class Weights {
         const file = files.get(shard) ?? (await SafetensorsFile.open(join(folder, shard), fs));
         files.set(shard, file);
         if (!file.tensors.has(tensor))
-          throw broken(join(folder, indexName), `says that the tensor ${tensor} is in ${shard}, but it is not`);
+          throw broken(join(folder, indexName), `says that the tensor ${tensor} is in ${shard}, but that file does not contain it`);
         fileOf.set(tensor, file);
       }
       return new Weights([...files.values()], fileOf);
@@ -209,6 +209,6 @@ async function readIndex(file: string, fs: FileSystem): Promise<[string, string]
   return Object.entries(map).map(([tensor, shard]: [string, unknown]): [string, string] => {
     // A shard must be in the folder of its index, so its name must not contain a path.
     if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
-    throw broken(file, `names no shard in its folder for the tensor ${tensor}`);
+    throw broken(file, `does not name a file in its folder for the tensor ${tensor}`);
   });
 }

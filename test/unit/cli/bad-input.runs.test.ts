@@ -152,7 +152,7 @@ describe('model', () => {
     const { message } = await refused(
       train(model('no-json', folder => writeFileSync(join(folder, 'config.json'), '{'))),
     );
-    expect(message).toMatch(/no-json.config\.json: is not valid JSON/);
+    expect(message).toMatch(/no-json.config\.json: the file is not valid JSON/);
   });
 
   test('truncated weights are refused', async () => {
@@ -172,7 +172,7 @@ describe('model', () => {
       bytes.writeFloatLE(NaN, bytes.length - 4);
       writeFileSync(weightsOf(folder), bytes);
     };
-    expect((await failed(train(model('nan', change)))).message).toMatch(/tensor .* holds NaN at element/);
+    expect((await failed(train(model('nan', change)))).message).toMatch(/tensor .* is damaged \(element \d+ is NaN\)/);
   });
 
   test('a policy that becomes non-finite: its steps change nothing, and too many of them end the run', async () => {
@@ -183,7 +183,7 @@ describe('model', () => {
       ),
     );
     expect(message).toMatch(
-      /^engine: the policy's logits are not finite \(row .*\): its weights have diverged; .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /,
+      /^engine: the policy's logits are not finite \(row .*\), because the policy's weights have diverged: .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /,
     );
     const { metrics, events, checkpoints } = readRun(run);
     expect(metrics.map(({ step, 'train/skipped_step': skipped }) => [step, skipped])).toEqual([

@@ -112,7 +112,7 @@ test('rows changed in the cache are fetched again, or refused by name without th
 test('what cannot be fetched is reported', async () => {
   const fetch = (text: string, more = {}) => fetchHubDataSet(hubDataSet(text)!, { client: client(more) });
   await expect(fetch('hf://datasets/org/none')).rejects.toThrow(
-    'hub: the data set org/none has no .parquet, .jsonl, .json files at main: name the revision refs/convert/parquet, or another data set',
+    'hub: the data set org/none has no .parquet, .jsonl, .json files at main: choose the revision refs/convert/parquet, or another data set',
   );
   await expect(fetch('hf://datasets/org/missing')).rejects.toThrow(
     /has no accessible data set org\/missing \(401\): check the name/,

@@ -303,7 +303,7 @@ describe('the token', () => {
 
   test('of any form is sent unchanged; without a token none is sent', async () => {
     expect(await sentence(fetchModel('main', { client: clientFor({ HF_TOKEN: 'mirror-secret' }) }))).toBe(
-      `hub: ${peer.endpoint} does not accept the token in HF_TOKEN: set a valid one, or none`,
+      `hub: ${peer.endpoint} does not accept the token in HF_TOKEN: set HF_TOKEN to a valid token, or unset it`,
     );
     peer.requests.length = 0;
     await fetchModel('main', { client: clientFor({ HF_TOKEN: '' }) });
@@ -504,7 +504,7 @@ describe('content that does not match the list', () => {
   test('is refused when its size differs', async () => {
     peer.models[repo] = single({ sent: weights.subarray(1) });
     expect(await sentence(fetchModel())).toBe(
-      "hub: model.safetensors of org/small-1.5 has 2999999 bytes, but the hub's list says 3000000: try again later, or name another revision",
+      "hub: model.safetensors of org/small-1.5 has 2999999 bytes, but the hub's list says 3000000: try again later, or choose another revision",
     );
     expect(visible()).toEqual([]);
   });
@@ -530,10 +530,10 @@ describe('refusals', () => {
     const ask = (env: Record<string, string>) =>
       sentence(fetchHubModel({ repo: 'org/none', revision: 'main' }, { client: clientFor(env) }));
     expect(await ask({})).toBe(
-      `hub: ${peer.endpoint} has no accessible model org/none (401): check the name, and set HF_TOKEN if it is private`,
+      `hub: ${peer.endpoint} has no accessible model org/none (401): check the name, and set HF_TOKEN if the repository is private`,
     );
     expect(await ask({ HF_TOKEN: token })).toBe(
-      `hub: ${peer.endpoint} has no accessible model org/none (404): check the name, and check that HF_TOKEN may read it`,
+      `hub: ${peer.endpoint} has no accessible model org/none (404): check the name, and check that the token in HF_TOKEN may read it`,
     );
   });
 
@@ -585,7 +585,7 @@ describe('refusals', () => {
 
   test('cover an invalid address', () => {
     expect(() => hubOptions({ HF_ENDPOINT: 'huggingface.co' })).toThrow(
-      'hub: HF_ENDPOINT is "huggingface.co": make it an address such as https://huggingface.co',
+      'hub: HF_ENDPOINT is "huggingface.co": set it to an address such as https://huggingface.co',
     );
   });
 

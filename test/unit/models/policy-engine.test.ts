@@ -150,7 +150,7 @@ describe('a refusal of misuse', () => {
     const other = await load({ moments: { actor: 'int8', critic: 'float32' } });
     const engine = await load();
     const sentence =
-      /^checkpoint: its optimizer moments are int8, but the run uses float32: resume with optim.moments set to int8$/;
+      /^checkpoint: the saved optimizer moments are int8, but the run uses float32: resume with optim.moments set to int8$/;
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
     await expect(engine.restore(await other.state())).rejects.toThrow(sentence);
   });

@@ -211,8 +211,8 @@ describe('an acceptance by the user', () => {
     () => {
       mkdirSync(storage);
       chmodSync(storage, 0o500);
-      expect(() => signingKeyOrNew()).toThrow(/name a writable folder in RAGEN_USER_STORAGE/);
-      expect(() => acceptFiles([])).toThrow(/name a writable folder in RAGEN_USER_STORAGE/);
+      expect(() => signingKeyOrNew()).toThrow(/RAGEN_USER_STORAGE to a writable folder/);
+      expect(() => acceptFiles([])).toThrow(/RAGEN_USER_STORAGE to a writable folder/);
     },
   );
 });

@@ -192,7 +192,7 @@ test('a hub address with a password is refused without showing it', async () => 
   try {
     const { code, stderr } = await terminal('train', '--config-name', 'words', 'model_path=some-org/some-model');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/hub: HF_ENDPOINT contains a user or a password: give only the address/);
+    expect(stderr).toMatch(/hub: HF_ENDPOINT contains a user name or a password: set HF_ENDPOINT to the address alone/);
     expect(stderr).not.toContain('MARKEDhub');
   } finally {
     delete process.env.HF_ENDPOINT;

@@ -175,9 +175,9 @@ const mostBytes = 2 ** 26;
 function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined; // esbuild reports the missing file
-  if (!found.isFile()) return 'is not a regular file: put the environment’s code there';
+  if (!found.isFile()) return 'is not a regular file: replace it with a file of the environment’s code';
   return found.size > mostBytes
-    ? `has ${found.size} bytes, more than the ${mostBytes} that are allowed for source files: restore it`
+    ? `has ${found.size} bytes, more than the ${mostBytes} that are allowed for source files: remove generated data from it`
     : undefined;
 }
 

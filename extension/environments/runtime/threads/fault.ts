@@ -30,7 +30,7 @@ export function badValue(what: string, remedy: string): FaultError {
 export const timedOut = (limitMs: number): Found => ({
   kind: 'timed_out',
   what: `did not return within ${limitMs} ms`,
-  remedy: 'make it return, or allow it more time',
+  remedy: 'make the call return sooner, or raise its time limit',
 });
 
 /** Converts any thrown value into a fault. */
@@ -49,7 +49,7 @@ export function unhandledFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;
   const what = `${fault.what} in a promise or callback that it does not await`;
-  return { ...fault, what, remedy: 'await it, or catch what it throws' };
+  return { ...fault, what, remedy: 'await the promise, or catch the error' };
 }
 
 /** Reads the text properties of an error, each once. If a getter throws, its property is undefined. */

@@ -285,7 +285,7 @@ function checkedInfo(info: unknown): Record<string, unknown> {
     return plainValue(info) as Record<string, unknown>;
   } catch (error) {
     if (!isNotPlain(error)) throw error; // the error comes from a getter in the info
-    throw badValue(`returned an invalid info: ${error.message}`, 'put plain data into info');
+    throw badValue(`returned an invalid info: ${error.message}`, 'put only plain data into info');
   }
 }
 

@@ -186,7 +186,7 @@ test('a run that cannot be planned gives one sentence', async () => {
     ],
     [
       ['--config-name', 'words', 'actor_rollout_ref.model.lora_adapter_path=nowhere'],
-      /nowhere: has no adapter_config\.json: choose the folder of a LoRA adapter/,
+      /nowhere: the folder has no adapter_config\.json: choose the folder of a LoRA adapter/,
     ],
   ] as const;
   await Promise.all(cases.map(async ([args, sentence]) => expect(await refusal(...args)).toMatch(sentence)));

@@ -306,7 +306,7 @@ describe('model', () => {
       bytes.writeFloatLE(NaN, bytes.length - 4);
       writeFileSync(weights(folder), bytes);
     };
-    expect(await broken('nan', change)).toMatch(/tensor \S+ holds NaN at element \d+: download the weights again/);
+    expect(await broken('nan', change)).toMatch(/tensor \S+ is damaged \(element \d+ is NaN\): download the weights again/);
   });
 
   test('whose weights overflow reports it and returns no number', async () => {

@@ -109,7 +109,7 @@ describe('an invalid sweep', () => {
     ],
     [
       'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=countdwn"]',
-      /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is countdwn, which is neither built in/,
+      /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is countdwn, which is neither a built-in environment/,
     ],
     ['config_name: quickstart\nseeds: 1000000000000', /mine\.yaml expands to 1000000000000 runs .*limit of 1000:/],
     [

@@ -311,7 +311,7 @@ describe('a fault at load', () => {
   });
 
   test.each([
-    ['never ends', 'for (;;);', 'did not return within 400 ms while it was loaded: make it return'],
+    ['never ends', 'for (;;);', 'did not return within 400 ms while it was loaded: make the call return'],
     ['exits', 'process.exit(0);', 'ended its thread with exit code 0'],
   ])('a top level that %s', async (_, top, message) => {
     const { error } = await load(counter('', { top }));

@@ -222,7 +222,7 @@ describe('a dying process', () => {
     expect(a.error).toEqual({
       kind: 'died',
       at: source,
-      message: `environment T (${source}) ended its process (ended by signal SIGKILL) in step(1, 2) at seed 10005, member 0 after 1 actions: throw an error instead, or look for native code that fails`,
+      message: `environment T (${source}) ended its process (ended by signal SIGKILL) in step(1, 2) at seed 10005, member 0 after 1 actions: throw an error instead of ending the process, or look for native code that fails`,
     });
     expect([b.observation, (await others)[0].observation]).toEqual(['count 1', 'count 2']);
     await running.reset([reset('a')]);
@@ -238,7 +238,7 @@ describe('a dying process', () => {
     write('env.ts', counter('', { top: `process.kill(process.pid, 'SIGKILL');` }));
     const [prepared] = await running.prepare([spec('T', source)], false);
     expect('problems' in prepared && prepared.problems[0].message).toBe(
-      `environment T (${source}) ends its process during loading (ended by signal SIGKILL): fix the file and save it`,
+      `environment T (${source}) ends its process while it is loaded (ended by signal SIGKILL): fix the file and save it`,
     );
     expect((await running.step([{ episode: 'a', actions: [1] }]))[0].observation).toBe('count 1');
   });
@@ -316,7 +316,7 @@ describe('the end of the process', () => {
     expect(running.stop()).toBe(stopped);
     await stopped;
     await expect.poll(() => pids.map(alive)).toEqual([false, false]);
-    await expect(running.reset([reset('b')])).rejects.toThrow('environment process: it was stopped');
+    await expect(running.reset([reset('b')])).rejects.toThrow('environment process: the process was stopped');
   });
 
   test('aborts a running request', async () => {
@@ -328,7 +328,7 @@ describe('the end of the process', () => {
     await running.load([spec('T', files().write('env.ts', text))]);
     await running.reset([reset('a')]);
     const step = running.step([{ episode: 'a', actions: [1] }]);
-    const outcome = expect(step).rejects.toThrow('environment process: it was stopped');
+    const outcome = expect(step).rejects.toThrow('environment process: the process was stopped');
     await expect.poll(() => readFileSync(begun, 'utf8'), { timeout: 20_000 }).toBe('begun');
     await running.stop();
     await outcome;
@@ -339,7 +339,7 @@ test.each([
   [
     'a node that is not there',
     { nodePath: '/no/such/node' },
-    /\/no\/such\/node could not run .* \(spawn \/no\/such\/node ENOENT\): check the path of Node\.js/,
+    /\/no\/such\/node could not run .* \(spawn \/no\/such\/node ENOENT\): correct the path of Node\.js/,
   ],
   [
     'an entry that is not there',

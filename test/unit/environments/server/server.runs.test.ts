@@ -289,6 +289,6 @@ describe('shutdown', () => {
         maxBodyBytes: 1000,
         onError: () => undefined,
       }),
-    ).rejects.toThrow(`env serve: 127.0.0.1:${port} is taken: choose another by --host and --port`);
+    ).rejects.toThrow(`env serve: 127.0.0.1:${port} is taken: choose another address with --host and --port`);
   });
 });

@@ -133,17 +133,17 @@ describe('a modified adapter', () => {
 
   test.each([
     [{ peft_type: 'IA3' }, /peft_type is "IA3", which is not supported: use a LORA adapter$/],
-    [{ bias: 'lora_only' }, /bias is "lora_only", which is not supported: merge it into its base with peft/],
+    [{ bias: 'lora_only' }, /bias is "lora_only", which is not supported: merge the adapter into its base with peft/],
     [{ use_dora: true }, /use_dora is true/],
     [{ modules_to_save: ['lm_head'] }, /modules_to_save is \["lm_head"\]/],
     [{ rank_pattern: { q_proj: 8 } }, /rank_pattern is \{"q_proj":8\}/],
     [{ alpha_pattern: { q_proj: 8 } }, /alpha_pattern is/],
     [{ layer_replication: [[0, 1]] }, /layer_replication is/],
     [{ init_lora_weights: 'pissa' }, /init_lora_weights is "pissa"/],
-    [{ r: 0 }, /adapter_config\.json: r: .*: is this a LoRA adapter's adapter_config\.json\?$/],
+    [{ r: 0 }, /adapter_config\.json: r: .*: use the adapter_config\.json of a LoRA adapter$/],
     [
       { r: 8 },
-      /q_proj.lora_A.weight is \[4, 24\], but for test\/golden\/qwen2 at rank 8 it must be \[8, 24\]: use it with the base it was made for, qwen2$/,
+      /q_proj.lora_A.weight is \[4, 24\], but for test\/golden\/qwen2 at rank 8 it must be \[8, 24\]: use the adapter with the base model it was made for, qwen2$/,
     ],
     [
       { target_modules: ['q_proj', 'k_proj', 'v_proj'] },
@@ -167,14 +167,14 @@ describe('a modified adapter', () => {
 
   test('with one factor of a pair is refused', async () => {
     await rewrite(list => list.filter(({ name }) => name !== first));
-    expect(await refusal()).toContain(`the tensor ${first} is missing: download the adapter again, it is incomplete`);
+    expect(await refusal()).toContain(`the tensor ${first} is missing, so the adapter is incomplete: download it again`);
     await rewrite(() => []);
     expect(await refusal()).toMatch(/has no tensors/);
   });
 
   test('of another base is refused', async () => {
     await expect(readAdapter(folder(), { config: goldenConfig('llama'), folder: 'llama' })).rejects.toThrow(
-      /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight is \[12, 4\], but for llama at rank 4 it must be \[6, 4\]: use it with the base it was made for, qwen2$/,
+      /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight is \[12, 4\], but for llama at rank 4 it must be \[6, 4\]: use the adapter with the base model it was made for, qwen2$/,
     );
     const shallow = { config: { ...base.config, layers: 1 }, folder: 'shallow' };
     await expect(readAdapter(folder(), shallow)).rejects.toThrow(
@@ -192,7 +192,7 @@ describe('a modified adapter', () => {
     await rewrite(list => [...list, { name, shape: [1], data: new Float32Array(1) }]);
     expect(await refusal()).toMatch(
       new RegExp(
-        `the tensor ${name} changes ${module}, for which adapters are not supported: merge it into its base with peft`,
+        `the tensor ${name} changes ${module}, for which adapters are not supported: merge the adapter into its base with peft`,
       ),
     );
   });
@@ -217,15 +217,15 @@ describe('a modified adapter', () => {
       return list;
     });
     expect(await refusal()).toMatch(
-      /q_proj\.lora_A\.weight holds NaN at element 3: download the adapter again, it is damaged$/,
+      /q_proj\.lora_A\.weight is damaged \(element 3 is NaN\): download the adapter again$/,
     );
   });
 
   test('with missing or broken files is refused', async () => {
     writeFileSync(path('adapter_config.json'), '{');
-    expect(await refusal()).toMatch(/adapter_config\.json: is not JSON/);
+    expect(await refusal()).toMatch(/adapter_config\.json: the file is not JSON/);
     writeFileSync(path('adapter_config.json'), '[]');
-    expect(await refusal()).toMatch(/is this a LoRA adapter's/);
+    expect(await refusal()).toMatch(/use the adapter_config\.json of a LoRA adapter/);
     rmSync(path('adapter_config.json'));
     expect(await refusal()).toMatch(/has no adapter_config\.json: choose the folder of a LoRA adapter/);
     cpSync(join(made('q-v'), 'adapter_config.json'), path('adapter_config.json'));

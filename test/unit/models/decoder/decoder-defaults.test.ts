@@ -97,7 +97,7 @@ describe('an invalid value', () => {
     [{ head_dim: 5 }, /head_dim is 5, .+ use a model with an even head size$/],
     [{ hidden_size: 20 }, /hidden_size is 20, .+ with num_attention_heads 4 a head has 5 elements: /],
     [{ hidden_size: 2 }, /hidden_size is 2, .+ a head has 0 elements/],
-    [{ model_type: 'llama', hidden_size: 66 }, /hidden_size is 66, .+ it must be a multiple of num_attention_heads 4$/],
+    [{ model_type: 'llama', hidden_size: 66 }, /hidden_size is 66, .+ it is a multiple of num_attention_heads \(4\)$/],
     [
       { layer_types: ['full_attention', 'linear_attention'] },
       /layer_types is "linear_attention", .+ full attention in every layer$/,

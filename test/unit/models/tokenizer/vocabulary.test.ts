@@ -45,7 +45,7 @@ it.each([
   [2000, 'the vocabulary itself'],
 ])('a vocabulary with an embedding of %i rows is refused, for %s', async rows => {
   await model(rows);
-  const sentence = `${folder()}: tokenizer.json has ${tokens} tokens, but the embedding has ${rows} rows (vocab_size of config.json): use tokenizer.json and weights of the same model, or extend the embedding to all tokens`;
+  const sentence = `${folder()}: tokenizer.json has ${tokens} tokens, but the embedding has ${rows} rows (vocab_size of config.json): use tokenizer.json and weights of the same model, or extend the embedding to the size of the vocabulary`;
   await expect(checkModelFolder(folder())).rejects.toThrow(new UserError(sentence));
 });
 
@@ -57,7 +57,7 @@ it('an unused added token beyond the embedding is accepted, until an id of it is
   const engine = new PolicyEngine();
   await engine.load({ ...plainLoad, modelFolder: folder() });
   const sentence = new UserError(
-    `${folder()}: the tokenizer produced the id ${tokens}, but the embedding has ${tokens} rows (vocab_size of config.json): use tokenizer.json and weights of the same model, or extend the embedding to all tokens`,
+    `${folder()}: the tokenizer produced the id ${tokens}, but the embedding has ${tokens} rows (vocab_size of config.json): use tokenizer.json and weights of the same model, or extend the embedding to the size of the vocabulary`,
   );
   const rows = [{ row: 'a', append: [1, tokens], seed: 1 }];
   await expect(engine.generate(rows, plainSampling)).rejects.toThrow(sentence);

@@ -110,7 +110,7 @@ describe.each(ways)('%s', (_, options) => {
   test.each([NaN, -Infinity])('refuses a weight that is %f', async bad => {
     await model(tensors => (tensors.get(gate)!.data[5] = bad));
     expect(await refusal(options)).toBe(
-      `${path('model')}: the tensor ${gate} holds ${bad} at element 5: download the weights again, they are damaged`,
+      `${path('model')}: the tensor ${gate} is damaged (element 5 is ${bad}): download the weights again`,
     );
   });
 
@@ -136,7 +136,7 @@ describe('an adapter', () => {
   test('of another base is refused', async () => {
     const message = await refusal({ modelFolder: goldenFolder('llama'), adapterFolder: 'test/golden/lora/all-linear' });
     expect(message).toMatch(
-      /adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it must be \[.+\]: use it with the base it was made for/,
+      /adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it must be \[.+\]: use the adapter with the base model it was made for/,
     );
   });
 

@@ -165,7 +165,7 @@ describe('a failed export', () => {
     };
     await write(NaN);
     await expect(exportModel(request({ model }))).rejects.toThrow(
-      /model: the tensor model\.norm\.weight holds NaN at element 5: download the weights again, they are damaged$/,
+      /model: the tensor model\.norm\.weight is damaged \(element 5 is NaN\): download the weights again$/,
     );
     await write(-65520);
     await expect(exportModel(request({ model, dtype: 'F16' }))).rejects.toThrow(
@@ -183,7 +183,7 @@ describe('a failed export', () => {
   test('a stop in the middle leaves nothing', async () => {
     const stop = new AbortController();
     const stopped = exportModel(request({ signal: stop.signal, onProgress: () => stop.abort() }));
-    await expect(stopped).rejects.toThrow(/^export: cancelled: nothing was written to /);
+    await expect(stopped).rejects.toThrow(/^export: the export was cancelled, and nothing was written to /);
     expect(readdirSync(folder())).toEqual([]);
   });
 

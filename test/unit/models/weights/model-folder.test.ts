@@ -78,7 +78,7 @@ describe('a decoder', () => {
     await checkpoint(tensors => (tensors.get('model.layers.1.mlp.up_proj.weight')!.data[17] = bad));
     expect(await refusal()).toMatch(
       new RegExp(
-        `the tensor model\\.layers\\.1\\.mlp\\.up_proj\\.weight holds ${bad} at element 17: download the weights again`,
+        `the tensor model\\.layers\\.1\\.mlp\\.up_proj\\.weight is damaged \\(element 17 is ${bad}\\): download the weights again`,
       ),
     );
   });
@@ -139,11 +139,11 @@ describe('a decoder', () => {
   });
 
   it('without config.json is refused', async () => {
-    expect(await refusal()).toMatch(/cannot read config\.json \(ENOENT\): choose a model folder that has it/);
+    expect(await refusal()).toMatch(/cannot read config\.json \(ENOENT\): choose a model folder with this file/);
   });
 
   it.each([
-    ['not JSON', '{"model_type": ', /config\.json: is not valid JSON \(.+\): download the file again/],
+    ['not JSON', '{"model_type": ', /config\.json: the file is not valid JSON \(.+\): download the file again/],
     ['JSON of something else', '[]', /config\.json: the content is not a JSON object: use a decoder's config\.json/],
     ['null', 'null', /config\.json: the content is not a JSON object: use a decoder's config\.json/],
   ])('with a config.json that is %s is refused', async (_, text, sentence) => {
@@ -169,7 +169,7 @@ describe('a configuration', () => {
   it.each([
     [
       { rope_scaling: { type: 'dynamic', factor: 4 } },
-      /rope_scaling\.rope_type is "dynamic", which is not supported: use a model of type default, linear, llama3, yarn$/,
+      /rope_scaling\.rope_type is "dynamic", which is not supported: use a model whose rope_type is one of default, linear, llama3, yarn$/,
     ],
     [{ rope_parameters: { rope_type: 'longrope', rope_theta: 5e5 } }, /rope_parameters\.rope_type is "longrope"/],
     [
@@ -177,13 +177,13 @@ describe('a configuration', () => {
       /rope_parameters\.low_freq_factor: .+: rope scaling of type llama3 requires this key; download config\.json again/,
     ],
     [{ partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0\.5, .+ rotates whole heads/],
-    [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model with silu/],
+    [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model whose hidden_act is silu/],
     [
       { use_sliding_window: true, sliding_window: 32, max_window_layers: 1, layer_types: null },
       /sliding_window is 32, .+ shorter than the \d+ positions/,
     ],
     [{ layer_types: ['full_attention', 'linear_attention'] }, /layer_types is "linear_attention"/],
-    [{ num_key_value_heads: 3 }, /num_key_value_heads is 3, .+ must divide num_attention_heads 4/],
+    [{ num_key_value_heads: 3 }, /num_key_value_heads is 3, .+ it divides num_attention_heads \(4\)/],
     [{ hidden_size: 20, head_dim: null }, /hidden_size is 20, .+ a head has 5 elements: rotary positions rotate pairs/],
     [{ head_dim: 7 }, /head_dim is 7, .+ use a model with an even head size/],
     [{ vocab_size: 0 }, /m\/config\.json: vocab_size: /],
@@ -273,7 +273,7 @@ describe('a tokenizer', () => {
 
   it('without tokenizer.json is refused', async () => {
     write('chat_template.jinja', chatMl);
-    expect(await refusalOf()).toMatch(/cannot read tokenizer\.json \(ENOENT\): choose a model folder that has it/);
+    expect(await refusalOf()).toMatch(/cannot read tokenizer\.json \(ENOENT\): choose a model folder with this file/);
   });
 
   it('that is a folder is refused', async () => {
@@ -292,7 +292,7 @@ describe('a tokenizer', () => {
       tokenizer();
       write('chat_template.jinja', chatMl);
       write(name, '{');
-      expect(await refusalOf()).toMatch(new RegExp(`${name}: is not valid JSON \\(.+\\): download the file again`));
+      expect(await refusalOf()).toMatch(new RegExp(`${name}: the file is not valid JSON \\(.+\\): download the file again`));
     },
   );
 });

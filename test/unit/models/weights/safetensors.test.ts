@@ -184,11 +184,11 @@ describe('model folders', () => {
     await shard('model-1.safetensors', 'a', 1);
     index({ b: 'model-1.safetensors' });
     await expect(Weights.open(folder())).rejects.toThrow(
-      /says that the tensor b is in model-1\.safetensors, but it is not/,
+      /says that the tensor b is in model-1\.safetensors, but that file does not contain it/,
     );
     for (const name of ['../model-1.safetensors', '/etc/passwd', 'model-1.bin', 3]) {
       index({ a: name });
-      await expect(Weights.open(folder())).rejects.toThrow(/names no shard in its folder for the tensor a/);
+      await expect(Weights.open(folder())).rejects.toThrow(/does not name a file in its folder for the tensor a/);
     }
     index({ a: 'model-2.safetensors' });
     await expect(Weights.open(folder())).rejects.toThrow(

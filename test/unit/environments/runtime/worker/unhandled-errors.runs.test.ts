@@ -74,7 +74,7 @@ test.each([
   await begin(bad);
   failedAlone(
     await play(2),
-    /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or callback that it does not await in step\((Bad)?\) at seed 7, member 1 .*: await it, or catch what it throws$/,
+    /^environment Bad \(.*bad\.ts:\d+\) threw "stray" in a promise or callback that it does not await in step\((Bad)?\) at seed 7, member 1 .*: await the promise, or catch the error$/,
   );
   failedAlone(await play(1), /stray/);
 });
