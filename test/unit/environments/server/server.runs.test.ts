@@ -60,7 +60,7 @@ describe('the API key', () => {
     expect(['127.0.0.1', 'localhost', '::1', '127.8.0.1'].every(isLoopback)).toBe(true);
     expect(['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.example.org', 'host'].some(isLoopback)).toBe(false);
     await expect(serving.serve([counting()], { host: '0.0.0.0' })).rejects.toThrow(
-      /^env serve: --host 0\.0\.0\.0 can be reached by other machines: set --api-key-env to the name of .*, or serve on 127\.0\.0\.1$/,
+      /^env serve: --host 0\.0\.0\.0 can be reached by other machines: set --api-key-env to the name of .*, or use --host 127\.0\.0\.1$/,
     );
     const { url } = await serving.serve([counting()], { host: '0.0.0.0', apiKey: 'secret' });
     expect((await request(url.replace('0.0.0.0', '127.0.0.1'), '/health')).status).toBe(200);

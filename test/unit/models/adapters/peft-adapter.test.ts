@@ -178,7 +178,7 @@ describe('a modified adapter', () => {
     );
     const shallow = { config: { ...base.config, layers: 1 }, folder: 'shallow' };
     await expect(readAdapter(folder(), shallow)).rejects.toThrow(
-      /the tensor base_model\.model\.model\.layers\.1\.\S+ belongs to no linear layer of shallow that supports adapters: use it with the base/,
+      /the tensor base_model\.model\.model\.layers\.1\.\S+ belongs to no linear layer of shallow that supports adapters: use the adapter with the base model/,
     );
   });
 
