@@ -147,7 +147,7 @@ describe('a modified adapter', () => {
     ],
     [
       { target_modules: ['q_proj', 'k_proj', 'v_proj'] },
-      /the tensor base_model\.model\.model\.layers\.0\.self_attn\.k_proj\.lora_A\.weight is missing: download the adapter again/,
+      /the tensor base_model\.model\.model\.layers\.0\.self_attn\.k_proj\.lora_A\.weight is missing, so the adapter is incomplete: download it again/,
     ],
   ])('with %j is refused', async (change, sentence) => {
     reconfigure(change);
