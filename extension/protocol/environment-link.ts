@@ -236,7 +236,7 @@ export function replyProblem(
     for (const { episode, outcomes } of reply.episodes) {
       const actions = asked.get(episode)!;
       if (outcomes.length > actions.length || outcomes.some(({ action }, i) => action !== actions[i]))
-        return `answered for actions of ${JSON.stringify(episode.slice(0, 80))} that were not requested`;
+        return `reported actions of episode ${JSON.stringify(episode.slice(0, 80))} that were not requested`;
     }
   }
   const whole = reply.method === 'reset' || reply.method === 'step' || reply.method === 'solve';

@@ -25,12 +25,12 @@ export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
   const { episode, observation, version, info, actions, images, outcomes, error } = state;
   if (!isText(episode, longestText)) return 'names no episode';
-  if (!isText(observation)) return 'has no observation within the limits';
+  if (!isText(observation)) return 'has an observation that is missing, too long or not a text';
   if (!isText(version, 64)) return 'has no version';
-  if (images !== undefined && !areImages(images)) return 'has invalid images, or too many';
-  if (info !== undefined && !isInfo(info)) return 'has an info that is not plain data within the limits';
-  if (actions !== undefined && !areNames(actions)) return 'has actions that are not names within the limits';
-  if (!isFailure(error)) return 'has an invalid error';
+  if (images !== undefined && !areImages(images)) return 'has images that are invalid or exceed the size limit';
+  if (info !== undefined && !isInfo(info)) return 'has an "info" that is too large or not plain data';
+  if (actions !== undefined && !areNames(actions)) return 'has "actions" that are too long or do not map integers to names';
+  if (!isFailure(error)) return 'has an invalid "error"';
   if (outcomes !== undefined && !(Array.isArray(outcomes) && outcomes.every(isOutcome))) return 'has invalid outcomes';
   return undefined;
 }

@@ -46,7 +46,7 @@ export function createHost(context: vscode.ExtensionContext): Host {
     refusal: () =>
       vscode.workspace.isTrusted
         ? undefined
-        : vscode.l10n.t('Inspection runs code of this workspace, which is not trusted: trust it first.'),
+        : vscode.l10n.t('The workspace is not trusted, so its runs cannot be inspected: trust the workspace first.'),
     log: line => log.info(`inspection: ${line}`),
   });
   const services = { extensionPath, cliFor, secrets, trust, store, picker, tree, problems, inspections, log };

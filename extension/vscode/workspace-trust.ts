@@ -8,7 +8,7 @@ import { notifyWarning } from './notifications';
  * because the workspace's environments are executable code.
  */
 export function trusted(
-  message = vscode.l10n.t('A run executes code of this workspace, which is not trusted: trust it to start runs.'),
+  message = vscode.l10n.t('The workspace is not trusted, so its code cannot run: trust the workspace to start runs.'),
 ): boolean {
   if (vscode.workspace.isTrusted) return true;
   const manage = vscode.l10n.t('Manage Trust');

@@ -22,7 +22,7 @@ export function missingFamily(settings: CollapseSettings, family: FamilyName): M
   const [isOn, override] = familyKeys[family];
   if (settings.context_window_mode !== 'full')
     return {
-      text: `A run with agent_proxy.context_window_mode ${settings.context_window_mode} cannot be diagnosed: the diagnosis needs the complete chat.`,
+      text: `A run with agent_proxy.context_window_mode ${settings.context_window_mode} cannot be diagnosed, because the diagnosis needs the complete chat. To enable the diagnosis in the next run, set`,
       override: 'agent_proxy.context_window_mode=full',
     };
   if (!isOn(settings))

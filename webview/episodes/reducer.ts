@@ -161,7 +161,7 @@ function read(
   others: readonly (Episode | null)[],
 ): EpisodesState {
   if (episode) return { ...state, shown: { kind: 'episode', subject, episode, others } };
-  const text = `${subject.row.id} is no longer in the run folder; a resume may have repeated its step.`;
+  const text = `${subject.row.id} is no longer in the run folder; the run may have repeated its step after a resume.`;
   return withFailure(state, 'Episode no longer available', text, false);
 }
 

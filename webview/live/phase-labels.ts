@@ -24,7 +24,7 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
     case 'paused':
       return { title: 'The run is paused', text: 'Resume it to see its next episode here.', action: 'resume' };
     case 'stopping':
-      return { title: 'The run is stopping', text: 'A resume repeats the unfinished step.' };
+      return { title: 'The run is stopping', text: 'If the run is resumed, the unfinished step is repeated.' };
     case 'starting':
       return { title: 'The run is starting', text: 'Model and environments are being loaded.' };
     case 'running':
@@ -37,7 +37,7 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
     case 'update':
       return {
         title: `Updating the policy`,
-        text: `The episodes of step ${next} are complete; the policy is updated, then the next rollout starts.`,
+        text: `The episodes of step ${next} are complete. The next rollout starts after the update.`,
       };
     case 'validation':
       return { title: 'Validation', text: `Validation after step ${step} is starting.` };
@@ -51,7 +51,7 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
     case 'rollout':
       return {
         title: 'Episodes are starting',
-        text: `Environments of step ${next} are being reset.${chosen ? ' If no episode appears, none of them has the selected tag.' : ''}`,
+        text: `Environments of step ${next} are being reset.${chosen ? ' If no episode appears, no environment of this step has the selected tag.' : ''}`,
       };
     default:
       return { title: 'Between two steps', text: `Step ${next} is next.` };

@@ -21,7 +21,7 @@ export function topBar(session: PlaySession, { seed, stale }: PlayState, actions
   });
   return html`<header class="play-top">
     <h1>${environment}</h1>
-    <span class="muted version" title="Version: the hash of its code">${version.slice(0, 8)}</span>
+    <span class="muted version" title="Version: the hash of the environment’s code">${version.slice(0, 8)}</span>
     <label class="seed-label"><span class="muted">seed</span>${seedField}</label>
     <span class="tools">
       ${tool('New seed', 'n', 'Start an episode with another seed', 'n', { primary: over })}
@@ -34,9 +34,9 @@ export function topBar(session: PlaySession, { seed, stale }: PlayState, actions
       })}
     </span>
     <span class="tools tools-end">
-      ${tool('Reload', 'l', 'Rebuild the source and replay this episode with it', 'l', { primary: stale !== null })}
+      ${tool('Reload', 'l', 'Rebuild the environment and replay this episode', 'l', { primary: stale !== null })}
       ${button({ label: 'Source', title: 'Open the environment’s file', onClick: () => actions.openSource() })}
-      ${button({ label: 'Check', title: 'Check the environment against the contract', onClick: actions.check })}
+      ${button({ label: 'Check', title: 'Check whether the environment meets the contract of environments', onClick: actions.check })}
     </span>
   </header>`;
 }

@@ -116,5 +116,5 @@ async function configurationFile(argument: unknown): Promise<string> {
 function workspaceFolder(file: string): string {
   const folder = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(file));
   if (folder) return folder.uri.fsPath;
-  throw new UserError(vscode.l10n.t('{0} is not in a workspace folder: open its folder.', file));
+  throw new UserError(vscode.l10n.t('{0} is not in a workspace folder: open the folder that contains the file.', file));
 }

@@ -71,7 +71,7 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
           name: 'Workspace',
           state: 'bad',
           value: 'no folder is open',
-          remedy: 'open a folder: runs are stored in its .ragen/runs',
+          remedy: 'open a folder (runs are stored in the subfolder .ragen/runs)',
         },
     trusted
       ? { name: 'Trust', state: 'good', value: 'the workspace is trusted' }
@@ -79,7 +79,7 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
           name: 'Trust',
           state: 'bad',
           value: 'the workspace is not trusted, so nothing can be started',
-          remedy: 'Workspaces: Manage Workspace Trust',
+          remedy: 'run the command Workspaces: Manage Workspace Trust',
         },
     ...(keys.length > 0
       ? [{ name: 'Keys', state: 'good' as const, value: `${keys.join(', ')}, stored by the editor` }]
@@ -105,7 +105,7 @@ const noTerminal = ({ problem }: { problem: string }): Finding => ({
   name: 'Trainer',
   state: 'bad',
   value: problem,
-  remedy: 'install the extension again; if that does not help, report this with the log (Output: RAGEN)',
+  remedy: 'install the extension again; if that does not help, report the problem with the log (output channel RAGEN)',
 });
 
 function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, optional }: MachineFacts): Finding[] {
@@ -134,10 +134,10 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
             name: 'Permissions',
             state: 'bad',
             value: `${folder.problem}; used for ${folder.for}`,
-            remedy: 'grant yourself write permission there',
+            remedy: 'grant yourself write permission for this folder',
           },
     ),
-    { name: 'onnxruntime', state: 'good', value: `${onnxruntime.version}; device auto is ${onnxruntime.auto}` },
+    { name: 'onnxruntime', state: 'good', value: `${onnxruntime.version}; device "auto" selects ${onnxruntime.auto}` },
     ...onnxruntime.providers.map(providerFinding),
     ...optional.map(({ name, found, for: use }): Finding =>
       found === null
@@ -153,7 +153,7 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'
-    ? 'not included in any package and not needed: webgpu uses the same GPU (CUDA requires a build from source)'
+    ? 'not needed, because webgpu uses the same GPU (to use CUDA, build the extension from source)'
     : 'reinstall the extension from its package for this platform';
 
 function providerFinding({
@@ -167,11 +167,11 @@ function providerFinding({
     return {
       name,
       state: 'note',
-      value: 'not in this build of onnxruntime',
+      value: 'not included in this build of onnxruntime',
       remedy: 'available on another operating system',
     };
   if (!installed) return { name, state: 'note', value: 'library not installed', remedy: libraryOf(provider) };
   if (provider === 'cpu') return { name, state: 'good', value: 'installed' };
-  if (!self_check) return { name, state: 'note', value: 'installed, not tried: no GPU found' };
+  if (!self_check) return { name, state: 'note', value: 'installed, but not tested, because no GPU was found' };
   return { name, state: self_check.faster ? 'good' : 'note', value: self_check.about };
 }

@@ -64,7 +64,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   if (differing.length === 0)
     return void notifyInformation(
       vscode.l10n.t(
-        'The sources of {0} and {1} are identical: only packages differ.',
+        'The sources of {0} and {1} are identical: only their packages differ.',
         brief(from.version),
         brief(after.version),
       ),
@@ -73,7 +73,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   const effect = await reader.effect(from, after);
   const effectLabel = effect
     ? formatEffect(effect)
-    : vscode.l10n.t('no effect measured: one version completed no step near the change');
+    : vscode.l10n.t('no effect was measured, because one of the versions completed no step near the change');
   const gain = effect && `, reward ${effect.reward.difference >= 0 ? '+' : ''}${effect.reward.difference.toFixed(2)}`;
   const change = `${after.tag} ${brief(from.version)} → ${brief(after.version)}`;
   const title = `${change}${gain ?? ''}`;

@@ -76,7 +76,7 @@ const environmentCommands: Record<string, Command> = {
           found.checks.length,
           failed[0].evidence,
         )
-      : vscode.l10n.t('The check of {0} did not finish: see its test results.', basename(uri.fsPath));
+      : vscode.l10n.t('The check of {0} did not finish: open the Test Results panel.', basename(uri.fsPath));
     void notifyError(sentence, show).then(choice => {
       if (choice === show) void vscode.commands.executeCommand('workbench.actions.view.problems');
     });
@@ -87,7 +87,7 @@ const environmentCommands: Record<string, Command> = {
 function guarded(tools: EnvironmentTools, command: Command): (argument: unknown) => Promise<void> {
   return async argument => {
     try {
-      if (trusted(vscode.l10n.t('Environments run code from this workspace, which is not trusted: trust it first.')))
+      if (trusted(vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.')))
         await command(tools, argument);
     } catch (error) {
       await report(tools, error);
@@ -97,7 +97,7 @@ function guarded(tools: EnvironmentTools, command: Command): (argument: unknown)
 
 async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
   const folders = vscode.workspace.workspaceFolders ?? [];
-  if (folders.length === 0) throw new UserError(vscode.l10n.t('No folder is open: open the environment’s folder.'));
+  if (folders.length === 0) throw new UserError(vscode.l10n.t('No folder is open: open the folder that is to contain the environment.'));
   return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
 }
 

@@ -36,7 +36,7 @@ const commandsOn = (coverage: CoverageDecorations): Record<string, Command> => (
     const { name } = run.summary;
     notifyBriefly(
       on
-        ? vscode.l10n.t('Environment coverage of {0} is shown in its sources from the next step on', name)
+        ? vscode.l10n.t('From the next step on, the sources show the environment coverage of {0}', name)
         : vscode.l10n.t('Environment coverage of {0} is off', name),
       8000,
     );

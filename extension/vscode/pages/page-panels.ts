@@ -112,7 +112,7 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
       page: messenger.registerWebviewPanel(panel),
       run: () => {
         const now = this.store.get(folder);
-        if (!now) throw new Error(`run ${basename(folder)}: its folder ${folder} is gone: close this page`);
+        if (!now) throw new Error(`the folder ${folder} of run ${basename(folder)} no longer exists: close this page`);
         return now;
       },
       reload: () => this.fill(panel, run),

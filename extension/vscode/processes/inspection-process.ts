@@ -140,7 +140,7 @@ class InspectionProcess {
     this.child.stdin.on('error', () => undefined); // the `close` event reports the error
     this.child.once('error', error => this.end(`${node.path} does not start: ${error.message}`));
     this.child.once('close', code =>
-      this.end(`it ended with exit code ${code}${this.stderrTail && `: ${this.stderrTail}`}`),
+      this.end(`the process ended with exit code ${code}${this.stderrTail && `: ${this.stderrTail}`}`),
     );
     this.connection = stdioMessages(this.child.stdout, this.child.stdin);
     this.connection.onNotification(inspectionPhase, ({ words }) => {

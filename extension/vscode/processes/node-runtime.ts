@@ -56,7 +56,7 @@ export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
     }
   }
   throw new UserError(
-    `no Node ${oldestNode} or newer was found (${unfit.join(', ')}): install Node ${oldestNode} or set ragen.nodePath to its path`,
+    `no Node ${oldestNode} or newer was found (${unfit.join(', ')}): install Node ${oldestNode} or newer, or set ragen.nodePath to the path of Node`,
   );
 }
 
@@ -99,19 +99,19 @@ export function trainerEnvironment(
 
 async function fromSetting(setting: string, search: NodeSearch): Promise<NodeRuntime> {
   if (!isAbsolute(setting))
-    throw new UserError(`ragen.nodePath is ${setting}: set it to an absolute path, or clear it to search PATH`);
+    throw new UserError(`ragen.nodePath is ${setting}, which is not an absolute path: set an absolute path, or clear the setting to search PATH`);
   let version: string;
   try {
     version = await search.versionOf(setting, false);
   } catch (error) {
     const reason = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'does not start as Node';
     throw new UserError(
-      `ragen.nodePath is ${setting}, which ${reason}: set it to the path of Node ${oldestNode} or newer, or clear it`,
+      `ragen.nodePath is ${setting}, which ${reason}: set the path of Node ${oldestNode} or newer, or clear the setting`,
     );
   }
   if (majorOf(version) < oldestNode)
     throw new UserError(
-      `ragen.nodePath is ${setting}, which is Node ${version}: set it to the path of Node ${oldestNode} or newer, or clear it`,
+      `ragen.nodePath is ${setting}, which is Node ${version}: set the path of Node ${oldestNode} or newer, or clear the setting`,
     );
   return { path: setting, version, electron: false };
 }

@@ -138,7 +138,7 @@ export class TrainerClient {
     } catch (error) {
       if (error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected)
         throw new UserError(error.message);
-      throw new UserError(`run ${this.run}: its trainer exited before it replied: see its log`);
+      throw new UserError(`run ${this.run}: the trainer exited before it replied; see the log of the run`);
     }
   }
 
@@ -157,7 +157,7 @@ export class TrainerClient {
     }
     if (this.connection) return this.connection;
     throw new UserError(
-      `run ${this.run}: its trainer does not answer: see its log, then stop the process or resume the run`,
+      `run ${this.run}: the trainer does not answer: see the log of the run, then stop the process or resume the run`,
     );
   }
 
@@ -212,11 +212,11 @@ export class TrainerClient {
       );
       connection.onError(([error]) => this.listener.problem(error.message));
       connection.listen();
-      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not reply to hello')), timeoutMs);
+      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not reply to the request "hello"')), timeoutMs);
       const welcome = await Promise.race([connection.sendRequest(hello, { token: lease.token }), closed]).finally(() =>
         clearTimeout(refused),
       );
-      if (!welcome) throw new Error('the trainer closed the connection without a reply to hello');
+      if (!welcome) throw new Error('the trainer closed the connection without a reply to the request "hello"');
       if (welcome.run !== this.id) throw new Error(`the lease belongs to the trainer of run ${welcome.run}`);
       isOurs = true;
       this.connection = connection;

@@ -42,7 +42,7 @@ export async function exportRun(reader: RunReader, parts: readonly ExportPart[],
     for (const part of parts) await writers[part](reader, target);
   } catch (error) {
     if (error instanceof UserError) throw error;
-    throw new UserError(`${target} cannot be written (${(error as Error).message}): check the disk and the folder`);
+    throw new UserError(`${target} cannot be written (${(error as Error).message}): check the free disk space and the permissions of the folder`);
   }
 }
 
@@ -87,7 +87,7 @@ async function ownFile(folder: string, name: string): Promise<ReadStream> {
 
 const notOwn = (path: string): UserError =>
   new UserError(
-    `${path} is a link or not a regular file, so it is not exported: replace a link with its target, or remove it`,
+    `${path} is a link or not a regular file, so it cannot be exported: replace it with a regular file, or remove it`,
   );
 
 const isLink = (path: string): Promise<boolean> =>

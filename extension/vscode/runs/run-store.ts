@@ -134,8 +134,8 @@ export class RunStore implements vscode.Disposable {
     if (trainer) return trainer;
     throw new UserError(
       vscode.workspace.isTrusted
-        ? `run ${run.summary.name}: no trainer is running: resume the run`
-        : `run ${run.summary.name}: the workspace is not trusted: trust it to control its runs`,
+        ? `run ${run.summary.name} has no running trainer: resume the run`
+        : `run ${run.summary.name} cannot be controlled, because the workspace is not trusted: trust the workspace first`,
     );
   }
 

@@ -55,12 +55,12 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
     if (!vscode.workspace.isTrusted)
-      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code is not run: trust it first.'));
+      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code cannot run: trust the workspace first.'));
     const run = basename(folder);
     const code = readManifestCode(folder, run);
     const manifest = manifestIn(run).safeParse(code && jsonOrNothing(code.bytes.toString('utf8'))).data;
     if (!code || !manifest)
-      throw new UserError(vscode.l10n.t('{0} is not a run: its manifest.json cannot be read.', folder));
+      throw new UserError(vscode.l10n.t('{0} is not a run folder, because its manifest.json cannot be read.', folder));
     const environment = kept && readKeptCode(folder, run, kept);
     const files = [...(environment ? [environment.bundle, environment.about] : []), code];
     const untrustedFiles = untrusted(run, files);

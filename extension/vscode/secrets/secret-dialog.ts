@@ -17,9 +17,9 @@ const keepSecret: Command = host => async () => {
   const secret = await vscode.window.showInputBox({
     title: vscode.l10n.t('Store {0}', name),
     prompt: isKept
-      ? vscode.l10n.t('Replaces the stored value. Leave empty to delete it.')
+      ? vscode.l10n.t('The new value replaces the stored value. Leave empty to delete the stored value.')
       : vscode.l10n.t(
-          'Stored in the editor’s secret storage and passed to runs as the environment variable {0}.',
+          'The value is stored in the editor’s secret storage and passed to runs as the environment variable {0}.',
           name,
         ),
     password: true,
@@ -40,12 +40,12 @@ async function chosenName(secrets: SecretStore): Promise<string | undefined> {
     name,
   }));
   const other: Item = { label: vscode.l10n.t('$(add) Another variable…') };
-  const placeHolder = vscode.l10n.t('Which key or token? Runs receive it in the environment variable of this name.');
+  const placeHolder = vscode.l10n.t('Which key or token? Runs receive its value in the environment variable of this name.');
   const chosen = await vscode.window.showQuickPick([...items, other], { placeHolder, ignoreFocusOut: true });
   if (!chosen || chosen.name !== undefined) return chosen?.name;
   return vscode.window.showInputBox({
     title: vscode.l10n.t('Store API Key'),
-    prompt: vscode.l10n.t('Name of the variable, as in api_key_env'),
+    prompt: vscode.l10n.t('Name of the environment variable, as given in the key api_key_env'),
     placeHolder: 'MY_SERVICE_API_KEY',
     ignoreFocusOut: true,
     validateInput: secretNameProblem,

@@ -59,9 +59,9 @@ export class SecretStore {
  */
 export function secretNameProblem(name: string): string | undefined {
   if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(name))
-    return `${name === '' ? 'The name is empty' : `${name} is not a variable name`}: write capitals, digits and underscores, such as HF_TOKEN.`;
+    return `${name === '' ? 'The name is empty' : `${name} is not a variable name`}: use capital letters, digits and underscores, such as HF_TOKEN.`;
   if (/^(PATH|HOME|NODE_|LD_|DYLD_|ELECTRON_|VSCODE_|npm_|NPM_)/.test(name))
-    return `${name} changes how programs run and is not a key: set it in the environment from which the editor is started.`;
+    return `${name} changes how programs run and cannot be stored as a key: set the variable in the environment from which the editor is started.`;
   return undefined;
 }
 
@@ -72,4 +72,4 @@ export function secretNameProblem(name: string): string | undefined {
 export const secretProblem = (secret: string): string | undefined =>
   secret === '' || /^[\x21-\x7e]+$/.test(secret)
     ? undefined
-    : 'It contains a blank or a character that is not allowed in a key: copy it again.';
+    : 'The key contains a space or a character that is not allowed: copy the key again.';

@@ -161,7 +161,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
 
 /** Describes how training used the episode: trained on, dropped by the filter, validation or what-if. */
 function useOf({ kept, what_if }: Episode): string {
-  if (what_if) return `what if of ${what_if.of} from turn ${what_if.turn}, not trained on`;
+  if (what_if) return `what-if of ${what_if.of}, from turn ${what_if.turn} on; not trained on`;
   if (kept === null) return 'not trained on';
   return kept ? 'kept by the rollout filter' : 'dropped by the rollout filter';
 }

@@ -18,7 +18,7 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
   anchor: 'rollout-filter',
   text:
     filter && keepsAll(filter)
-      ? 'The filter keeps all groups. Train only on the groups whose scores differ most: rollout_filter_value 0.9 (top_p, linear)'
+      ? 'The filter keeps all groups. To train only on the groups whose scores differ most, set rollout_filter_value to 0.9 (with top_p and linear)'
       : 'Use more prompts (env_groups) or a stricter filter, so that scores differ within each trained group',
 });
 
@@ -92,10 +92,10 @@ function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advi
   const when = fall ? `before step ${fall.onset.began}` : 'before the fall';
   const text =
     last !== undefined
-      ? `Resume from the checkpoint of step ${last}, the newest ${fall ? 'before the fall' : 'available'}: ${why}`
+      ? `Resume from the checkpoint of step ${last} (the newest ${fall ? 'before the fall' : 'available'}), because ${why}`
       : checkpoints
         ? `No checkpoint ${when} is left to resume from: keep more checkpoints in the next run (workbench.keep_checkpoints)`
-        : `Resume from a checkpoint ${when}, if it still exists: ${why}`;
+        : `Resume from a checkpoint ${when}, if one still exists, because ${why}`;
   return { anchor: 'the-task', text };
 }
 
@@ -129,7 +129,7 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
         },
   ],
   'low entropy': evidence => [
-    goBack(evidence, informationFall(evidence.path), 'there, the reasoning still differed between prompts'),
+    goBack(evidence, informationFall(evidence.path), 'the reasoning still differed between prompts then'),
     {
       anchor: 'policy',
       text: 'Continue training with a lower learning rate and a higher entropy_coeff or temperature',
@@ -150,5 +150,5 @@ export function adviceFor(state: ReasoningState | null, signs: readonly Sign[], 
   if (advice.length > 0) return advice;
   if (state === null)
     return [{ anchor: 'collapse', text: 'Enable the diagnosis of the reasoning (collapse_detection)' }];
-  return [{ anchor: 'collapse', text: 'Nothing to change: watch mi_zscore_ema, which falls before success does' }];
+  return [{ anchor: 'collapse', text: 'Change nothing, but watch mi_zscore_ema, which falls before success does' }];
 }

@@ -82,8 +82,8 @@ function reason(filter: FilterSettings, { episodes, mean }: JudgedGroup, at: Ran
     case 'top_p':
       if (filter.top_p_prob_mode !== 'linear' || !(at.total > 0)) return rank;
       return at.before < filter.value * at.total
-        ? `${rank}, cumulative ${formatPercent(at.mass / at.total)} of the sum`
-        : `${rank}, the ranks before it have ${formatPercent(at.before / at.total)} of the sum`;
+        ? `${rank}; the ranks up to it have ${formatPercent(at.mass / at.total)} of the sum`
+        : `${rank}; the ranks before it have ${formatPercent(at.before / at.total)} of the sum`;
     case 'min_p':
       return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the best` : rank;
     default:

@@ -55,7 +55,7 @@ export function groupsView(step: JudgedStep, stop: GroupCell, actions: CollapseA
     const member = row === stop.row ? stop.member : -1;
     return guard([step, group, member], () => groupRow(group, row, member, step));
   });
-  const scores = `Scores of its episodes, ${formatNumber(low)} to ${formatNumber(high)}`;
+  const scores = `Scores of the episodes, ${formatNumber(low)} to ${formatNumber(high)}`;
   return html`<div class="groups">
     <p class="filter-words">${caption}</p>
     <div

@@ -23,7 +23,7 @@ export function matrixView(scored: ScoredFamily, state: CollapseState, actions: 
         .onOpen=${actions.openCell}
       ></matrix-canvas>
       <p class="muted legend">
-        ${`${samples.length} reasoning texts (rows) under ${prompts.length} prompts (columns). Outlined: the own prompt. Blue: less likely than under the own prompt; orange: more likely.`}
+        ${`${samples.length} reasoning texts (rows) under ${prompts.length} prompts (columns). Outlined: the own prompt of each text. Blue: less likely than under the text’s own prompt; orange: more likely.`}
       </p>
     </div>
     ${cellView(scored, state, actions)}

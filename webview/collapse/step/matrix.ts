@@ -70,7 +70,7 @@ export const cellWithin = ({ family, matrix }: ScoredFamily, { row, column }: Ce
 export function describeMatrix({ family, matrix }: ScoredFamily): string {
   const { samples, prompts, signatures } = family;
   const found = matrix.best.filter((column, row) => signatures[column] === signatures[matrix.own[row]]).length;
-  return `Matrix of ${samples.length} reasoning texts by ${prompts.length} prompts; ${found} reasoning texts are most likely under their own prompt. Arrow keys move the selection, Home selects the own prompt, Enter opens the episode.`;
+  return `Matrix of ${samples.length} reasoning texts by ${prompts.length} prompts; ${found} reasoning texts are most likely under their own prompt. Arrow keys move the selection, Home selects the text’s own prompt, Enter opens the episode.`;
 }
 
 /** Text of a cell: its value, its rank in the row, and the episode and turn of the reasoning. */
@@ -83,7 +83,7 @@ export function describeCell({ family, matrix }: ScoredFamily, { row, column }: 
   const same = signatures[column] === signatures[own] ? ' (both prompts have the same text)' : '';
   const compared =
     column === own
-      ? 'its own prompt'
+      ? 'which is under its own prompt'
       : `${formatSigned(matrix.against[row][column])} relative to its own prompt${same}`;
   return `Row ${row + 1}, column ${column + 1}: log-prob ${formatNumber(value)} per token, ${compared}; rank ${rank} of ${prompts.length}. ${samples[i].episode}, turn ${samples[i].turn}, ${lengths[i]} tokens.`;
 }

@@ -11,7 +11,7 @@ import type { EpisodesState, Shown } from '../state';
 import type { TurnOptions } from './turn-options';
 
 const hint =
-  'Select an episode on the left. Keys: j/k next or previous member of the prompt group; g group side by side; t prompt over training; [ ] previous or next step; / filter; o open the trace in the editor.';
+  'Select an episode on the left. Keys: j and k open the next and previous member of the prompt group; g shows the group side by side; t shows the prompt over training; [ and ] go to the previous and next step; / edits the filter; o opens the trace in the editor.';
 
 export function paneView(
   { status }: RunSummary,

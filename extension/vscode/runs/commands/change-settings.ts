@@ -50,7 +50,7 @@ export const changeSettings: Command = host => async argument => {
   };
   const text = await vscode.window.showInputBox({
     title,
-    prompt: vscode.l10n.t('{0} ({1}); applies from the next step on.', names()[key], key),
+    prompt: vscode.l10n.t('{0} ({1}). The change applies from the next step on.', names()[key], key),
     value: String(value),
     ignoreFocusOut: true,
     validateInput: refused,

@@ -11,7 +11,7 @@ type Item = vscode.QuickPickItem & { runs: Run[] };
 export const compareRuns: Command = host => async (argument, all) => {
   const { runs } = host.store;
   if (runs.length < 2)
-    throw new UserError(vscode.l10n.t('There are fewer than two runs in this workspace: nothing to compare.'));
+    throw new UserError(vscode.l10n.t('This workspace has fewer than two runs, so there is nothing to compare.'));
   const folders = all.map(each => (typeof each === 'string' ? each : each?.folder));
   const selected = runs.filter(({ folder }) => folders.includes(folder));
   const named = typeof argument === 'string' ? argument : argument?.folder;

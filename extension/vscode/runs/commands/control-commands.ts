@@ -23,7 +23,7 @@ export const controlCommands: Record<string, Command> = {
     await Promise.all(runs.map(run => host.store.trainer(run).pause()));
   },
   'ragen.resume': host => async (argument, all) => {
-    const none = vscode.l10n.t('No run is paused, stopped, failed or interrupted.');
+    const none = vscode.l10n.t('No run can be resumed: none is paused, stopped, failed or interrupted.');
     const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
     for (const run of runs) {
       if (runPhase(run.summary) === 'paused') await host.store.trainer(run).resume();
@@ -37,7 +37,7 @@ export const controlCommands: Record<string, Command> = {
   'ragen.saveCheckpoint': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
     const save = (run: Run) => {
-      const title = vscode.l10n.t('Checkpoint of {0} at the end of this step', run.summary.name);
+      const title = vscode.l10n.t('A checkpoint of {0} is saved at the end of this step', run.summary.name);
       const trainer = host.store.trainer(run);
       return withProgress({ location: vscode.ProgressLocation.Window, title }, () => trainer.checkpoint());
     };

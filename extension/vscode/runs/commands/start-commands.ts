@@ -49,7 +49,7 @@ export const startCommands: Record<string, Command> = {
     const question = {
       title: vscode.l10n.t('Evaluate {0}', name),
       prompt: vscode.l10n.t(
-        '{0} plays the validation episodes once. Optional overrides as key=value. Press Enter to start.',
+        'The checkpoint {0} plays the validation episodes once. Optional overrides as key=value. Press Enter to start.',
         newest,
       ),
       placeholder: 'es_manager.val.group_size=8',

@@ -34,7 +34,7 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
   const run = await store.find(started.folder);
   if (!run)
     throw new UserError(
-      `run ${started.run} was started in ${started.folder}, which is not in this workspace: open its folder`,
+      `run ${started.run} was started in ${started.folder}, which is not in this workspace: open a folder that contains the run`,
     );
   host.dashboards.show(run, besideText(), true);
 }

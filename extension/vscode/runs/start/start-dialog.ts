@@ -17,7 +17,7 @@ export interface StartRequest {
 /** Shows the dialog; undefined if the user cancels. Throws a UserError if no folder is open. */
 export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
   if ((vscode.workspace.workspaceFolders ?? []).length === 0)
-    throw new UserError(vscode.l10n.t('Runs are stored in a workspace folder and none is open: open a folder first.'));
+    throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
   const preset = await askForPreset(extensionPath);
   if (!preset) return undefined;
   const folder = preset.own?.folder ?? (await askForFolder());

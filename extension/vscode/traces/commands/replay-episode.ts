@@ -52,7 +52,7 @@ export async function replayEpisode({ trust, cliFor }: TraceServices, { location
   const { turn, recorded, now } = difference;
   const detail = difference.what === 'state' ? '' : `: ${vscode.l10n.t('recorded {0}, now {1}', recorded, now)}`;
   const message = vscode.l10n.t(
-    '{0} replayed: it differs from turn {1} on ({2}{3}). It was recorded with version {4} of {5}.',
+    '{0} was replayed, and the replay differs from turn {1} on ({2}{3}). The episode was recorded with version {4} of {5}.',
     location.id,
     turn,
     what[difference.what],

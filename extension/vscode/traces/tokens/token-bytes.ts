@@ -28,7 +28,7 @@ export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   const read = fileSchema.safeParse(parsed);
   const vocabulary = read.success ? vocabularyOf(read.data.model.vocab) : undefined;
   if (!read.success || !vocabulary)
-    throw new UserError(`${file}: contains no vocabulary: replace it with the model’s tokenizer.json`);
+    throw new UserError(`${file} contains no vocabulary: replace the file with the model’s tokenizer.json`);
   const { added_tokens, decoder } = read.data;
   const spelled = usesByteLevel(decoder) ? byteLevelBytes : sentencePieceBytes;
   const added = new Map(added_tokens.map(token => [token.id, token]));

@@ -153,7 +153,7 @@ async function report(target: WhatIfTarget, origin: Episode, { written, episode,
   const turns = ({ turns: { length } }: Episode) =>
     length === 1 ? vscode.l10n.t('1 turn') : vscode.l10n.t('{0} turns', length);
   const message = vscode.l10n.t(
-    'What if: return {0}, {1}, in {2}; the original: {3}, {4}, in {5}.',
+    'What if: return {0}, {1}, {2}. Original: return {3}, {4}, {5}.',
     ...[formatSigned(episode.reward), ends(episode), turns(episode)],
     ...[formatSigned(origin.reward), ends(origin), turns(origin)],
   );

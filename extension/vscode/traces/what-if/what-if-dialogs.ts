@@ -48,8 +48,8 @@ export async function askForChange(
       : []),
     {
       change: 'nothing',
-      label: vscode.l10n.t('$(sync) Nothing: resample this turn'),
-      detail: vscode.l10n.t('play the turn again: with another sample, with another checkpoint, or by hand'),
+      label: vscode.l10n.t('$(sync) Nothing; sample this turn again'),
+      detail: vscode.l10n.t('play the turn again with another sample, with another checkpoint, or by hand'),
     },
   ];
   const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
@@ -66,7 +66,7 @@ export async function askForChange(
       const thought = await vscode.window.showInputBox({
         title,
         value: turn.thought ?? '',
-        prompt: vscode.l10n.t('The new thought; the policy writes the answer'),
+        prompt: vscode.l10n.t('Write the new thought. The policy writes the answer.'),
       });
       return thought === undefined ? undefined : { thought };
     }
@@ -104,7 +104,7 @@ export async function askForPlayer(
   const ordered = original ? [original, ...all.filter(each => each !== original)] : all;
   const remarksOn = (name: string) =>
     [
-      name === original?.name && vscode.l10n.t('played the original'),
+      name === original?.name && vscode.l10n.t('played the original episode'),
       name === initialWeights && vscode.l10n.t('before training'),
     ].filter(Boolean);
   const items = ordered.map(({ name }) => ({
