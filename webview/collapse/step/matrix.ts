@@ -83,7 +83,7 @@ export function describeCell({ family, matrix }: ScoredFamily, { row, column }: 
   const same = signatures[column] === signatures[own] ? ' (both prompts have the same text)' : '';
   const compared =
     column === own
-      ? 'which is under its own prompt'
+      ? 'under its own prompt'
       : `${formatSigned(matrix.against[row][column])} relative to its own prompt${same}`;
   return `Row ${row + 1}, column ${column + 1}: log-prob ${formatNumber(value)} per token, ${compared}; rank ${rank} of ${prompts.length}. ${samples[i].episode}, turn ${samples[i].turn}, ${lengths[i]} tokens.`;
 }

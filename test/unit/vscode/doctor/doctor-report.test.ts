@@ -53,7 +53,7 @@ describe('the report', () => {
 
   it.each<[string, Partial<EditorFacts>, MachineFacts | { problem: string }, RegExp]>([
     ['Workspace', { folders: [] }, machine, /^open a folder/],
-    ['Trust', { trusted: false }, machine, /^Workspaces: Manage Workspace Trust$/],
+    ['Trust', { trusted: false }, machine, /^run the command Workspaces: Manage Workspace Trust$/],
     ['Node', { node: { problem: 'none of 20 or newer was found' } }, { problem: 'none' }, /^install Node .*nodePath$/],
     ['Trainer', {}, { problem: 'cli.cjs does not start' }, /^install the extension again/],
     ['Memory', {}, { ...machine, memory: { ...machine.memory, available: 2 ** 29 } }, /train a smaller model/],

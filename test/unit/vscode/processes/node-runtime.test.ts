@@ -31,10 +31,10 @@ test('the setting comes first, and is never skipped', async () => {
     /^ragen\.nodePath is \/opt\/none, which does not exist: /,
   );
   await expect(findNode(search({ setting: 'node' }, versions))).rejects.toThrow(
-    /^ragen\.nodePath is node: set it to an absolute path/,
+    /^ragen\.nodePath is node, which is not an absolute path: set an absolute path/,
   );
   await expect(findNode(search({ setting: '/opt/node' }, { '/opt/node': '18.20.0' }))).rejects.toThrow(
-    /which is Node 18\.20\.0: set it to the path of Node 20 or newer/,
+    /which is Node 18\.20\.0: set the path of Node 20 or newer/,
   );
 });
 
@@ -51,7 +51,7 @@ test('the editor’s own runtime comes last', async () => {
 test('without any Node, the error names what was found and the setting', async () => {
   const versions = { '/usr/bin/node': '16.0.0' };
   await expect(findNode(search({}, versions))).rejects.toThrow(
-    'no Node 20 or newer was found (/usr/bin/node is 16.0.0, /editor/electron does not start): install Node 20 or set ragen.nodePath to its path',
+    'no Node 20 or newer was found (/usr/bin/node is 16.0.0, /editor/electron does not start): install Node 20 or newer, or set ragen.nodePath to the path of Node',
   );
 });
 

@@ -171,7 +171,7 @@ test('a trainer that ends before it answers, or refuses, is reported in a senten
   begin();
   await eventually(() => expect(link.connected).toBe(true));
   connections[0].onRequest(stop, () => new Promise<RunStatus>(() => sockets[0].destroy()));
-  await expect(link.stop()).rejects.toThrow('run lake: its trainer exited before it replied: see its log');
+  await expect(link.stop()).rejects.toThrow('run lake: the trainer exited before it replied; see the log of the run');
   await eventually(() => expect(connections).toHaveLength(2));
   connections[1].onRequest(resume, (): RunStatus => {
     throw new Error('the run is not paused');
@@ -186,6 +186,6 @@ test('disposing the link leaves the trainer running', async () => {
   const closed = new Promise(resolve => sockets[0].once('close', resolve));
   link.dispose();
   await closed;
-  await expect(link.pause()).rejects.toThrow(/run lake: its trainer does not answer/);
+  await expect(link.pause()).rejects.toThrow(/run lake: the trainer does not answer/);
   expect(sockets).toHaveLength(1);
 });

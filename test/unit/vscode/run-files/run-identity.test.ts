@@ -182,7 +182,7 @@ describe.runIf(process.platform !== 'win32')('a link in a run folder', () => {
     rmSync(join(folder, name), { recursive: true, force: true });
     symlinkSync(join(secret, target), join(folder, name));
     await expect(exportRun(await read(folder), [part], out())).rejects.toThrow(
-      /is a link or not a regular file, so it is not exported: replace a link with its target, or remove it/,
+      /is a link or not a regular file, so it cannot be exported: replace it with a regular file, or remove it/,
     );
     expect(exported()).not.toContain('secret');
   });

@@ -39,7 +39,7 @@ test('a key is stored, provided by its name, replaced and deleted; only its name
 test('names are variable names, excluding those that change how programs run', () => {
   for (const name of ['HF_TOKEN', 'OPENAI_API_KEY', '_A', 'X9']) expect(secretNameProblem(name)).toBeUndefined();
   for (const name of ['', 'hf_token', 'A B', '9A', 'A=B', 'A\nB', 'A'.repeat(65)])
-    expect(secretNameProblem(name)).toMatch(/write capitals/);
+    expect(secretNameProblem(name)).toMatch(/use capital letters/);
   for (const name of [
     'PATH',
     'NODE_OPTIONS',
@@ -48,7 +48,7 @@ test('names are variable names, excluding those that change how programs run', (
     'ELECTRON_RUN_AS_NODE',
     'NPM_CONFIG_X',
   ])
-    expect(secretNameProblem(name)).toMatch(/is not a key/);
+    expect(secretNameProblem(name)).toMatch(/cannot be stored as a key/);
 });
 
 test('an invalid value is refused without being repeated', () => {

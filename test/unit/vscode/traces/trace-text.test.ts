@@ -53,7 +53,7 @@ describe('an episode’s document', () => {
     expect(facts({ kept: false })).toMatch(/ · dropped by the rollout filter$/);
     expect(facts({ kept: null })).toMatch(/ · not trained on$/);
     expect(facts({ kept: null, what_if: whatIf })).toMatch(
-      / · what if of train-000018-g003-m01 from turn 2, not trained on$/,
+      / · what-if of train-000018-g003-m01, from turn 2 on; not trained on$/,
     );
   });
 

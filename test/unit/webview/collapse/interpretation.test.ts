@@ -71,7 +71,7 @@ describe('the run driven into collapse', () => {
       at(50)
         .advice.map(({ text }) => text)
         .join(),
-    ).toContain('rollout_filter_value 0.9');
+    ).toContain('set rollout_filter_value to 0.9');
     const later = at(60).signs;
     expect(later.map(({ kind, step }) => [kind, step])).toEqual([
       ['validation', 58],
@@ -216,7 +216,7 @@ describe('signs', () => {
     expect(kinds({ rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).toEqual(['solved']);
     expect(
       interpret(evidence(path, { rewardStd: points(fall), success: points(fall.map(() => 0.97)) })).advice[0].text,
-    ).toMatch(/^Nothing to change/);
+    ).toMatch(/^Change nothing/);
   });
 
   it('include a gradient spike for twenty steps, lost formats, near-zero token entropy and missing thoughts', () => {
@@ -253,9 +253,9 @@ describe('advice', () => {
 
   it('goes back to an existing checkpoint from before the fall', () => {
     const back = (checkpoints: number[] | null) => advice(path, { validation: fall, checkpoints })[0];
-    expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50, the newest before the fall: /);
+    expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50 \(the newest before the fall\), because /);
     expect(back([110])).toMatch(/^No checkpoint before step \d+ is left to resume from: .*workbench\.keep_checkpoints/);
-    expect(back(null)).toMatch(/^Resume from a checkpoint before step \d+, if it still exists/);
+    expect(back(null)).toMatch(/^Resume from a checkpoint before step \d+, if one still exists/);
   });
 
   it('accepts a low-entropy policy only while success has not fallen', () => {

@@ -66,7 +66,7 @@ describe('the Collapse page', () => {
       'Step 90, compressed reasoning (99.9 % sure): H(Z|X) 0.139 (0.0920 to 0.193)',
     );
     expect(text('.cell-words')).toMatch(
-      /^Row 1, column 1: log-prob −0\.00890 per token, its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/,
+      /^Row 1, column 1: log-prob −0\.00890 per token, under its own prompt; rank 1 of 16\. train-000090-g005-m01, turn 1/,
     );
     expect(all('.cell-text')[0].textContent).toMatch(/^Me \(0, 2\), goal \(0, 1\)/);
     expect(all('.cell-text')[1].textContent).toMatch(/^Start: \(0, 2\)\nGoal: \(0, 1\)/);

@@ -309,10 +309,10 @@ describe('the dashboard', () => {
   it('offers to retry after a refusal', async () => {
     const root = freshPage();
     const host = pageHost('running');
-    host.refuse(dashboardReady.method, 'run x: its folder is gone: close this page');
+    host.refuse(dashboardReady.method, 'the folder of run x no longer exists: close this page');
     startDashboard(host, root, recordingPlotter().plotter);
     await settle();
-    expect(root.querySelector('[role="alert"]')!.textContent).toContain('its folder is gone: close this page');
+    expect(root.querySelector('[role="alert"]')!.textContent).toContain('no longer exists: close this page');
     host.accept(dashboardReady.method);
     click(root.querySelector('.notice vscode-button'));
     await settle();

@@ -398,10 +398,10 @@ describe('the page', () => {
   it('shows an error and retries', async () => {
     const root = freshPage();
     const host = pageHost('running');
-    host.refuse(episodesReady.method, 'run x: its folder is gone: close this page');
+    host.refuse(episodesReady.method, 'the folder of run x no longer exists: close this page');
     startEpisodes(host, root);
     await settle();
-    expect(root.querySelector('[role="alert"]')!.textContent).toContain('its folder is gone');
+    expect(root.querySelector('[role="alert"]')!.textContent).toContain('no longer exists');
     host.accept(episodesReady.method);
     click(root.querySelector('vscode-button'));
     await settle();

@@ -145,7 +145,7 @@ it('every phase and every state has a text', () => {
   const rollout = (chosen: boolean) => phaseLabels(runAt(12, 200, { phase: 'rollout' }), chosen).text;
   expect([rollout(false), rollout(true)]).toEqual([
     'Environments of step 13 are being reset.',
-    'Environments of step 13 are being reset. If no episode appears, none of them has the selected tag.',
+    'Environments of step 13 are being reset. If no episode appears, no environment of this step has the selected tag.',
   ]);
   expect(phaseLabels({ ...runAt(12, 200), live: false }, false)).toMatchObject({ action: 'resume' });
 });

@@ -32,5 +32,5 @@ it('a list of pairs may contain other entries', () => {
     undefined,
     'b',
   ]);
-  expect(() => tokenBytes(file([null, [null]]), 'tokenizer.json')).toThrow(/tokenizer\.json: contains no vocabulary/);
+  expect(() => tokenBytes(file([null, [null]]), 'tokenizer.json')).toThrow(/tokenizer\.json contains no vocabulary/);
 });
