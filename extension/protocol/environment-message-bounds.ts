@@ -29,7 +29,8 @@ export function stateProblem(state: unknown): string | undefined {
   if (!isText(version, 64)) return 'has no version';
   if (images !== undefined && !areImages(images)) return 'has images that are invalid or exceed the size limit';
   if (info !== undefined && !isInfo(info)) return 'has an "info" that is too large or not plain data';
-  if (actions !== undefined && !areNames(actions)) return 'has "actions" that are too long or do not map integers to names';
+  if (actions !== undefined && !areNames(actions))
+    return 'has "actions" that are too long or do not map integers to names';
   if (!isFailure(error)) return 'has an invalid "error"';
   if (outcomes !== undefined && !(Array.isArray(outcomes) && outcomes.every(isOutcome))) return 'has invalid outcomes';
   return undefined;

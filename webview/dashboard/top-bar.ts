@@ -57,7 +57,7 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
     label: 'Change settings…',
     icon: 'settings',
     iconOnly: true,
-    title: 'Change learning rate, coefficients, temperature, filter or number of steps; takes effect at the next step',
+    title: 'Change learning rate, coefficients, temperature, filter or number of steps, from the next step on',
     onClick: () => send('settings'),
   });
   return html`${commands}${['running', 'paused'].includes(displayed) ? settings : nothing}${button({

@@ -36,7 +36,7 @@ export function topBar(session: PlaySession, { seed, stale }: PlayState, actions
     <span class="tools tools-end">
       ${tool('Reload', 'l', 'Rebuild the environment and replay this episode', 'l', { primary: stale !== null })}
       ${button({ label: 'Source', title: 'Open the environment’s file', onClick: () => actions.openSource() })}
-      ${button({ label: 'Check', title: 'Check whether the environment meets the contract of environments', onClick: actions.check })}
+      ${button({ label: 'Check', title: 'Run the checks of the environment contract', onClick: actions.check })}
     </span>
   </header>`;
 }

@@ -44,5 +44,7 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     if (!started) leave(url);
   }
   if (open.size === 0)
-    throw new UserError(vscode.l10n.t('run {0}: the debugger did not start; see the error messages of the debugger', name));
+    throw new UserError(
+      vscode.l10n.t('run {0}: the debugger did not start; see the error messages of the debugger', name),
+    );
 }

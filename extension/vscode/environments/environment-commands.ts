@@ -87,7 +87,11 @@ const environmentCommands: Record<string, Command> = {
 function guarded(tools: EnvironmentTools, command: Command): (argument: unknown) => Promise<void> {
   return async argument => {
     try {
-      if (trusted(vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.')))
+      if (
+        trusted(
+          vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.'),
+        )
+      )
         await command(tools, argument);
     } catch (error) {
       await report(tools, error);
@@ -97,7 +101,8 @@ function guarded(tools: EnvironmentTools, command: Command): (argument: unknown)
 
 async function chosenFolder(): Promise<vscode.WorkspaceFolder | undefined> {
   const folders = vscode.workspace.workspaceFolders ?? [];
-  if (folders.length === 0) throw new UserError(vscode.l10n.t('No folder is open: open the folder that is to contain the environment.'));
+  if (folders.length === 0)
+    throw new UserError(vscode.l10n.t('No folder is open: open the folder that is to contain the environment.'));
   return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
 }
 

@@ -20,7 +20,9 @@ export class CliLauncher {
    */
   async in(cwd: string): Promise<CliInvocation> {
     if (!vscode.workspace.isTrusted)
-      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code cannot run: trust the workspace first.'));
+      throw new UserError(
+        vscode.l10n.t('The workspace is not trusted, so its code cannot run: trust the workspace first.'),
+      );
     const setting = vscode.workspace.getConfiguration('ragen').get('nodePath', '');
     const [node, variables] = await Promise.all([findNode(nodeSearch(setting)), this.secrets.variables()]);
     return { node: { ...node, secrets: () => variables }, cli: join(this.extensionPath, 'dist', 'cli.cjs'), cwd };

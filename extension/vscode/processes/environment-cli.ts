@@ -36,7 +36,9 @@ export function askEnvironmentCli<T>(
       if (document && document.error === undefined) resolve(document);
       else
         reject(
-          new UserError(document?.error?.message ?? (stderr.trim().split('\n').at(-1) || 'the environment process was terminated')),
+          new UserError(
+            document?.error?.message ?? (stderr.trim().split('\n').at(-1) || 'the environment process was terminated'),
+          ),
         );
     });
     child.stdin.end();
@@ -62,7 +64,9 @@ export class PlayProcess {
       .on('data', (text: string) => (this.stderrTail = text.trim() || this.stderrTail));
     this.child.stdin.on('error', () => undefined); // the `close` event reports the error
     this.child.once('error', error => this.end(`${invocation.node.path} does not start: ${error.message}`));
-    this.child.once('close', code => this.end(this.stderrTail || `the environment process ended with exit code ${code}`));
+    this.child.once('close', code =>
+      this.end(this.stderrTail || `the environment process ended with exit code ${code}`),
+    );
   }
 
   /** Whether the process still accepts requests. */

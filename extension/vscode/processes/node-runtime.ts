@@ -99,7 +99,9 @@ export function trainerEnvironment(
 
 async function fromSetting(setting: string, search: NodeSearch): Promise<NodeRuntime> {
   if (!isAbsolute(setting))
-    throw new UserError(`ragen.nodePath is ${setting}, which is not an absolute path: set an absolute path, or clear the setting to search PATH`);
+    throw new UserError(
+      `ragen.nodePath is ${setting}, which is not an absolute path: set an absolute path, or clear the setting to search PATH`,
+    );
   let version: string;
   try {
     version = await search.versionOf(setting, false);

@@ -212,7 +212,10 @@ export class TrainerClient {
       );
       connection.onError(([error]) => this.listener.problem(error.message));
       connection.listen();
-      const refused = setTimeout(() => socket.destroy(new Error('the trainer did not reply to the request "hello"')), timeoutMs);
+      const refused = setTimeout(
+        () => socket.destroy(new Error('the trainer did not reply to the request "hello"')),
+        timeoutMs,
+      );
       const welcome = await Promise.race([connection.sendRequest(hello, { token: lease.token }), closed]).finally(() =>
         clearTimeout(refused),
       );

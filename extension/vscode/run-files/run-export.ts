@@ -42,7 +42,9 @@ export async function exportRun(reader: RunReader, parts: readonly ExportPart[],
     for (const part of parts) await writers[part](reader, target);
   } catch (error) {
     if (error instanceof UserError) throw error;
-    throw new UserError(`${target} cannot be written (${(error as Error).message}): check the free disk space and the permissions of the folder`);
+    throw new UserError(
+      `${target} cannot be written (${(error as Error).message}): check the free disk space and the permissions of the folder`,
+    );
   }
 }
 

@@ -105,4 +105,6 @@ async function replaceText(file: string, text: string): Promise<void> {
 }
 
 const unwritable = (file: string, error: unknown): UserError =>
-  new UserError(`${file} cannot be written (${(error as Error).message}): check the free disk space and the permissions of the folder`);
+  new UserError(
+    `${file} cannot be written (${(error as Error).message}): check the free disk space and the permissions of the folder`,
+  );

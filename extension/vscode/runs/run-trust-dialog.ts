@@ -55,7 +55,9 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {
     if (!vscode.workspace.isTrusted)
-      throw new UserError(vscode.l10n.t('The workspace is not trusted, so its code cannot run: trust the workspace first.'));
+      throw new UserError(
+        vscode.l10n.t('The workspace is not trusted, so its code cannot run: trust the workspace first.'),
+      );
     const run = basename(folder);
     const code = readManifestCode(folder, run);
     const manifest = manifestIn(run).safeParse(code && jsonOrNothing(code.bytes.toString('utf8'))).data;

@@ -40,7 +40,9 @@ async function chosenName(secrets: SecretStore): Promise<string | undefined> {
     name,
   }));
   const other: Item = { label: vscode.l10n.t('$(add) Another variable…') };
-  const placeHolder = vscode.l10n.t('Which key or token? Runs receive its value in the environment variable of this name.');
+  const placeHolder = vscode.l10n.t(
+    'Which key or token? Runs receive its value in the environment variable of this name.',
+  );
   const chosen = await vscode.window.showQuickPick([...items, other], { placeHolder, ignoreFocusOut: true });
   if (!chosen || chosen.name !== undefined) return chosen?.name;
   return vscode.window.showInputBox({

@@ -71,7 +71,8 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   /** Returns the run of an episode. Throws FileNotFound if the workspace does not contain the run. */
   async run({ folder }: TraceLocation): Promise<Run> {
     const run = this.store.get(folder) ?? (await this.store.find(folder));
-    if (!run) throw vscode.FileSystemError.FileNotFound(vscode.l10n.t('The run of this episode no longer exists: {0}', folder));
+    if (!run)
+      throw vscode.FileSystemError.FileNotFound(vscode.l10n.t('The run of this episode no longer exists: {0}', folder));
     return run;
   }
 
@@ -132,7 +133,10 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
     const episode = await this.heads.episode(file, location.id, location.folder);
     if (!episode)
       throw vscode.FileSystemError.FileNotFound(
-        vscode.l10n.t('Episode {0} is no longer in the run folder; the run may have repeated its step after a resume.', location.id),
+        vscode.l10n.t(
+          'Episode {0} is no longer in the run folder; the run may have repeated its step after a resume.',
+          location.id,
+        ),
       );
     const [bytes, manifest] = await Promise.all([this.tokenizer(location.folder), this.manifest(location.folder)]);
     const clip = manifest ? clipRange(manifest) : null;

@@ -23,10 +23,14 @@ const overlayNames = (): Record<OverlayKind, string> => ({
 
 const meanings = (): Record<OverlayKind, string> => ({
   none: vscode.l10n.t('plain text'),
-  logprob: vscode.l10n.t('log-prob of the token under the policy that sampled it; a stronger shade means a less likely token'),
+  logprob: vscode.l10n.t(
+    'log-prob of the token under the policy that sampled it; a stronger shade means a less likely token',
+  ),
   entropy: vscode.l10n.t('entropy of the policy’s distribution at this token, in nats'),
   advantage: vscode.l10n.t('advantage of the token, as used in training; orange below zero, blue above zero'),
-  ratio: vscode.l10n.t('probability under the checkpoint divided by the probability at sampling; orange below one, blue above one'),
+  ratio: vscode.l10n.t(
+    'probability under the checkpoint divided by the probability at sampling; orange below one, blue above one',
+  ),
   kl: vscode.l10n.t('log-prob minus the reference policy’s log-prob'),
   mask: vscode.l10n.t('tokens with mask 1, which are trained on, are shaded'),
   value: vscode.l10n.t('the critic’s value before the token'),

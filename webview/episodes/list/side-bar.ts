@@ -11,7 +11,7 @@ import { listFacts, listProblems, type EpisodesState } from '../state';
 import { stepAtTop } from './step-navigation';
 
 const filterHelp =
-  'success:false  score<0  return>=1  text:"stuck"  step:40..60  group:3  member:0  seed:10144  turns:5  tokens>200  invalid>0  tag:sokoban  mode:val  kept:false  -text:wall  ( / )';
+  'Examples: success:false  score<0  return>=1  text:"stuck"  step:40..60  group:3  member:0  seed:10144  turns:5  tokens>200  invalid>0  tag:sokoban  mode:val  kept:false  -text:wall  ( / )';
 
 const modeNames: Record<Mode, string> = { train: 'Training', val: 'Validation', all: 'All' };
 

@@ -19,8 +19,8 @@ export function paneView(
   actions: EpisodesActions,
 ): unknown {
   if (data.table.rows === 0) {
-    const first = status.step === 0 ? 'The first step is running; ' : '';
-    const text = `Episodes are written when a step ends. ${first}they appear here automatically.`;
+    const first = status.step === 0 ? ' The first step is running.' : '';
+    const text = `When a step ends, its episodes appear here automatically.${first}`;
     return notice({ kind: 'empty', title: 'No episodes yet', text });
   }
   if (!shown) return subject ? nothing : notice({ kind: 'empty', title: 'No episode is open', text: hint });

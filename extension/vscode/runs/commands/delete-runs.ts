@@ -43,7 +43,9 @@ async function moveToTrash(host: Host, runs: Run[]): Promise<void> {
       if (!useTrash) throw error;
       // Remote machines and some file systems have no trash.
       const forGood = vscode.l10n.t('Delete Permanently');
-      const lost = vscode.l10n.t('The run cannot be moved to the trash here. A permanently deleted run cannot be restored.');
+      const lost = vscode.l10n.t(
+        'The run cannot be moved to the trash here. A permanently deleted run cannot be restored.',
+      );
       if ((await confirmAction(question, lost, forGood)) !== forGood) return;
       useTrash = false;
       await vscode.workspace.fs.delete(uri, { recursive: true });

@@ -10,7 +10,9 @@ export const listCommands: Record<string, Command> = {
     const box = vscode.window.createInputBox();
     const before = host.tree.filter;
     box.title = vscode.l10n.t('Filter Runs');
-    box.prompt = vscode.l10n.t('Show only the runs whose name, tags (#tag) or configuration contain these words. Leave empty to show all runs.');
+    box.prompt = vscode.l10n.t(
+      'Show only the runs whose name, tags (#tag) or configuration contain these words. Leave empty to show all runs.',
+    );
     box.value = before;
     box.ignoreFocusOut = true;
     box.onDidChangeValue(filter => (host.tree.filter = filter));

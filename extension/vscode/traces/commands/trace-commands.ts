@@ -56,7 +56,9 @@ export const traceCommands: Record<string, TraceCommand> = {
     await vscode.commands.executeCommand('vscode.diff', traceUri(open.location), traceUri(against), title, options);
   },
   'ragen.replayEpisode': async (services, argument) => {
-    if (!trusted(vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.')))
+    if (
+      !trusted(vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.'))
+    )
       return;
     await replayEpisode(services, await currentTrace(services, argument));
   },

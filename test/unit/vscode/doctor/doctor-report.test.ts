@@ -109,6 +109,6 @@ describe('the report', () => {
     const answer = execFileSync(process.execPath, ['dist/cli.cjs', 'doctor', '--json'], { encoding: 'utf8' });
     const facts = machineReportSchema.parse((JSON.parse(answer) as { machine: unknown }).machine);
     expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'environment builds']);
-    expect(findingsOf(editor, facts).find(({ name }) => name === 'onnxruntime')!.value).toContain('auto is');
+    expect(findingsOf(editor, facts).find(({ name }) => name === 'onnxruntime')!.value).toContain('"auto" selects');
   });
 });

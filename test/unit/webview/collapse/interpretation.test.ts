@@ -253,7 +253,9 @@ describe('advice', () => {
 
   it('goes back to an existing checkpoint from before the fall', () => {
     const back = (checkpoints: number[] | null) => advice(path, { validation: fall, checkpoints })[0];
-    expect(back([10, 50, 60, 100])).toMatch(/^Resume from the checkpoint of step 50 \(the newest before the fall\), because /);
+    expect(back([10, 50, 60, 100])).toMatch(
+      /^Resume from the checkpoint of step 50 \(the newest before the fall\), because /,
+    );
     expect(back([110])).toMatch(/^No checkpoint before step \d+ is left to resume from: .*workbench\.keep_checkpoints/);
     expect(back(null)).toMatch(/^Resume from a checkpoint before step \d+, if one still exists/);
   });
