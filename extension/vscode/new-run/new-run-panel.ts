@@ -43,9 +43,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   /** Shows the page. Throws a UserError if no folder is open. */
   show(): void {
     if ((vscode.workspace.workspaceFolders ?? []).length === 0)
-      throw new UserError(
-        vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'),
-      );
+      throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
     if (this.panel) return this.panel.reveal();
     this.attach(vscode.window.createWebviewPanel(viewType, vscode.l10n.t('New Run'), vscode.ViewColumn.Active));
   }

@@ -57,7 +57,9 @@ export const traceCommands: Record<string, TraceCommand> = {
   },
   'ragen.replayEpisode': async (services, argument) => {
     if (
-      !trusted(vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.'))
+      !trusted(
+        vscode.l10n.t('The workspace is not trusted, so its environments cannot run: trust the workspace first.'),
+      )
     )
       return;
     await replayEpisode(services, await currentTrace(services, argument));
