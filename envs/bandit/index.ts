@@ -10,7 +10,10 @@ import { armPairs } from './arms';
 
 const config = z.strictObject({
   split: z.enum(['train', 'test']).default('train'),
-  action_space_start: z.int().default(1).describe('number of the first arm, for answers that name an arm by its number'),
+  action_space_start: z
+    .int()
+    .default(1)
+    .describe('number of the first arm, for answers that name an arm by its number'),
   lo_arm_score: z.number().default(0.1),
   hi_arm_loscore: z.number().default(0),
   hi_arm_hiscore: z.number().default(1),

@@ -14,19 +14,26 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with the columns "target" and "nums", or a data set of the hub (hf://datasets/OWNER/NAME); null: the shipped problems are used'),
+    .describe(
+      'file or folder with the columns "target" and "nums", or a data set of the hub (hf://datasets/OWNER/NAME); null: the shipped problems are used',
+    ),
   val_path: z
     .string()
     .nullable()
     .default(null)
-    .describe('file, folder or hub data set with the validation problems; null: those of train_path are used, or the shipped validation problems if train_path is null too'),
+    .describe(
+      'file, folder or hub data set with the validation problems; null: those of train_path are used, or the shipped validation problems if train_path is null too',
+    ),
   max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, starting with the first'),
   solvable_filter: z
     .boolean()
     .default(true)
     .describe('true: only problems that can be solved with sums and differences are used'),
   score: z.number().default(1),
-  format_score: z.number().default(0.1).describe('reward for an expression that uses the right numbers but has a wrong value'),
+  format_score: z
+    .number()
+    .default(0.1)
+    .describe('reward for an expression that uses the right numbers but has a wrong value'),
   max_steps: z.literal(1).default(1),
   render_mode: z.literal('text').default('text'),
 });
@@ -67,11 +74,15 @@ async function readProblems(path: string, most: number, solvable: boolean): Prom
   for (let i = 0; i < Math.min(rows.length, most); i++) {
     const { target, nums } = await rows.row(i);
     if (!Number.isInteger(target) || !Array.isArray(nums) || !nums.every(Number.isInteger))
-      throw new MissingDependency(`cannot use row ${i} of ${path}, whose columns "target" and "nums" must contain integers`, remedy);
+      throw new MissingDependency(
+        `cannot use row ${i} of ${path}, whose columns "target" and "nums" must contain integers`,
+        remedy,
+      );
     const problem = { target: target as number, nums: nums as number[] };
     if (!solvable || isSignedSum(problem)) problems.push(problem);
   }
-  if (problems.length === 0) throw new MissingDependency(`cannot use ${path}, because none of its problems can be solved`, remedy);
+  if (problems.length === 0)
+    throw new MissingDependency(`cannot use ${path}, because none of its problems can be solved`, remedy);
   return problems;
 }
 

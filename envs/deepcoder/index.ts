@@ -19,9 +19,15 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with the columns "problem" and "tests", or a data set of the hub; null: the shipped tasks are used'),
+    .describe(
+      'file or folder with the columns "problem" and "tests", or a data set of the hub; null: the shipped tasks are used',
+    ),
   cache_dir: z.string().nullable().default(null).describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().nullable().default(null).describe('split to read; null: the split "train" is read for training, "test" for validation'),
+  split: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('split to read; null: the split "train" is read for training, "test" for validation'),
   language: z
     .enum(['python', 'javascript'])
     .default('python')
@@ -29,7 +35,9 @@ const config = z.strictObject({
   isolation: z
     .enum(['bubblewrap', 'none'])
     .default('bubblewrap')
-    .describe('bubblewrap: the programs in answers run isolated by bubblewrap; none: they run without isolation, with your own user permissions'),
+    .describe(
+      'bubblewrap: the programs in answers run isolated by bubblewrap; none: they run without isolation, with your own user permissions',
+    ),
   test_timeout: z.number().positive().default(3).describe('timeout of one test in seconds'),
   total_timeout: z
     .number()
@@ -67,14 +75,18 @@ async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem
     const task = problemOf(row);
     return config.max_tests === null ? task : { ...task, tests: task.tests.slice(0, config.max_tests) };
   } catch (error) {
-    throw new MissingDependency(`cannot use a row of ${config.dataset_path}, which has ${(error as Error).message}`, remedy);
+    throw new MissingDependency(
+      `cannot use a row of ${config.dataset_path}, which has ${(error as Error).message}`,
+      remedy,
+    );
   }
 }
 
 function runner(language: Language, { python_path, node_path }: Config): Omit<Program, 'source' | 'stdin'> {
   const found = runnerOf(language, language === 'python' ? python_path : node_path);
   const [name, key] = language === 'python' ? ['python3', 'python_path'] : ['node', 'node_path'];
-  if (!found) throw new MissingDependency(`cannot find ${name}`, `install ${name}, or set env_config.${key} to its path`);
+  if (!found)
+    throw new MissingDependency(`cannot find ${name}`, `install ${name}, or set env_config.${key} to its path`);
   return found;
 }
 

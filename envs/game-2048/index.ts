@@ -16,7 +16,10 @@ const config = z.strictObject({
     .boolean()
     .default(true)
     .describe('true: the reward of a move is log2(1 + sum of merged tiles) / 10; false: it is the sum of merged tiles'),
-  invalid_act_score: z.number().default(-0.1).describe('reward of a move that changes nothing; if use_log_reward is true, it is 0 instead'),
+  invalid_act_score: z
+    .number()
+    .default(-0.1)
+    .describe('reward of a move that changes nothing; if use_log_reward is true, it is 0 instead'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.literal('grid').default('grid'),
   action_lookup: z

@@ -16,8 +16,13 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with the column "formal_statement", or a data set of the hub; null: the shipped theorems are used'),
-  dataset_split: z.string().default('train').describe('split to read; has an effect only if file names contain the names of splits'),
+    .describe(
+      'file or folder with the column "formal_statement", or a data set of the hub; null: the shipped theorems are used',
+    ),
+  dataset_split: z
+    .string()
+    .default('train')
+    .describe('split to read; has an effect only if file names contain the names of splits'),
   theorem_idx: z
     .int()
     .min(0)
@@ -38,7 +43,11 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('command of a Lean REPL to use instead of the server, such as [lake, exe, repl]'),
-  repl_folder: z.string().nullable().default(null).describe('folder in which repl_command is started; null: the REPL starts in the current folder'),
+  repl_folder: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('folder in which repl_command is started; null: the REPL starts in the current folder'),
   request_timeout: z.number().positive().default(30).describe('timeout of Lean per request in seconds'),
   http_timeout: z
     .number()
@@ -57,7 +66,11 @@ const config = z.strictObject({
     .string()
     .default('import Mathlib\nimport Aesop\nset_option maxHeartbeats 0\nopen BigOperators Real Nat Topology Rat')
     .describe('Lean code that is placed before a theorem that has no imports'),
-  message_truncate_limit: z.int().min(0).default(0).describe('maximum number of characters shown per message of Lean; 0: all are shown'),
+  message_truncate_limit: z
+    .int()
+    .min(0)
+    .default(0)
+    .describe('maximum number of characters shown per message of Lean; 0: all are shown'),
 });
 type Config = z.infer<typeof config>;
 
@@ -89,7 +102,8 @@ async function readTheorems(path: string, split: string, defaultImports: string)
       ...(Array.isArray(proof) && { proof: proof.map(String) }),
     });
   }
-  if (theorems.length === 0) throw new MissingDependency(`cannot use ${path}, because its column "formal_statement" contains no text`, remedy);
+  if (theorems.length === 0)
+    throw new MissingDependency(`cannot use ${path}, because its column "formal_statement" contains no text`, remedy);
   return theorems;
 }
 

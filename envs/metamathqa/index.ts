@@ -12,9 +12,14 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with the columns "query" and "response", or a data set of the hub; null: the shipped problems are used'),
+    .describe(
+      'file or folder with the columns "query" and "response", or a data set of the hub; null: the shipped problems are used',
+    ),
   cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
-  split: z.string().default('train').describe('split to read; has an effect only if file names contain the names of splits'),
+  split: z
+    .string()
+    .default('train')
+    .describe('split to read; has an effect only if file names contain the names of splits'),
 });
 
 const shipped = fileURLToPath(new URL('../../media/data/metamathqa.jsonl', import.meta.url));

@@ -33,7 +33,11 @@ const config = z.strictObject({
     .record(z.string(), z.unknown())
     .default({})
     .describe('configuration of the environment, sent to the server'),
-  instruction: z.string().nullable().default(null).describe('task description for the model; null: the description of the server is used'),
+  instruction: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('task description for the model; null: the description of the server is used'),
   actions: z
     .array(z.string())
     .min(1)
@@ -55,11 +59,16 @@ const config = z.strictObject({
     .describe(
       'for OpenEnv: field of the observation that is shown; null: the field "text" is shown or, if there is none, the whole observation as JSON',
     ),
-  image_field: z.string().default('images').describe('for OpenEnv: field of the observation that contains images in base64'),
+  image_field: z
+    .string()
+    .default('images')
+    .describe('for OpenEnv: field of the observation that contains images in base64'),
   success_return: z
     .number()
     .default(0)
-    .describe('if the server does not report success: an episode counts as a success if its return is above this value'),
+    .describe(
+      'if the server does not report success: an episode counts as a success if its return is above this value',
+    ),
 });
 type Config = z.infer<typeof config>;
 

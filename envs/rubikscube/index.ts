@@ -17,7 +17,7 @@ const config = z.strictObject({
   real_back_turn: z
     .boolean()
     .default(false)
-    .describe("true: B turns the back face as on a real cube; false: B works as in RAGEN, where it swaps two stickers"),
+    .describe('true: B turns the back face as on a real cube; false: B works as in RAGEN, where it swaps two stickers'),
   render_mode: z.literal('text').default('text'),
   action_lookup: z
     .record(z.enum(ids), z.string())

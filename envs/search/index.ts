@@ -16,10 +16,22 @@ const config = z.strictObject({
     .string()
     .default('hotpotqa')
     .describe('name of the data set for readers of the configuration; has no effect'),
-  train_path: z.string().nullable().default(null).describe('file or folder with the questions; null: the shipped questions are used'),
-  val_path: z.string().nullable().default(null).describe('file or folder with the validation questions; null: those of train_path are used'),
+  train_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('file or folder with the questions; null: the shipped questions are used'),
+  val_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('file or folder with the validation questions; null: those of train_path are used'),
   max_instances: z.int().min(1).default(20000).describe('maximum number of questions to use, starting with the first'),
-  corpus_path: z.string().nullable().default(null).describe('file with the passages to search; null: the shipped passages are used'),
+  corpus_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe('file with the passages to search; null: the shipped passages are used'),
   embedding_model: z
     .string()
     .nullable()
@@ -36,7 +48,10 @@ const config = z.strictObject({
   max_search_results: z.int().min(1).max(50).default(5),
   max_total_chars: z.int().min(1).default(4000).describe('maximum number of characters shown per search'),
   max_steps: z.int().min(1).default(10),
-  mock_mode: z.boolean().default(false).describe('true: the corpus in memory is searched even if a retrieval server is configured'),
+  mock_mode: z
+    .boolean()
+    .default(false)
+    .describe('true: the corpus in memory is searched even if a retrieval server is configured'),
   correct_reward: z.number().default(1),
   incorrect_reward: z.number().default(0),
   f1_threshold: z.number().min(0).max(1).default(0.3),

@@ -41,7 +41,10 @@ const config = z
       .max(900)
       .default(300)
       .describe('maximum depth of the search that generates a room by playing backwards from its solution'),
-    render_mode: z.enum(['text', 'rgb_array']).default('text').describe('text: the observation is text; rgb_array: it is a picture'),
+    render_mode: z
+      .enum(['text', 'rgb_array'])
+      .default('text')
+      .describe('text: the observation is text; rgb_array: it is a picture'),
     observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
     action_lookup: z
       .record(z.enum(['1', '2', '3', '4']), z.string())

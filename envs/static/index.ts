@@ -18,7 +18,9 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file, folder or hub data set with the columns of the data set that dataset_name names; null: the shipped questions are used'),
+    .describe(
+      'file, folder or hub data set with the columns of the data set that dataset_name names; null: the shipped questions are used',
+    ),
   cache_dir: z.string().default('./data').describe('no effect: downloads are stored in the Hugging Face cache'),
   split: z
     .string()

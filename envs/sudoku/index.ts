@@ -10,7 +10,10 @@ import { drawPuzzle } from './puzzle';
 import { detailedText, feedbackText, list, cellText, readPlacement, simpleText } from './texts';
 
 const config = z.strictObject({
-  grid_size: z.literal([4, 9, 16]).default(9).describe('number of rows, which is also the number of columns and of different numbers'),
+  grid_size: z
+    .literal([4, 9, 16])
+    .default(9)
+    .describe('number of rows, which is also the number of columns and of different numbers'),
   difficulty: z
     .enum(['easy', 'medium', 'hard'])
     .default('easy')
@@ -18,7 +21,9 @@ const config = z.strictObject({
   unique_solution: z
     .boolean()
     .default(false)
-    .describe('true: each puzzle has exactly one solution; false: the puzzles are those of RAGEN, which can have several'),
+    .describe(
+      'true: each puzzle has exactly one solution; false: the puzzles are those of RAGEN, which can have several',
+    ),
   max_steps: z.int().min(1).default(81).describe('maximum number of steps; the episode is then truncated'),
   render_mode: z.literal('text').default('text'),
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),

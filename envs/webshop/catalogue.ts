@@ -76,7 +76,8 @@ export function readCatalogue(path: string, small: boolean, limit: number | null
   const file = isFolder ? own('items_shuffle') : given;
   if (file === undefined) throw new MissingDependency(`cannot find items_shuffle.json in ${folder}`, remedy);
   const rows = readShopFile(file);
-  if (!Array.isArray(rows)) throw new MissingDependency(`cannot use ${file}, which is not a JSON array of products`, remedy);
+  if (!Array.isArray(rows))
+    throw new MissingDependency(`cannot use ${file}, which is not a JSON array of products`, remedy);
   const attributesFile = own('items_ins_v2');
   const wishes = (attributesFile ? readShopFile(attributesFile) : {}) as Record<string, RawWish | undefined>;
   const random = new PythonRandom(shopSeed);

@@ -11,14 +11,28 @@ import { details, found, pageHtml, pageText, partsOf, perPage, type Detail, type
 import { isSamePhrase, purchaseReward } from './scoring';
 
 const config = z.strictObject({
-  dataset: z.enum(['small', 'full']).default('small').describe('small: the smaller files of file_path or the shipped catalogue are read; full: all products of file_path are read, and file_path must be set'),
+  dataset: z
+    .enum(['small', 'full'])
+    .default('small')
+    .describe(
+      'small: the smaller files of file_path or the shipped catalogue are read; full: all products of file_path are read, and file_path must be set',
+    ),
   observation_mode: z.enum(['text', 'html']).default('text'),
-  file_path: z.string().nullable().default(null).describe("folder with WebShop's files; null: the shipped catalogue is used"),
+  file_path: z
+    .string()
+    .nullable()
+    .default(null)
+    .describe("folder with WebShop's files; null: the shipped catalogue is used"),
   server: z.null().default(null),
   filter_goals: z.null().default(null),
   limit_goals: z.int().min(-1).default(-1).describe('number of goals to use; -1: all are used'),
   num_products: z.int().min(1).nullable().default(null).describe('number of products to read; null: all are read'),
-  human_goals: z.boolean().default(false).describe('true: the goals are the human-written ones of items_human_ins.json; false: they are generated from the products'),
+  human_goals: z
+    .boolean()
+    .default(false)
+    .describe(
+      'true: the goals are the human-written ones of items_human_ins.json; false: they are generated from the products',
+    ),
   show_attrs: z.boolean().default(false).describe('true: product pages have a link to a page with the attributes'),
 });
 type Config = z.infer<typeof config>;

@@ -237,9 +237,14 @@ function refusal(response: Response, model: HubModel, { endpoint, token }: HubOp
       `hub: ${repo} has no revision ${revision}: give one of its branches, tags or commits after the @`,
     );
   if (status === 401 && headers.get('x-error-message') === 'Invalid credentials in Authorization header')
-    return new UserError(`hub: ${endpoint} does not accept the token in HF_TOKEN: set HF_TOKEN to a valid token, or unset it`);
+    return new UserError(
+      `hub: ${endpoint} does not accept the token in HF_TOKEN: set HF_TOKEN to a valid token, or unset it`,
+    );
   if (status === 401 || status === 404) {
-    const access = token === undefined ? 'set HF_TOKEN if the repository is private' : 'check that the token in HF_TOKEN may read it';
+    const access =
+      token === undefined
+        ? 'set HF_TOKEN if the repository is private'
+        : 'check that the token in HF_TOKEN may read it';
     return new UserError(
       `hub: ${endpoint} has no accessible ${type === 'dataset' ? 'data set' : 'model'} ${repo} (${status}): check the name, and ${access}`,
     );

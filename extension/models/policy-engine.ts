@@ -70,7 +70,9 @@ export class PolicyEngine implements Engine<LocalState> {
     chooseProvider(device, states, asked);
     const bytes = bytesAsked(options);
     if (device === 'webgpu' && bytes)
-      throw new UserError(`${asked} is webgpu, which does not support ${bytes}=int8: set ${asked}=cpu or ${bytes}=none`);
+      throw new UserError(
+        `${asked} is webgpu, which does not support ${bytes}=int8: set ${asked}=cpu or ${bytes}=none`,
+      );
     const candidates = autoCandidates(states).filter(other => other !== 'webgpu' || !bytes);
     const { provider, about } = await resolveDevice(device, asked, candidates, other =>
       device === 'auto' ? selfCheckApart(other, threads) : checkedOnce(other, threads),

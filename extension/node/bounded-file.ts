@@ -206,7 +206,9 @@ function kindOf(found: Stats): string {
 
 function refuseOutside(path: string, target: string, root: string): void {
   if (target === root || target.startsWith(root.endsWith(sep) ? root : root + sep)) return;
-  throw new RefusedFile(`${path} is a link to a target outside its folder, ${resolve(target)}: replace the link with its target`);
+  throw new RefusedFile(
+    `${path} is a link to a target outside its folder, ${resolve(target)}: replace the link with its target`,
+  );
 }
 
 function refuseLarger(path: string, size: number, most: number): void {

@@ -163,7 +163,9 @@ function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }
 function turnWise(input: AdvantageCase, { rewards, masks, groups }: TokenBatch): Float32Array[] {
   const { turn_ends: ends } = input;
   if (!ends)
-    throw new UserError('the key "turn_ends" is missing, but use_turn_scores is true: give the index of the last token of each turn');
+    throw new UserError(
+      'the key "turn_ends" is missing, but use_turn_scores is true: give the index of the last token of each turn',
+    );
   const turns = rewards.map((row, i) =>
     ends[i].map((end, turn) =>
       row.slice(turn === 0 ? 0 : ends[i][turn - 1] + 1, end + 1).reduce((sum, r) => sum + r, 0),

@@ -43,7 +43,9 @@ export function sameLength(
 ): void {
   for (const [other, given] of Object.entries(others))
     if (given && given.length !== list.length)
-      throw new UserError(`"${other}" has ${given.length} entries, but "${key}" has ${list.length}: give both the same number of entries`);
+      throw new UserError(
+        `"${other}" has ${given.length} entries, but "${key}" has ${list.length}: give both the same number of entries`,
+      );
 }
 
 /** Checks the number of rows with `sameLength`, and then the length of each row. */

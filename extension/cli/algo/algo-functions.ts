@@ -126,7 +126,8 @@ const normalise = define(
     sameLength('scores', scores, { penalties, group, tag });
     const needed = { state: { group }, inductive: { tag }, batch: {} }[grouping];
     for (const [key, given] of Object.entries(needed))
-      if (!given) throw new UserError(`the key "${key}" is missing, but "grouping" is ${grouping}: give one entry per score`);
+      if (!given)
+        throw new UserError(`the key "${key}" is missing, but "grouping" is ${grouping}: give one entry per score`);
     const episodes = {
       scores: scores.map((score, i) => Math.fround(score) + Math.fround(penalties?.[i] ?? 0)),
       groups: numbered(group ?? []),

@@ -49,7 +49,9 @@ async function play(name: string | undefined, flags: PlayFlags): Promise<void> {
   let session: Session | undefined;
   try {
     if (name === undefined)
-      throw new UserError('play: no environment is named: give a name that ragen env list shows, the path of a file, or --input');
+      throw new UserError(
+        'play: no environment is named: give a name that ragen env list shows, the path of a file, or --input',
+      );
     if (!/^\d+$/.test(flags.seed!)) throw new UserError(`--seed is ${flags.seed}: give a whole number from 0 on`);
     const spec = await environmentSpec(name, configOf(flags.set), workspaceOf(flags.workspace));
     session = await Session.open(spec, Number(flags.seed));

@@ -137,13 +137,16 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
 async function offeredBy(environments: readonly string[], { set, workspace }: ServeFlags): Promise<EnvironmentSpec[]> {
   const named = environments.length > 0 ? environments : builtInTypes();
   if (set.length > 0 && environments.length !== 1)
-    throw new UserError(`env serve: --set ${set[0]} needs exactly one environment, but ${named.length} are served: name one environment`);
+    throw new UserError(
+      `env serve: --set ${set[0]} needs exactly one environment, but ${named.length} are served: name one environment`,
+    );
   const config = configOf(set);
   const offered: EnvironmentSpec[] = [];
   for (const name of named) {
     const tag = name.replace(/([\\/]index)?\.[cm]?ts$/, '').replace(/^.*[\\/]/, '');
     const same = offered.find(spec => spec.tag === tag);
-    if (same) throw new UserError(`env serve: ${same.env_type} and ${name} are both called ${tag}: serve only one of them`);
+    if (same)
+      throw new UserError(`env serve: ${same.env_type} and ${name} are both called ${tag}: serve only one of them`);
     offered.push({ ...(await environmentSpec(name, config, workspaceOf(workspace))), env_type: name, tag });
   }
   return offered;

@@ -136,7 +136,9 @@ async function sourceOf(flags: ExportFlags): Promise<{ model: string; adapter?: 
       throw new UserError(`export: --checkpoint ${flags.checkpoint} needs a run: give the id of the run with --run`);
     if (flags.model === undefined) throw new UserError('export: no model is given: give --model or --run');
     if (existsSync(join(flags.model, adapterConfigName)) && !existsSync(join(flags.model, 'config.json')))
-      throw new UserError(`--model is the adapter ${flags.model}: give the adapter with --adapter, and its base model with --model`);
+      throw new UserError(
+        `--model is the adapter ${flags.model}: give the adapter with --adapter, and its base model with --model`,
+      );
     return { model: await modelFolder(flags.model, process.cwd(), '--model'), adapter: flags.adapter };
   }
   if (flags.model !== undefined || flags.adapter !== undefined)

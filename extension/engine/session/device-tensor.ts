@@ -32,7 +32,8 @@ export class DeviceTensor implements Tensor {
 
   /** Tensor of onnxruntime, for feeding. Throws after disposal. */
   get handle(): OrtTensor {
-    if (this.disposed) throw new Error(`tensor [${this.dims.join(', ')}]: the tensor is already disposed and cannot be fed`);
+    if (this.disposed)
+      throw new Error(`tensor [${this.dims.join(', ')}]: the tensor is already disposed and cannot be fed`);
     return this.buffer;
   }
 

@@ -165,9 +165,13 @@ async function readConfig(folder: string, fs: FileSystem): Promise<PeftConfig> {
     json = JSON.parse((await readRegular(file, fs)).toString('utf8'));
   } catch (error) {
     if (error instanceof SyntaxError)
-      throw new UserError(`${file}: the file is not JSON (${error.message.replace(/\s+/g, ' ')}): download the adapter again`);
+      throw new UserError(
+        `${file}: the file is not JSON (${error.message.replace(/\s+/g, ' ')}): download the adapter again`,
+      );
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-      throw new UserError(`${folder}: the folder has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT format`);
+      throw new UserError(
+        `${folder}: the folder has no ${adapterConfigName}: choose the folder of a LoRA adapter in PEFT format`,
+      );
     throw storeError('read', file, error);
   }
   const type = (json as { peft_type?: unknown } | null)?.peft_type;
@@ -268,4 +272,6 @@ const lastNames = (modules: readonly string[]): string[] => [
 const moduleOf = (factor: string): string => factor.replace(/\.lora_[AB]\.weight$/, '');
 
 const ownBase = ({ base_model_name_or_path: base }: PeftConfig): string =>
-  base ? `use the adapter with the base model it was made for, ${base}` : 'use the adapter with the base model it was made for';
+  base
+    ? `use the adapter with the base model it was made for, ${base}`
+    : 'use the adapter with the base model it was made for';

@@ -123,9 +123,7 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const parsed = configSchema.safeParse({ ...defaults[family], ...json });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new UserError(
-      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: use a decoder's config.json`,
-    );
+    throw new UserError(`${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: use a decoder's config.json`);
   }
   const c = parsed.data;
   if (c.hidden_act && !['silu', 'swish'].includes(c.hidden_act))
@@ -134,7 +132,8 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const heads = c.num_attention_heads;
   const kvHeads = c.num_key_value_heads ?? heads;
   const attentionBias = c.attention_bias ?? false;
-  if (heads % kvHeads !== 0) refuse('num_key_value_heads', kvHeads, `use a model in which it divides num_attention_heads (${heads})`);
+  if (heads % kvHeads !== 0)
+    refuse('num_key_value_heads', kvHeads, `use a model in which it divides num_attention_heads (${heads})`);
   return {
     family,
     vocabSize: c.vocab_size,

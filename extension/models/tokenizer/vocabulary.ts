@@ -4,7 +4,8 @@
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 
-const ownTokenizer = 'use tokenizer.json and weights of the same model, or extend the embedding to the size of the vocabulary';
+const ownTokenizer =
+  'use tokenizer.json and weights of the same model, or extend the embedding to the size of the vocabulary';
 
 /**
  * Checks the content of a tokenizer.json against an embedding of `rows` rows.

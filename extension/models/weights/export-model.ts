@@ -144,13 +144,13 @@ async function* parameterBlocks(
   const width = elements(dims.slice(1));
   const step = Math.max(1, Math.floor((request.blockElements ?? 1 << 22) / width)) * width;
   for (let from = 0; from < size; from += step) {
-    if (request.signal?.aborted) throw new UserError(`export: the export was cancelled, and nothing was written to ${request.out}`);
+    if (request.signal?.aborted)
+      throw new UserError(`export: the export was cancelled, and nothing was written to ${request.out}`);
     const block = await files.readFloats(name, { from, to: Math.min(size, from + step) });
     check(
       block,
       'F32',
-      i =>
-        `${folder}: the tensor ${name} is damaged (element ${from + i} is ${block[i]}): download the weights again`,
+      i => `${folder}: the tensor ${name} is damaged (element ${from + i} is ${block[i]}): download the weights again`,
     );
     const values = merge?.changes(name) ? await merge.rows(name, block, from / width) : block;
     check(

@@ -205,7 +205,9 @@ function readJson(folder: string, name: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new UserError(`${join(folder, name)}: the file is not valid JSON (${oneLine(error)}): download the file again`);
+    throw new UserError(
+      `${join(folder, name)}: the file is not valid JSON (${oneLine(error)}): download the file again`,
+    );
   }
 }
 

@@ -147,7 +147,10 @@ export class Weights {
         const file = files.get(shard) ?? (await SafetensorsFile.open(join(folder, shard), fs));
         files.set(shard, file);
         if (!file.tensors.has(tensor))
-          throw broken(join(folder, indexName), `says that the tensor ${tensor} is in ${shard}, but that file does not contain it`);
+          throw broken(
+            join(folder, indexName),
+            `says that the tensor ${tensor} is in ${shard}, but that file does not contain it`,
+          );
         fileOf.set(tensor, file);
       }
       return new Weights([...files.values()], fileOf);

@@ -117,9 +117,15 @@ export function filterRules({
   const { rollout_filter_value: value, rollout_filter_strategy: strategy, rollout_filter_metric: metric } = rollout;
   const broken: BrokenRule[] = [];
   if (strategy === 'top_k_abs' && (value < 1 || !Number.isInteger(value)))
-    broken.push({ key: at, sentence: `is ${value}, but with rollout_filter_strategy top_k_abs this key is a number of groups: use an integer of at least 1` });
+    broken.push({
+      key: at,
+      sentence: `is ${value}, but with rollout_filter_strategy top_k_abs this key is a number of groups: use an integer of at least 1`,
+    });
   if ((strategy === 'top_k' || strategy === 'min_p') && value > 1)
-    broken.push({ key: at, sentence: `is ${value}, but with rollout_filter_strategy ${strategy} this key is a share: use a number from 0 to 1` });
+    broken.push({
+      key: at,
+      sentence: `is ${value}, but with rollout_filter_strategy ${strategy} this key is a share: use a number from 0 to 1`,
+    });
   if (algorithm.filter_groups.enable && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',

@@ -78,7 +78,8 @@ export function compose(path: string, presetFolders: readonly string[], problems
       return empty;
     }
     if (files.length >= maxFiles) {
-      if (files.length === maxFiles) complain(from, `defaults name more than ${maxFiles} files: remove some of these entries`);
+      if (files.length === maxFiles)
+        complain(from, `defaults name more than ${maxFiles} files: remove some of these entries`);
       return empty;
     }
     let text: string;

@@ -27,7 +27,11 @@ export function engineRules(config: RunConfig): BrokenRule[] {
   if (algorithm.adv_estimator === 'gae')
     refuse('algorithm.adv_estimator', 'gae', 'choose an estimator without a critic, such as grpo');
   if (rollout.temperature !== 1 && !trainer.val_only)
-    refuse('actor_rollout_ref.rollout.temperature', rollout.temperature, 'set it to 1, the temperature at which the server trains');
+    refuse(
+      'actor_rollout_ref.rollout.temperature',
+      rollout.temperature,
+      'set it to 1, the temperature at which the server trains',
+    );
   for (const [at, cuts] of [
     ['actor_rollout_ref.rollout', rollout],
     ['actor_rollout_ref.rollout.val_kwargs', rollout.val_kwargs],

@@ -40,7 +40,8 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
       return complain('which ends a chain of too many references: give one of the keys a value');
     const resolved = resolve(target, key);
     const size = sizes.get(resolved) ?? 1;
-    if (size > maxSize) return complain('which expands to a value that is too large: replace the reference by a shorter value');
+    if (size > maxSize)
+      return complain('which expands to a value that is too large: replace the reference by a shorter value');
     const found = { ...resolved, origin: resolved.origin ?? key };
     sizes.set(found, size);
     return found;
@@ -107,7 +108,8 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
   if (sizeOf(resolved) <= 10 * maxSize) return resolved;
   problems.push({
     key: '',
-    message: 'config: the references expand to a configuration that is too large: replace some references by shorter values',
+    message:
+      'config: the references expand to a configuration that is too large: replace some references by shorter values',
     ...root.location,
   });
   return emptyMap(root.location);

@@ -96,7 +96,8 @@ function finish(
 function entryFile({ configFile, configName, presetFolders, workspace }: ConfigRequest): string {
   if (configFile !== undefined) return isAbsolute(configFile) ? configFile : resolve(workspace, configFile);
   const problem = (message: string): ConfigError => new ConfigError([{ key: '', message }]);
-  if (configName === undefined) throw problem('config: no configuration is given: pass the name of a configuration, or a file');
+  if (configName === undefined)
+    throw problem('config: no configuration is given: pass the name of a configuration, or a file');
   const file = findConfig(configName, presetFolders);
   if (file === undefined) throw problem(unknownConfig(configName, presetFolders));
   return file;

@@ -93,11 +93,17 @@ function set(
     return changed && { ...at, entries: entries.set(parts[index], changed) };
   };
   const changed = change(map, 0);
-  return changed ?? complain(`${parts.join('.')} cannot be set, because a key above it holds a single value or a list: override that key as a whole`);
+  return (
+    changed ??
+    complain(
+      `${parts.join('.')} cannot be set, because a key above it holds a single value or a list: override that key as a whole`,
+    )
+  );
 }
 
 function remove(map: MapNode, parts: string[], complain: (sentence: string) => MapNode): MapNode {
-  if (firstMissing(map, parts) !== undefined) return complain(`${parts.join('.')} does not exist, so it cannot be removed: leave out the override with ~`);
+  if (firstMissing(map, parts) !== undefined)
+    return complain(`${parts.join('.')} does not exist, so it cannot be removed: leave out the override with ~`);
   const change = (at: MapNode, index: number): MapNode => {
     const entries = new Map(at.entries);
     const below = entries.get(parts[index]);

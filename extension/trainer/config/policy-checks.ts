@@ -68,7 +68,6 @@ export function optimizerRules({ actor_rollout_ref: { actor }, critic, workbench
     .filter(([, { optim }]) => optim.moments === 'int8')
     .map(([at]) => ({
       key: `${at}.optim.moments`,
-      sentence:
-        'is int8, but on WebGPU the moments are always float32: use float32, or set workbench.device to cpu',
+      sentence: 'is int8, but on WebGPU the moments are always float32: use float32, or set workbench.device to cpu',
     }));
 }

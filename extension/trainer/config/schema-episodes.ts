@@ -13,7 +13,9 @@ export const agentProxy = z
       .int()
       .min(-1)
       .nullable()
-      .describe('Number of turns in the prompt, including the current one, if context_window_mode is not full; -1 or null includes all turns.'),
+      .describe(
+        'Number of turns in the prompt, including the current one, if context_window_mode is not full; -1 or null includes all turns.',
+      ),
     max_turn: count('Maximum turns per episode.'),
     action_sep: z.string().min(1).describe('Separator between the actions of one response.'),
     max_actions_per_turn: count('Maximum actions executed per response; further actions are dropped.'),
@@ -30,7 +32,9 @@ export const agentProxy = z
       .strictObject({
         grouping: z
           .enum(['state', 'inductive', 'batch'])
-          .describe('Which episodes are normalised together: those of a group (state), those of a tag (inductive), or all (batch).'),
+          .describe(
+            'Which episodes are normalised together: those of a group (state), those of a tag (inductive), or all (batch).',
+          ),
         method: z
           .enum(['identity', 'mean', 'mean_std', 'asym_clip'])
           .describe(

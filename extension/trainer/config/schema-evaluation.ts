@@ -49,7 +49,9 @@ export const apiModel = z.strictObject({
     .string()
     .regex(variableName, 'the name of an environment variable in capitals')
     .nullish()
-    .describe("Environment variable that holds the API key; null uses the provider's variable, such as OPENAI_API_KEY."),
+    .describe(
+      "Environment variable that holds the API key; null uses the provider's variable, such as OPENAI_API_KEY.",
+    ),
   generation_kwargs: z
     .record(z.string(), z.unknown())
     .default({})

@@ -18,7 +18,10 @@ const optimizer = z
       .describe('Decay rates of the two moments of AdamW.'),
     eps: z.number().positive().describe('Term added to the denominator of AdamW.'),
     weight_decay: weight('Decoupled weight decay of AdamW.'),
-    lr_warmup_steps: z.int().min(-1).describe('Steps over which the learning rate rises linearly from zero; 0 or -1 turns this warm-up off.'),
+    lr_warmup_steps: z
+      .int()
+      .min(-1)
+      .describe('Steps over which the learning rate rises linearly from zero; 0 or -1 turns this warm-up off.'),
     lr_scheduler_type: z.enum(['constant', 'linear', 'cosine']).describe('Learning-rate schedule after warm-up.'),
     moments: z
       .enum(['float32', 'int8'])
@@ -35,7 +38,9 @@ const model = z
     lora_dropout: z.number().min(0).lt(1).describe("Dropout on the adapters' inputs during training."),
     target_modules: z
       .union([z.string(), z.array(z.string())])
-      .describe('Linear layers that get LoRA adapters: all of them (all-linear), a list of names, or a regular expression, as in PEFT.'),
+      .describe(
+        'Linear layers that get LoRA adapters: all of them (all-linear), a list of names, or a regular expression, as in PEFT.',
+      ),
     lora_adapter_path: z
       .string()
       .nullable()
@@ -78,7 +83,9 @@ const actor = z
     clip_ratio_c: z
       .number()
       .gt(1)
-      .describe('Dual clip: maximum loss of a token with a negative advantage, as a multiple of the size of the advantage.'),
+      .describe(
+        'Dual clip: maximum loss of a token with a negative advantage, as a multiple of the size of the advantage.',
+      ),
     policy_loss: z
       .strictObject({
         loss_mode: z
@@ -144,7 +151,9 @@ const rollout = z
       .enum(topPModes)
       .describe('How top_p converts scores to shares: linear or softmax.'),
     rollout_filter_selection_eps: weight('Amount by which the threshold of linear top_p is lowered.'),
-    gradient_analysis_num_buckets: count('Maximum number of buckets into which the gradient analysis divides the groups.'),
+    gradient_analysis_num_buckets: count(
+      'Maximum number of buckets into which the gradient analysis divides the groups.',
+    ),
     gradient_analysis_bucket_mode: z
       .enum(['quantile', 'fixed_rv'])
       .describe(

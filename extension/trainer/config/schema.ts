@@ -22,7 +22,9 @@ const algorithm = z
         'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean of the batch, the baseline of remax is a greedy episode of the same prompt, and arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
-    norm_adv_by_std_in_grpo: flag('Divide GRPO advantages by the standard deviation of the group; false gives Dr. GRPO.'),
+    norm_adv_by_std_in_grpo: flag(
+      'Divide GRPO advantages by the standard deviation of the group; false gives Dr. GRPO.',
+    ),
     use_kl_in_reward: flag('Subtract the KL divergence from the token rewards.'),
     kl_penalty: z.enum(klKinds).describe('Estimator of the KL divergence in the reward.'),
     kl_ctrl: z
@@ -33,7 +35,9 @@ const algorithm = z
         target_kl: z.number().positive().describe('Target KL divergence of the adaptive controller.'),
       })
       .describe('Weight of the KL divergence in the reward.'),
-    zero_task_advantage: flag('Set all advantages to zero, for a control run in which only the regularisers change the weights.'),
+    zero_task_advantage: flag(
+      'Set all advantages to zero, for a control run in which only the regularisers change the weights.',
+    ),
     soft_advantage_reweight: flag(
       "Multiply GRPO advantages by the ratio of the group's standard deviation to the largest standard deviation in the batch.",
     ),
@@ -114,7 +118,12 @@ const trainer = z
       .describe(
         "With auto, ragen resume continues from the run's newest checkpoint; with disable, it requires a named checkpoint; with resume_path, a new run starts from another run's checkpoint.",
       ),
-    resume_from_path: z.string().nullable().describe('If resume_mode is resume_path: the checkpoint folder from which the run starts, relative to the workspace.'),
+    resume_from_path: z
+      .string()
+      .nullable()
+      .describe(
+        'If resume_mode is resume_path: the checkpoint folder from which the run starts, relative to the workspace.',
+      ),
     critic_warmup: z.int().min(0).describe('First step that updates the actor; earlier steps train only the critic.'),
     log_group_rv_table: flag(
       'Write the prompt groups of each step to diagnostics/groups-<step>.jsonl: scores, their standard deviation, and whether the group was kept.',
@@ -205,7 +214,9 @@ const workbench = z
       'Let episodes advance independently instead of waiting for the slowest episode in each turn. Results on the CPU do not change.',
     ),
     coverage: flag('Record line coverage of environment code. The code then takes about 2.5 times as long.'),
-    step_timeout_ms: count("Time limit of an environment's reset or step in milliseconds; an episode that exceeds the limit fails."),
+    step_timeout_ms: count(
+      "Time limit of an environment's reset or step in milliseconds; an episode that exceeds the limit fails.",
+    ),
     max_failed_episodes_share: z
       .number()
       .min(0)
@@ -236,7 +247,12 @@ const workbench = z
       .describe(
         'Rules that end a run early. reward_variance_collapse: for 10 steps, the in-group standard deviation of rewards is below a tenth of its mean over the first 10 steps. low_validation_success: success is below 1 % in 5 consecutive validations.',
       ),
-    high_level_lam: z.number().min(0).max(1).nullable().describe('λ per turn in bi-level GAE; null uses algorithm.lam.'),
+    high_level_lam: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .describe('λ per turn in bi-level GAE; null uses algorithm.lam.'),
     turn_value: z
       .enum(['end', 'start'])
       .describe(
@@ -261,7 +277,9 @@ const workbench = z
       .strictObject({
         strategy: z
           .enum(['none', 'top'])
-          .describe('Which episodes of the groups that the rollout filter kept are used for training: all (none), or only the best (top).'),
+          .describe(
+            'Which episodes of the groups that the rollout filter kept are used for training: all (none), or only the best (top).',
+          ),
         value: z
           .number()
           .gt(0)
@@ -271,7 +289,9 @@ const workbench = z
           ),
         metric: z
           .enum(['reward', 'score'])
-          .describe('If strategy is top: episodes are ranked by the sum of their rewards (reward), or by this sum plus penalties (score).'),
+          .describe(
+            'If strategy is top: episodes are ranked by the sum of their rewards (reward), or by this sum plus penalties (score).',
+          ),
         only_successful: flag(
           'If strategy is top: train on successful episodes only. If fewer episodes succeeded than the share selects, all successful episodes are used; if none succeeded, the step does not train.',
         ),
@@ -282,7 +302,9 @@ const workbench = z
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,
     ),
-    keep_checkpoints: count('Number of newest checkpoints (weights, optimizer, random states) that are kept in the run folder.'),
+    keep_checkpoints: count(
+      'Number of newest checkpoints (weights, optimizer, random states) that are kept in the run folder.',
+    ),
   })
   .describe('Settings without a RAGEN key.');
 

@@ -56,7 +56,11 @@ export function parseYaml(
     nodes += 1;
     if (!endless && (nodes > maxNodes || depth > maxDepth)) {
       endless = true; // report once and stop, because cyclic aliases would recurse forever
-      complain(offset, path, `${path} is nested too deeply, or its aliases expand without end: write plain values with less nesting`);
+      complain(
+        offset,
+        path,
+        `${path} is nested too deeply, or its aliases expand without end: write plain values with less nesting`,
+      );
     }
     if (endless) return { kind: 'scalar', value: null, location };
     if (isAlias(node)) return convert(targets.get(node) ?? null, path, depth + 1);

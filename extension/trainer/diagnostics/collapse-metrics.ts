@@ -188,7 +188,9 @@ function deviation(values: Float64Array): number {
 function requireShapes({ perToken, lengths, columns, signatures }: CrossScores): void {
   const [rows, width] = [perToken.length, signatures.length];
   if (rows === 0 || width === 0)
-    throw new UserError(`collapse: log_probs_per_token has ${rows} rows, and "signatures" has ${width} entries: give at least one of each`);
+    throw new UserError(
+      `collapse: log_probs_per_token has ${rows} rows, and "signatures" has ${width} entries: give at least one of each`,
+    );
   const ragged = perToken.findIndex(row => row.length !== width);
   if (ragged >= 0)
     throw new UserError(

@@ -86,7 +86,9 @@ export function apiService(
       `config: model_info.${name} needs an API key of ${model.provider_name}: set the environment variable ${variable}`,
     );
   if (!/^[\x21-\x7e]+$/.test(secret))
-    throw new UserError(`environment: ${variable} contains a blank or an invalid character: set it to the API key alone`);
+    throw new UserError(
+      `environment: ${variable} contains a blank or an invalid character: set it to the API key alone`,
+    );
   const root = address.href.replace(/\/+$/, '');
   return model.provider_name === 'anthropic'
     ? anthropic(root, secret, model, limit)

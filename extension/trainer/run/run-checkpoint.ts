@@ -16,7 +16,8 @@ export async function checkpointFor(
   command: string,
 ): Promise<StoredCheckpoint | null> {
   const owner = run.verifySeal();
-  if (name === undefined) return newestCheckpoint(run.path, owner, newest => `to use it, run: ${command} --checkpoint ${newest}`);
+  if (name === undefined)
+    return newestCheckpoint(run.path, owner, newest => `to use it, run: ${command} --checkpoint ${newest}`);
   const checkpoint = await openCheckpoint(run.file(checkpointNamed(name)));
   refuseForeign(checkpoint, owner);
   await verifyCheckpoint(checkpoint);

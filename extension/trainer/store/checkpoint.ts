@@ -88,7 +88,8 @@ export async function readBlob(
   fs: FileSystem = fileSystem,
 ): Promise<Uint8Array> {
   const entry = Object.hasOwn(manifest.files, name) ? manifest.files[name] : undefined;
-  if (!entry) throw new UserError(`store: the checkpoint ${folder} has no file ${name}: resume from another checkpoint`);
+  if (!entry)
+    throw new UserError(`store: the checkpoint ${folder} has no file ${name}: resume from another checkpoint`);
   try {
     const bytes = new Uint8Array(entry.bytes);
     const handle = await fs.open(join(folder, name), 'r');

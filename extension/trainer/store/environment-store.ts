@@ -25,7 +25,8 @@ export async function keepEnvironment(
   folder: RunFolder,
   { tag, version, name, source, bundle }: LoadedEnvironment,
 ): Promise<void> {
-  if (!isVersionName(version)) throw new UserError(`store: ${version} is not an environment version: give the sha256 of a version`);
+  if (!isVersionName(version))
+    throw new UserError(`store: ${version} is not an environment version: give the sha256 of a version`);
   const file = (part: string) => folder.file(environmentFile(version, part));
   const sign = (tags: string[], about: string) =>
     writeSignature(file(environmentFiles.signature), () =>

@@ -203,7 +203,9 @@ describe('runs', () => {
 
   test('explains how to start in an empty folder, and returns an empty list', async () => {
     const empty = join(workspace.folder, 'models');
-    expect((await ragen(empty, ['runs'])).stdout).toBe('No runs here yet; to start one, run: ragen train --config-name quickstart\n');
+    expect((await ragen(empty, ['runs'])).stdout).toBe(
+      'No runs here yet; to start one, run: ragen train --config-name quickstart\n',
+    );
     expect((await document(empty, ['runs'])).answer).toEqual([]);
     expect((await document<unknown[]>(empty, ['runs', '--workspace', workspace.folder])).answer.length).toBeGreaterThan(
       0,

@@ -37,7 +37,9 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
     }
   }
   if (tried === 0)
-    return new Skip(`No episode ended within ${play.options.steps} actions, neither in random play nor with the solver.`);
+    return new Skip(
+      `No episode ended within ${play.options.steps} actions, neither in random play nor with the solver.`,
+    );
   return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'step throws' : 'reward 0, same observation, still over'}.`;
 }
 

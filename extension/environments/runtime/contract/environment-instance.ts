@@ -206,7 +206,11 @@ export class Instance {
     try {
       return plainValue(info) as Record<string, unknown>;
     } catch (error) {
-      throw this.bad('info', `${call} returns an invalid info: ${(error as Error).message}`, 'put only plain data into info');
+      throw this.bad(
+        'info',
+        `${call} returns an invalid info: ${(error as Error).message}`,
+        'put only plain data into info',
+      );
     }
   }
 

@@ -111,7 +111,10 @@ test('refuses invalid requests', async () => {
     [[...qwen, '--out', 'o', '--checkpoint', 'step-1'], /needs a run: give the id of the run with --run$/],
     [['--run', 'nowhere', '--out', 'o'], /there is no run nowhere in .*: see ragen runs/],
     [['--run', 'nowhere', ...qwen, '--out', 'o'], /leave out --model and --adapter$/],
-    [['--model', golden('lora/q-v'), '--out', 'o'], /q-v: give the adapter with --adapter, and its base model with --model$/],
+    [
+      ['--model', golden('lora/q-v'), '--out', 'o'],
+      /q-v: give the adapter with --adapter, and its base model with --model$/,
+    ],
   ] as const;
   await Promise.all(cases.map(async ([args, sentence]) => expect(await refusal(...args)).toMatch(sentence)));
   expect(existsSync(join(workspace.folder, 'o'))).toBe(false);

@@ -200,9 +200,7 @@ describe('input', () => {
 
   test('that is malformed is refused with its line', async () => {
     workspace.write('bad.json', '[{"tokens": [1]},\n {"tokens": [1, 0.5]}]');
-    expect(await refused(scoring('bad.json'))).toBe(
-      'bad.json:2: [1].tokens[1] is 0.5: use a whole number from 0 on',
-    );
+    expect(await refused(scoring('bad.json'))).toBe('bad.json:2: [1].tokens[1] is 0.5: use a whole number from 0 on');
   });
 
   test('with a token outside the vocabulary is refused', async () => {
@@ -306,7 +304,9 @@ describe('model', () => {
       bytes.writeFloatLE(NaN, bytes.length - 4);
       writeFileSync(weights(folder), bytes);
     };
-    expect(await broken('nan', change)).toMatch(/tensor \S+ is damaged \(element \d+ is NaN\): download the weights again/);
+    expect(await broken('nan', change)).toMatch(
+      /tensor \S+ is damaged \(element \d+ is NaN\): download the weights again/,
+    );
   });
 
   test('whose weights overflow reports it and returns no number', async () => {

@@ -99,7 +99,9 @@ list: [[model_path=nowhere], []]
   );
   const { code, answer, stderr } = await document<Comparison>(workspace.folder, ['sweep', 'bad.yaml']);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/\[1\/2\] model_path=nowhere: config: model_path is "nowhere", but there is no config\.json in/);
+  expect(stderr).toMatch(
+    /\[1\/2\] model_path=nowhere: config: model_path is "nowhere", but there is no config\.json in/,
+  );
   expect(answer.points.map(({ runs }) => runs[0].state)).toEqual(['new', 'finished']);
   const { answer: compared } = await document<Comparison>(workspace.folder, ['sweep', 'bad.yaml', '--compare']);
   expect(compared).toEqual(answer);

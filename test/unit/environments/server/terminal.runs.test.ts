@@ -65,7 +65,10 @@ it.each([
     /^env serve: the environment variable RAGEN_NO_KEY is not set: set it to the key$/m,
   ],
   [['frozen_lake', '--port', '-1'], /^env serve: -1 is not a number: give a whole number of at least 0$/m],
-  [['frozen_lake', 'sokoban', '--set', 'size=5'], /^env serve: --set size=5 needs exactly one environment, but 2 are served: name one environment$/m],
+  [
+    ['frozen_lake', 'sokoban', '--set', 'size=5'],
+    /^env serve: --set size=5 needs exactly one environment, but 2 are served: name one environment$/m,
+  ],
   [['frozen_lake', '--set', 'size=big', '--port', '0'], /env_config\.size, which is "big"/],
   [['nowhere', '--port', '0'], /nowhere/],
 ])('%j is refused in one sentence', async (args, sentence) => {

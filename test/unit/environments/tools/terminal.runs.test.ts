@@ -89,7 +89,9 @@ describe('play --input', () => {
     expect((ended as { steps: unknown[] }).steps).toHaveLength(3);
     expect(text).toMatchObject({ steps: [{ terminated: true, truncated: false, info: { success: false } }] });
     const sentence = (pattern: RegExp) => ({ error: expect.stringMatching(pattern) as string });
-    expect(unknownEnv).toEqual(sentence(/^environment chess is neither a built-in environment \(.*sokoban.*\) nor a file/));
+    expect(unknownEnv).toEqual(
+      sentence(/^environment chess is neither a built-in environment \(.*sokoban.*\) nor a file/),
+    );
     expect(unknownKey).toEqual(sentence(/does not know \[5\]\.config\.dim_rom \(\[6,6\]\): use one of dim_room/));
     expect(unknownAction).toEqual(
       sentence(/^\[6\]\.actions: "jump" is not an action of this environment: use one of Left \(1\)/),

@@ -34,7 +34,9 @@ describe('Parquet', () => {
   test('reads another split, without compression', async () => {
     expect(await open(join(golden, 'countdown'), { split: 'test' })).toEqual([{ target: 6, nums: [1, 2, 3] }]);
     const none = openDataSet(join(golden, 'countdown'), { split: 'dev', remedy });
-    await expect(none).rejects.toThrow(`needs a data set, but ${join(golden, 'countdown')} has no rows of the split "dev"`);
+    await expect(none).rejects.toThrow(
+      `needs a data set, but ${join(golden, 'countdown')} has no rows of the split "dev"`,
+    );
   });
   test('reads one configuration of several', async () => {
     const rows = await open(join(golden, 'gsm8k'), { configuration: 'main', split: 'test' });
@@ -135,13 +137,17 @@ describe("environments over the user's data", () => {
     expect(await mathematics.reset({ seed: 5 })).toEqual({ observation: 'q' });
     expect(await mathematics.solve!()).toEqual(['The answer is: 2']);
     const wrong = metamathqa.create(metamathqa.config.parse({ dataset_path: join(golden, 'gsm8k') }));
-    await expect(wrong.reset({ seed: 0 })).rejects.toThrow('cannot use a row whose columns "query" and "response" do not contain text');
+    await expect(wrong.reset({ seed: 0 })).rejects.toThrow(
+      'cannot use a row whose columns "query" and "response" do not contain text',
+    );
   });
   test('loading checks the columns of a small data set, and only the presence of a large one', async () => {
     const wrong = write('other.jsonl', '{"question": 1}');
     const load = (environment: typeof metamathqa, dataset_path: string) =>
       environment.dependencies!(environment.config.parse({ dataset_path }));
-    await expect(load(metamathqa, wrong)).rejects.toThrow('cannot use a row whose columns "query" and "response" do not contain text');
+    await expect(load(metamathqa, wrong)).rejects.toThrow(
+      'cannot use a row whose columns "query" and "response" do not contain text',
+    );
     await expect(staticQuestions.dependencies!(staticQuestions.config.parse({ dataset_path: wrong }))).rejects.toThrow(
       'cannot use a row that lacks the columns of metamathqa',
     );

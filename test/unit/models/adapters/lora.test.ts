@@ -73,7 +73,10 @@ describe('targets', () => {
     [['lm_head'], '"lm_head" selects lm_head, for which adapters are not supported'],
     ['.*', '".*" selects model.embed_tokens, for which adapters are not supported'],
     ['(q_proj', '"(q_proj" is not a valid regular expression'],
-    [[], 'is empty: set it to all-linear or to names among q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj'],
+    [
+      [],
+      'is empty: set it to all-linear or to names among q_proj, k_proj, v_proj, o_proj, gate_proj, up_proj, down_proj',
+    ],
   ])('%j is refused', (targets, sentence) => {
     expect(refused(targets)).toContain(sentence);
   });

@@ -167,7 +167,9 @@ describe('a modified adapter', () => {
 
   test('with one factor of a pair is refused', async () => {
     await rewrite(list => list.filter(({ name }) => name !== first));
-    expect(await refusal()).toContain(`the tensor ${first} is missing, so the adapter is incomplete: download it again`);
+    expect(await refusal()).toContain(
+      `the tensor ${first} is missing, so the adapter is incomplete: download it again`,
+    );
     await rewrite(() => []);
     expect(await refusal()).toMatch(/has no tensors/);
   });

@@ -292,7 +292,9 @@ describe('a tokenizer', () => {
       tokenizer();
       write('chat_template.jinja', chatMl);
       write(name, '{');
-      expect(await refusalOf()).toMatch(new RegExp(`${name}: the file is not valid JSON \\(.+\\): download the file again`));
+      expect(await refusalOf()).toMatch(
+        new RegExp(`${name}: the file is not valid JSON \\(.+\\): download the file again`),
+      );
     },
   );
 });

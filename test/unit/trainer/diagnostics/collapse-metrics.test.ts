@@ -115,9 +115,18 @@ describe('collapse metrics', () => {
   });
 
   it.each([
-    [{ perToken: [] }, 'collapse: log_probs_per_token has 0 rows, and "signatures" has 3 entries: give at least one of each'],
-    [{ perToken: [[-1, -2]] }, 'collapse: row 0 of log_probs_per_token has 2 entries, but "signatures" has 3: give one log-prob per signature'],
-    [{ lengths: [1] }, 'collapse: log_probs_per_token has 3 rows, but "lengths" has 1 entries and "column" has 3: give one entry per row'],
+    [
+      { perToken: [] },
+      'collapse: log_probs_per_token has 0 rows, and "signatures" has 3 entries: give at least one of each',
+    ],
+    [
+      { perToken: [[-1, -2]] },
+      'collapse: row 0 of log_probs_per_token has 2 entries, but "signatures" has 3: give one log-prob per signature',
+    ],
+    [
+      { lengths: [1] },
+      'collapse: log_probs_per_token has 3 rows, but "lengths" has 1 entries and "column" has 3: give one entry per row',
+    ],
     [{ columns: [0, 1, 3] }, 'collapse: entry 2 of "column" is 3: use an index from 0 to 2'],
   ])('refuse inconsistent inputs: %j', (change, sentence) => {
     expect(() => collapseMetrics({ ...worked, ...change })).toThrow(sentence);

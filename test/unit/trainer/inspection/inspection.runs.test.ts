@@ -172,7 +172,9 @@ describe('what if', () => {
       origin.turns[0].state,
     ]);
     const at = { session: first.session };
-    await expect(inspector.whatIfTurn({ ...at, given: {}, checkpoint: null })).rejects.toThrow('neither a response nor');
+    await expect(inspector.whatIfTurn({ ...at, given: {}, checkpoint: null })).rejects.toThrow(
+      'neither a response nor',
+    );
     const second = await inspector.whatIf({ ...ref(run, origin), turn: 1, given: {}, checkpoint: null, seed: 1 });
     const length = origin.seed % 3 === 0 ? 4 : 6; // a word of this length does not end the episode
     const word = 'x'.repeat((length + origin.seed) % 3 === 0 ? length + 1 : length);

@@ -91,7 +91,9 @@ test.each(['metrics.jsonl', 'events.jsonl', 'scores.jsonl', 'checksums.jsonl'])(
   async name => {
     rmSync(join(run, name));
     const refused = await ragen('resume', basename(run));
-    expect(refused.answer.error?.message).toContain(`${join(run, name)} is gone: restore the file or, to continue with`);
+    expect(refused.answer.error?.message).toContain(
+      `${join(run, name)} is gone: restore the file or, to continue with`,
+    );
     const [, command] = /: ragen (resume .+)$/.exec(refused.answer.error!.message)!;
     const { code, stderr } = await ragen(...command.split(' '));
     expect(code, stderr).toBe(0);

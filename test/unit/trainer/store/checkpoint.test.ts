@@ -44,7 +44,9 @@ test('state and blobs are read back bit by bit', async () => {
   expect(checkpoint.manifest).toMatchObject(state(100));
   expect(await readFloats(checkpoint, 'actor.bin')).toEqual(blobs(100)['actor.bin']);
   expect(await readBlob(await openCheckpoint(path), 'notes.txt')).toEqual(blobs(100)['notes.txt']);
-  await expect(readBlob(checkpoint, 'critic.bin')).rejects.toThrow(/has no file critic\.bin: resume from another checkpoint/);
+  await expect(readBlob(checkpoint, 'critic.bin')).rejects.toThrow(
+    /has no file critic\.bin: resume from another checkpoint/,
+  );
   await expect(readFloats({ ...checkpoint }, 'notes.txt')).rejects.toThrow(/has 3 bytes, which is not a multiple of 4/);
 });
 
