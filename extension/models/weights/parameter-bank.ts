@@ -118,7 +118,7 @@ export function copyMoments(target: MomentState, saved: MomentState): void {
     );
   if (target.m.length !== saved.m.length)
     throw new UserError(
-      `checkpoint: the saved moments are of ${saved.m.length} parameters, but the model trains ${target.m.length}: resume with the model it was saved from`,
+      `checkpoint: the saved optimizer moments are for ${saved.m.length} parameters, but the model trains ${target.m.length}: resume with the model that the checkpoint was saved from`,
     );
   target.m.set(saved.m);
   target.v.set(saved.v);

@@ -14,7 +14,7 @@ describe('signals', () => {
     ['SIGBUS', 135, /memory-mapped file.*: check the model folder and the disk/],
     ['SIGILL', 132, /instruction.*processor.*AVX2/],
     ['SIGFPE', 136, /arithmetic error in native code/],
-    ['SIGTERM', 143, /from outside.*: resume it/],
+    ['SIGTERM', 143, /by another process.*: resume it/],
     ['SIGINT', 130, /interrupted.*: resume it/],
     ['SIGHUP', 129, /terminal.*--detach/],
     ['SIGXCPU', 152, /ulimit -t/],

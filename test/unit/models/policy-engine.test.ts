@@ -142,7 +142,7 @@ describe('a refusal of misuse', () => {
     const engine = await load();
     await expect(engine.restore(await other.state())).rejects.toThrow(UserError);
     await expect(engine.restore(await other.state())).rejects.toThrow(
-      /moments of \d+ parameters, .+ resume with the model it was saved/,
+      /moments are for \d+ parameters, .+: resume with the model that the checkpoint was saved from/,
     );
   });
 

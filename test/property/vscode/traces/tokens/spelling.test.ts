@@ -91,6 +91,6 @@ describe('tokenizer alphabets', () => {
   });
 
   it('name the file that contains no vocabulary', () => {
-    expect(() => tokenBytes({}, '/runs/a/tokenizer.json')).toThrow('/runs/a/tokenizer.json: contains no vocabulary');
+    expect(() => tokenBytes({}, '/runs/a/tokenizer.json')).toThrow('/runs/a/tokenizer.json contains no vocabulary');
   });
 });
