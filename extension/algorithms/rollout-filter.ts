@@ -2,7 +2,7 @@
 // the deviation of the group's rewards. According to the RAGEN-2 paper, a prompt's task gradient is bounded by the
 // deviation of its rewards, while the gradient of the regularisers is nearly constant. Prompts without spread therefore
 // only train the policy towards reasoning that ignores the input. Works on groups of episodes; the caller maps episodes
-// to samples.
+// to samples. group-selection.ts selects the groups from their scores (top_p, top_k, top_k_abs, min_p).
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 

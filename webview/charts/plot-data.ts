@@ -1,5 +1,5 @@
-// The content of a chart as plain data: lines with bands over an x range, computed from curves. Used by the canvas, the
-// SVG export and the comparison of runs.
+// The content of a chart as plain data: lines with bands over an x range, and the colour and dashes of each line,
+// computed from curves. Used by the canvas, the SVG export and the comparison of runs.
 import type { Unit } from '../shared/format';
 import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';

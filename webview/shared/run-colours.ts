@@ -1,5 +1,6 @@
 // Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, the colour of a run,
-// and colours with opacity.
+// and colours with opacity. The colour of a line in a chart is the run's index plus the line's offset
+// (charts/catalogue.ts), resolved by `lineStyle` in charts/plot-data.ts.
 import { hue, paletteOf } from '../../extension/common/palette';
 
 export { hue, paletteOf };

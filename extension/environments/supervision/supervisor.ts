@@ -3,7 +3,8 @@
 // the live episodes and repeats the calls that have no result. Each call is answered exactly once. If a call ended the
 // runtime, only its episode fails. The runtime may name this episode. Otherwise, the calls or replays are repeated one
 // at a time, so that the next end of a runtime shows which episode causes it. Calls of one episode run in order; calls
-// of different episodes overlap.
+// of different episodes overlap. Whether a run pauses because many episodes fail is decided in
+// trainer/rollout/agent-proxy.ts.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**

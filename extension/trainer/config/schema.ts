@@ -1,6 +1,7 @@
 // Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. An unknown key
-// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. verl's default values are in
-// media/presets/ppo_trainer.yaml, RAGEN's default values in base.yaml. Further keys are in schema-policy.ts,
+// is an error. Descriptions appear in the documentation, hover texts and the JSON schema. The default values of verl's
+// keys and of `workbench` are in media/presets/ppo_trainer.yaml, those of RAGEN's keys in base.yaml; a key that both
+// omit has its default here. Further keys are in schema-policy.ts,
 // schema-episodes.ts and schema-evaluation.ts. Rules between keys are in cross-checks.ts.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';

@@ -1,7 +1,8 @@
 // The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn. Episodes that become ready at about
 // the same time are generated in one batch. With fast environments, this batch contains all unfinished episodes. With
 // `async_rollout`, a slow environment does not delay other episodes. Training and validation use the same code with
-// different groups, seeds and sampling parameters.
+// different groups, seeds and sampling parameters. If too many episodes fail (workbench.max_failed_episodes_share), the
+// batch ends with FailedBatch.
 // Invariant: an episode's tokens depend only on the weights and on (seed, step, env_id, turn), not on the other
 // episodes of the batch.
 import { UserError } from '../../common/user-error';
