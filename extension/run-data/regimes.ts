@@ -73,6 +73,12 @@ export const regimeRule = {
  */
 export const enoughPrompts = 8;
 
+/**
+ * Minimum share of answers with a readable thought (`thoughts/rate`) for which a regime is shown. Below it, the model has
+ * lost the format, and the text between its think tags is no reasoning.
+ */
+export const enoughThoughts = 0.5;
+
 /** Rescales retrieval accuracy so that 0 is the accuracy of guessing and 1 is perfect; NaN if `chance` is 1. */
 export const retrievalOverChance = (accuracy: number, chance: number): number => (accuracy - chance) / (1 - chance);
 

@@ -1,13 +1,14 @@
 // Formats the findings of a run's diagnostics for the terminal: alarms, the regime of a collapse diagnosis, and the
 // reason of an early stop. Also formats the event of a model download. The input is a run's metrics and events.
 import type { RunEvent } from '../../run-data/run-events';
-import { enoughPrompts, regimes } from '../../run-data/regimes';
+import { enoughPrompts, enoughThoughts, regimes } from '../../run-data/regimes';
 import type { Regime } from '../../run-data/regimes';
 
 /** A collapse diagnosis of one step. Mutual information, its bound and the entropy are in nats per token. */
 export interface DiagnosedRegime {
   step: number;
-  regime: Regime;
+  /** Null if fewer than half of the step's answers have a readable thought. */
+  regime: Regime | null;
   /** Probability that the regime is right; absent from runs of versions before 0.2. */
   confidence?: number;
   /** Mutual information I(X;Z), at most `bound`. */
@@ -29,7 +30,7 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
   const confidence = metrics[`${family}/regime_confidence`];
   return {
     step,
-    regime,
+    regime: metrics['thoughts/rate'] < enoughThoughts ? null : regime,
     ...(confidence !== undefined && { confidence }),
     mutual_information: of('mi_estimate'),
     bound: of('mi_upper_bound'),
@@ -44,7 +45,8 @@ export function formatRegime({ regime, confidence, mutual_information, bound, en
   // the confidence is calibrated only for diagnoses of at least `enoughPrompts` prompts
   const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
   const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
-  return `${regime}${sure} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats per token)`;
+  const stated = regime === null ? 'no regime, because most answers have no readable thought' : `${regime}${sure}`;
+  return `${stated} (I(X;Z) ${mutual_information.toFixed(2)} of at most ${bound.toFixed(2)} nats, H(Z|X) ${entropy.toFixed(2)} nats per token)`;
 }
 
 /**

@@ -76,7 +76,7 @@ export class StepTable {
     const diagnosed = regimeAt(line.step, metrics);
     if (diagnosed && diagnosed.regime !== this.regime)
       this.print(`diagnosis at step ${line.step}: ${formatRegime(diagnosed)}`);
-    this.regime = diagnosed?.regime ?? this.regime;
+    if (diagnosed) this.regime = diagnosed.regime;
   }
 
   /** Prints a line for an alarm or an early stop. */

@@ -19,6 +19,7 @@ const point = fc.record({
   bound: fc.oneof(value, fc.constantFrom(0, Math.log(2), Math.log(16))),
   retrieval: estimate,
   chance: value,
+  thoughts: value,
 });
 const points = fc.array(fc.record({ step: fc.nat(10_000), value: finite }), { maxLength: 40 });
 const evidence: fc.Arbitrary<Evidence> = fc.record({

@@ -1,7 +1,7 @@
 // Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs,
 // and suggestions. A pure function of the metrics logged up to the selected step; it reads no texts and runs no model.
 // The rules of thumb are explained in docs/METRICS.md.
-import { enoughPrompts } from '../../../extension/run-data/regimes';
+import { enoughPrompts, enoughThoughts } from '../../../extension/run-data/regimes';
 import { formatNumber, formatPercent } from '../../shared/format';
 import { adviceFor, type Advice } from './advice';
 import { assess, type Assessment, type ReasoningState } from './assessment';
@@ -41,6 +41,11 @@ export function interpret(evidence: Evidence): Interpretation {
       ? 'The last diagnosis is invalid: its bound ln N does not match any number of prompts'
       : 'It is not known yet whether the reasoning depends on the prompt';
     const why = now ? 'the diagnosis is invalid' : 'no diagnosis of collapse was logged up to this step';
+    return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
+  }
+  if (now && now.thoughts < enoughThoughts) {
+    const headline = 'The reasoning cannot be judged, because most answers have no readable thought';
+    const why = `${formatPercent(now.thoughts)} of the answers at step ${now.step} have a readable thought`;
     return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
   }
   return {

@@ -4,6 +4,7 @@
 // selects its step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../../extension/common/lists';
+import { enoughThoughts } from '../../../extension/run-data/regimes';
 import { ticksOf } from '../../charts/axis';
 import { formatNumber, formatPercent, formatTick } from '../../shared/format';
 import { acrossTicks, layoutOf, thresholdsOf, type Layout } from './plane-layout';
@@ -106,9 +107,9 @@ customElements.define('run-plane', RunPlane);
 const tickLabel = (side: 'top' | 'left', share: number, value: number): TemplateResult =>
   html`<span class="tick" style="${side}:${percent(share)}">${formatTick(value, 'number')}</span>`;
 
-/** Regime with its probability: `template collapse (94 % sure)`. */
-const judged = ({ judgement }: PathPoint): string =>
-  `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
+/** Regime with its probability: `template collapse (94 % sure)`; no regime if too few answers have a readable thought. */
+const judged = ({ judgement, thoughts }: PathPoint): string =>
+  thoughts < enoughThoughts ? 'no regime' : `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
 
 function coordinates({ entropy, information, bound }: PathPoint): string {
   const interval = ({ low, high }: Estimate): string =>

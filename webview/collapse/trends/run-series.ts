@@ -78,6 +78,8 @@ export interface PathPoint {
   bound: number;
   retrieval: Estimate;
   chance: number;
+  /** Share of the step's answers with a readable thought; NaN if it was not logged. */
+  thoughts: number;
   /** Computed from this diagnosis and all earlier diagnoses. */
   judgement: RegimeJudgement;
 }
@@ -107,11 +109,18 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
     estimate('retrieval_accuracy'),
   ];
   const [bound, chance] = [column('mi_upper_bound'), column('retrieval_chance_level')];
+  const thoughts = series.column('thoughts/rate');
   const path: Omit<PathPoint, 'judgement'>[] = [];
   column('mi_estimate').forEach((mi, row) => {
     const at = { entropy: entropy(row), information: information(row), retrieval: retrieval(row) };
     if (Number.isFinite(mi) && Number.isFinite(at.entropy.value))
-      path.push({ step: series.steps[row], ...at, bound: bound[row] ?? NaN, chance: chance[row] ?? NaN });
+      path.push({
+        step: series.steps[row],
+        ...at,
+        bound: bound[row] ?? NaN,
+        chance: chance[row] ?? NaN,
+        thoughts: thoughts[row] ?? NaN,
+      });
   });
   return judgedPath(path);
 }

@@ -119,10 +119,23 @@ describe('the run driven into collapse', () => {
   });
 });
 
+describe('a run whose answers lost the format', () => {
+  const lost = pathOf([[6.5, 0.1]], { thoughts: 0.1 });
+
+  it('has no regime and no confidence', () => {
+    expect(interpret(evidence(lost))).toMatchObject({
+      headline: 'The reasoning cannot be judged, because most answers have no readable thought',
+      confidence: 'none',
+      why: '10.0 % of the answers at step 1 have a readable thought',
+    });
+    expect(interpret(evidence(pathOf([[6.5, 0.1]]))).confidence).not.toBe('none');
+  });
+});
+
 /** A path with the given values; intervals are narrow by default. */
 const pathOf = (
   values: [entropy: number, information: number, retrieval?: number][],
-  { prompts = 16, width = 0.01 } = {},
+  { prompts = 16, width = 0.01, thoughts = 1 } = {},
 ): PathPoint[] =>
   judgedPath(
     values.map(([entropy, information, retrieval = 0.9], i) => {
@@ -134,6 +147,7 @@ const pathOf = (
         bound: Math.log(prompts),
         retrieval: around(retrieval),
         chance: 1 / prompts,
+        thoughts,
       };
     }),
   );
