@@ -1,8 +1,9 @@
 // Cross-scoring for the diagnosis of template collapse: the log-prob of every text after every prompt. A naive
-// implementation processes each prompt once per text. Here each distinct prompt, and each common prefix of prompts, is
-// processed once, and its keys and values are reused for all texts. Equal texts are computed once per prompt. Logits
-// are computed only for the tokens of texts. Invariant: the value of a pair of text and prompt depends neither on the
-// other pairs nor on the budget, except for rounding.
+// implementation would process each prompt once per text. Here each distinct prompt is processed once, and its keys and
+// values are reused for all texts. A common prefix of several prompts is also processed only once. Equal texts are
+// computed once per prompt. Logits are computed only for the tokens of texts. Invariant: except for rounding, the
+// log-prob of a text after a prompt depends neither on the other texts and prompts nor on the maximum number of tokens
+// per pass.
 import { maximum } from '../common/lists';
 import type { PassBudget } from '../engine/training-samples';
 import { masked } from '../engine/session/padding';
@@ -21,8 +22,8 @@ import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
 
 /**
- * Maximum packed text tokens in a pass after a prompt. Of the values from 256 to 4096, this one was the fastest on the
- * CPU, because the attention scores fit into the CPU's caches.
+ * Maximum number of text tokens that one pass scores after a prompt. Of the values from 256 to 4096, this one was the
+ * fastest on the CPU, because the attention scores fit into the CPU's caches.
  */
 export const continuedTokens = 1024;
 
@@ -30,8 +31,8 @@ export class CrossScoring {
   private readonly network: Network;
   private readonly sessions: PackedSessions;
   /**
-   * Sessions for texts. They are separate from `sessions`, because the outputs of a prompt's session are in use while
-   * texts are scored.
+   * Sessions that score texts. `sessions` process prompts; their outputs are still in use while texts are scored, so
+   * the two sets are separate.
    */
   private readonly continuing: PackedSessions;
 
@@ -40,8 +41,8 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // A text is scored after prompts of other episodes too. Prompt and text together may therefore be longer than an
-    // episode, but at most twice as long.
+    // A text is scored after the prompts of other episodes too. Prompt and text together may therefore be longer than
+    // an episode may be, but at most twice as long.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),
@@ -102,7 +103,9 @@ export class CrossScoring {
     return rows.index.map(i => Float64Array.from(columns.index, j => found[i][j]));
   }
 
-  /** Returns the log-probs of all tokens of a pass's texts after a prompt of `promptLength` tokens. */
+  /**
+   * Scores the texts of one pass after a prompt of `promptLength` tokens; returns the log-probs of all their tokens.
+   */
   private async scoreSuffixes(
     prefix: Record<string, Tensor>,
     promptLength: number,
@@ -185,7 +188,10 @@ function prefixFeeds(
   return { ...feeds, before: float32(last, [1, hiddenSize]) };
 }
 
-/** Texts as packed tokens, independent of the prompt. All `count` tokens of the texts are predicted. */
+/**
+ * The packed tokens of several texts, without data that depend on the prompt. `count` is the number of the texts'
+ * tokens.
+ */
 interface TextFeeds {
   /** Feeds of suffixGraph that depend only on the texts; positions depend on the prompt too and are not included. */
   feeds: Record<string, Tensor>;
@@ -198,8 +204,8 @@ function textFeeds(texts: readonly Int32Array[], c: DecoderConfig): TextFeeds {
   const t = maximum(texts.map(({ length }) => length));
   const count = texts.reduce((sum, { length }) => sum + length, 0);
   const places = new Int32Array(texts.length * t).fill(-1);
-  // A dummy token fills empty slots. If there is only one token, the dummy token is added too, because matmuls with a
-  // single row use other kernels.
+  // A dummy token fills empty slots. A single token is also followed by a dummy token, because onnxruntime computes
+  // matmuls of a single row with another kernel, which rounds differently.
   const n = places.length > count || count === 1 ? count + 1 : count;
   const ids = new Array<number>(n).fill(0);
   const offsets = new Array<number>(n).fill(0);

@@ -44,8 +44,8 @@ export class PolicyEngine implements Engine<LocalState> {
 
   private readonly units: StoppableUnits;
   /**
-   * `onTokens` receives the number of tokens sampled so far during generation; `onUnits` receives the progress of other
-   * calls.
+   * `onTokens` receives the number of tokens sampled so far during generation; `onUnits` receives the progress of all
+   * other calls.
    */
   constructor(
     private readonly onTokens?: (sampled: number) => void,

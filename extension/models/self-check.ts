@@ -1,8 +1,8 @@
 // Checks whether a provider computes the same results as the CPU, because faulty kernels may compute wrong gradients
-// without an error. A small decoder runs one policy update and samples two turns, on the provider and on the CPU. It
-// has all features of real models: grouped heads, query and key norms, biases and adapters; the update has a shared
-// prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared. A chain of matmuls is
-// timed on both, because a software emulation of a GPU is slower than the CPU.
+// without an error. A small decoder runs one policy update and samples two turns, on the provider and on the CPU. The
+// decoder has all features of real models: grouped heads, query and key norms, biases and adapters. The update has a
+// shared prefix and several passes. Loss, gradients of all parameters and sampled tokens are compared. A chain of
+// matmuls is timed on the provider and on the CPU, because a software emulation of a GPU is slower than the CPU.
 import { fork } from 'node:child_process';
 import { appendAll } from '../common/lists';
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';

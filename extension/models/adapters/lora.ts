@@ -1,7 +1,7 @@
-// LoRA: a frozen linear layer W [out, in] has two trained factors A [rank, in] and B [out, rank] and computes x·(W +
-// alpha/rank · B·A)ᵀ. Names, layout, layer selection and initialisation follow PEFT (github.com/huggingface/peft), so
-// adapters are interchangeable with PEFT. Only the projections of the decoder layers can have adapters; embedding and
-// output head cannot.
+// LoRA: a frozen linear layer W [out, in] gets two trained factors, A [rank, in] and B [out, rank]. The layer then
+// computes x·(W + alpha/rank · B·A)ᵀ. Names, layout, layer selection and initialisation follow PEFT
+// (github.com/huggingface/peft), so adapters are interchangeable with PEFT. Only the projections of the decoder layers
+// can have adapters; embedding and output head cannot.
 import { UserError } from '../../common/user-error';
 import type { AdapterOptions } from '../../engine/load-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
@@ -16,7 +16,7 @@ export type LoraOptions = AdapterOptions;
 export const choosesAll = (targets: LoraOptions['targets']): targets is string =>
   typeof targets === 'string' && targets.toLowerCase() === 'all-linear';
 
-/** Returns the factor of B·A. */
+/** Returns alpha / rank, the number by which B·A is multiplied. */
 export const loraScale = (lora: Pick<LoraOptions, 'alpha' | 'rank'>): number => lora.alpha / lora.rank;
 
 /** Modules for which PEFT supports adapters, but this trainer does not. */
@@ -65,12 +65,12 @@ export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSp
   });
 }
 
-/** Returns the parameter name of a module's factor. */
+/** Returns the parameter name of factor A or B of a module. */
 export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
 
 /**
- * Initialises the factors like PEFT. A is uniform in ±1/√in (Kaiming with a = √5). B is zero, so that a new adapter has
- * no effect. Parameters of `weights` that are not factors stay unchanged.
+ * Initialises the factors like PEFT. A is drawn uniformly from ±1/√in (Kaiming with a = √5). B is zero, so that a new
+ * adapter has no effect. Parameters of `weights` that are not factors stay unchanged.
  */
 export function initializeLora(weights: Weights, stream: RandomStream): void {
   for (const { name, dims } of weights.specs) {

@@ -1,7 +1,7 @@
 // LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
-// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. If PEFT would compute something other
-// than x·(W + scale·B·A)ᵀ for an option, the adapter is rejected with an error that names the option. Every tensor is
-// validated against the base before use. Keys and their defaults: github.com/huggingface/peft,
+// base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. An adapter is rejected if one of its
+// options makes PEFT compute something other than x·(W + scale·B·A)ᵀ; the error names the option. The name and shape of
+// every tensor are checked against the base model. Keys and their defaults: github.com/huggingface/peft,
 // src/peft/tuners/lora/config.py.
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -21,7 +21,9 @@ export const adapterWeightsName = 'adapter_model.safetensors';
 /** Prefix of the names of an adapter's tensors. */
 export const peftPrefix = 'base_model.model.';
 
-/** An adapter in memory: its options, and its factors with the specs of `loraSpecs`. */
+/**
+ * An adapter in memory: its options and its factors. The factors have the names and shapes that `loraSpecs` returns.
+ */
 export interface Adapter {
   lora: LoraOptions;
   factors: Weights;
@@ -249,8 +251,8 @@ function modulesOf(
 
 /**
  * Returns the modules that must have factors according to the configuration; empty if target_modules is not a list of
- * plain names. Regular expressions and layer restrictions only control where PEFT creates factors. An adapter with such
- * options has the modules whose factors are in the file.
+ * plain names. Regular expressions and layer restrictions only control where PEFT creates factors. With such options,
+ * the adapter's modules are those whose factors are in the file.
  */
 function chosenModules(known: readonly string[], config: PeftConfig): readonly string[] {
   const { target_modules: targets, exclude_modules: exclude, layers_to_transform: layers } = config;

@@ -1,8 +1,8 @@
 // Attention over packed tokens. In training and scoring, tokens attend to each other, and attention is differentiable.
 // In generation, new tokens attend to cached keys and values and to each other. Grouped-query attention does not copy
-// keys: queries that share a key head are stacked along time, so one matmul per key head computes all of them. In a
-// group of episodes, the common prefix is computed once, and all rows share its keys and values. Hydragen (arXiv
-// 2402.05099) does the same without gradients.
+// keys: queries that share a key head are stacked along time, so one matmul per key head computes all of them. The
+// common prefix of a group of episodes is computed once, and all rows of the group share the keys and values of the
+// prefix. Hydragen (arXiv 2402.05099) does the same without gradients.
 import type { Dim, Graph, Value } from '../../engine/graph/graph';
 import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
 import { add, reshape } from '../../engine/graph/ops';
@@ -21,10 +21,11 @@ import type { DecoderConfig } from './decoder-config';
 const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `${groups}*${size}`);
 
 /**
- * Causal attention among packed tokens. Without shared prefixes: blocks of b rows of t tokens. With shared prefixes: p
- * prefixes of u tokens, each followed by m rows of t tokens. The tokens of a row attend to the prefix and to the row.
- * Rows are split into e early and l late tokens. Scores of early queries with late keys are not computed, because the
- * causal mask would remove all of them. This saves a quarter of the scores.
+ * Causal attention among packed tokens. Without shared prefixes, the tokens form b rows of t tokens. With shared
+ * prefixes, there are p prefixes of u tokens, and each prefix is followed by m rows of t tokens. The tokens of a row
+ * attend to their prefix and to the row itself. Each row is split into e early and l late tokens. Scores of early
+ * queries with late keys are not computed, because the causal mask would remove all of them. This saves a quarter of
+ * the scores.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
@@ -88,10 +89,10 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
 }
 
 /**
- * Attention of packed new tokens, one chunk for each of b rows. A token attends to the row's cached keys and values and
- * to the row's chunk. Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and past_mask [b, 1, 1, 1,
- * s] (0 for filled slots, large negative otherwise). Declares the outputs key.i, value.i [n, kvHeads·headSize] of the
- * new tokens. Not differentiable.
+ * Attention of packed new tokens. Each of b rows has one chunk of new tokens. A token attends to the cached keys and
+ * values of its row and to the row's chunk. Declares the inputs past_key.i, past_value.i [b, kvHeads, s, headSize] and
+ * past_mask [b, 1, 1, 1, s] (0 for filled slots, large negative otherwise). Declares the outputs key.i, value.i [n,
+ * kvHeads·headSize] of the new tokens. Not differentiable.
  */
 export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 't', ['t', 't']);
@@ -105,10 +106,11 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 }
 
 /**
- * `cachedAttention` for keys and values that stay on a device. The chunk has slots [b, kvHeads, t, headSize]. Earlier
- * tokens of the chunk are the inputs held_key.i, held_value.i [b, kvHeads, c, headSize] with c = t or 1. New tokens
- * replace the slots with `written` [1, 1, t, 1] = 1; each row has either t new tokens or one. The outputs key.i,
- * value.i contain all t slots. The caller supplies the chunk's mask new_mask [1, 1, 1, q, t] for q new tokens per row.
+ * `cachedAttention` for keys and values that stay on a device. The chunk of each row has t slots: [b, kvHeads, t,
+ * headSize]. A run writes either all t slots or one slot. The input `written` [1, 1, t, 1] is 1 for the slots that the
+ * run writes. All other slots are copied from the inputs held_key.i and held_value.i [b, kvHeads, c, headSize], with c
+ * = t or 1. The outputs key.i and value.i contain all t slots. The input new_mask [1, 1, 1, q, t] is the additive mask
+ * of the chunk for q new tokens per row.
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);

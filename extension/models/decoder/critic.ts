@@ -1,7 +1,7 @@
 // PPO's critic: a decoder of the actor's architecture with a value head [1, hidden] instead of the output head.
 // Initialised with the actor's weights and a value head near zero. Loss: ½ · max of the unclipped and the clipped
 // squared error (Schulman et al. 2017; verl's compute_value_loss). The value of token t is computed at position t − 1,
-// which predicts the token. The value therefore does not depend on the token.
+// so it does not depend on the token itself.
 import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { CriticSample, PassBudget } from '../../engine/training-samples';
 import { unwatched } from '../../engine/work-units';
@@ -48,7 +48,7 @@ export const valueHeadSpec = (config: DecoderConfig): ParameterSpec => ({
   dims: [1, config.hiddenSize],
 });
 
-/** Fills a new value head with normal random numbers of small deviation. */
+/** Fills a new value head with normally distributed random numbers of small standard deviation. */
 export function initializeValueHead(weights: Weights, stream: RandomStream): void {
   weights.view(valueHead).forEach((_, i, head) => (head[i] = 0.001 * stream.normal()));
 }

@@ -1,7 +1,7 @@
 // Parameter sources of a decoder graph, and the operations of its linear layers. Trained weights are graph inputs.
 // Frozen weights are constants that are mapped from files or stored in memory. 8-bit weights are constants derived from
-// frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). The same decoder code (decoder.ts)
-// therefore serves full training, LoRA, scoring under the base model and quantised rollouts.
+// frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). Full training, LoRA, scoring under
+// the base model and quantised rollouts therefore share the decoder code (decoder.ts).
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../engine/graph/frozen-ops';
 import type { Int8Weight, QuantizedRows } from '../../engine/graph/frozen-ops';
 import type { ElementType, FloatType, Graph, Value } from '../../engine/graph/graph';
@@ -139,9 +139,9 @@ export class DecoderParameters {
   }
 
   /**
-   * Applies dropout. For each run of the graph, the host draws two random vectors: one number per token, and one per
-   * feature. The mask is a hash of both. It is therefore the same on every machine, and the same when activations are
-   * recomputed.
+   * Applies dropout. For each run of the graph, the host draws one random number per token and one per feature. Each
+   * entry of the mask is a hash of the numbers of its token and its feature. The mask is therefore the same on every
+   * machine, and the same when activations are recomputed.
    */
   private dropped(x: Value, share: number): Value {
     const { g } = this;
@@ -166,8 +166,8 @@ export class DecoderParameters {
   }
 
   /**
-   * Returns the parameter in a float type. If the parameter is stored in another type, every call casts it again
-   * (frozen-ops.ts gives the reason).
+   * Returns the parameter in a float type. If the parameter is stored in another type, each call of this method emits
+   * another cast (frozen-ops.ts gives the reason).
    */
   private float(name: string, type: FloatType = 'float32'): Value {
     const value = this.stored(name);

@@ -12,8 +12,8 @@ import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
 
 /**
- * Computes the attention of layer `layer`. q is [n, heads·headSize]; k and v are [n, kvHeads·headSize]. q and k contain
- * rotary positions. Returns the context [n, heads·headSize].
+ * Computes the attention of layer `layer`. q is [n, heads·headSize]; k and v are [n, kvHeads·headSize]. Rotary
+ * positions have already been applied to q and k. Returns the context [n, heads·headSize].
  */
 export type Attend = (layer: number, q: Value, k: Value, v: Value) => Value;
 

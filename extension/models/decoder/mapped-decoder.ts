@@ -1,6 +1,7 @@
-// Maps a model's tensors from its safetensors files through onnxruntime. A base of any size therefore needs only the
-// memory of its file pages and is never converted as a whole. When the model is opened, every number is checked once.
-// Without this check, a damaged weight would cause an error only later, and the error would not name the file.
+// Lets onnxruntime map a model's tensors directly from the safetensors files. A base of any size therefore needs only
+// the memory of its file pages and is never converted as a whole. When the model is opened, all weights are checked
+// once for NaN and infinity. Without this check, a damaged weight would cause an error only later, and the error would
+// not name the file.
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -11,7 +12,7 @@ import { openDecoder } from '../weights/model-folder';
 import type { MappedTensors } from './networks';
 
 const mappable = ['F32', 'F16', 'BF16'] as const;
-/** Maximum elements that are checked at a time. */
+/** Maximum number of elements that are checked at a time. */
 const checkedAtOnce = 2 ** 22;
 
 export interface MappedDecoder extends MappedTensors {

@@ -1,7 +1,7 @@
 // Frequencies of rotary positions, unscaled or scaled to contexts longer than in pretraining: linear interpolation,
 // Llama 3 and YaRN (Peng et al. 2023, arXiv:2309.00071), as in transformers' modeling_rope_utils. Rounds to single
-// precision after the same operations as transformers. A different rounding of a frequency would change the angle at
-// position 30,000 by a thousandth.
+// precision after the same operations as transformers. With a frequency rounded differently, the angle at position
+// 30,000 would differ by about a thousandth of a radian.
 import { z } from 'zod';
 
 const positive = z.number().positive();
@@ -81,7 +81,7 @@ export function rotaryTable(shape: RotaryShape, rows: number): { cos: Float32Arr
   return { cos, sin };
 }
 
-/** Keeps high frequencies, divides low frequencies by the factor, and interpolates in between. */
+/** Keeps high frequencies, divides low frequencies by the scaling factor, and interpolates between the two. */
 function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama3' }>): number {
   const context = s.original_max_position_embeddings;
   const length = f32((2 * Math.PI) / frequency);
@@ -94,14 +94,14 @@ function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama
 type Yarn = Extract<RotaryScaling, { rope_type: 'yarn' }>;
 
 /**
- * Mixes each frequency with the same frequency divided by the factor; the share of the divided frequency grows with the
- * dimension.
+ * Mixes each frequency with the same frequency divided by the scaling factor. The share of the divided frequency grows
+ * with the index of the dimension.
  */
 function yarn(wave: Float32Array, headSize: number, theta: number, s: Yarn): Float32Array {
   /** Returns the dimension whose angle makes `turns` full rotations over the pretraining length. */
   const dimension = (turns: number): number =>
     (headSize * Math.log(s.original_max_position_embeddings / (turns * 2 * Math.PI))) / (2 * Math.log(theta));
-  // transformers treats 0 as unset here, hence || and not ??.
+  // transformers treats 0 as unset here, so `||` is used instead of `??`.
   const bounds = [dimension(s.beta_fast || 32), dimension(s.beta_slow || 1)];
   const [first, last] = (s.truncate ?? true) ? [Math.floor(bounds[0]), Math.ceil(bounds[1])] : bounds;
   const low = Math.max(first, 0);

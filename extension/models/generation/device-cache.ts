@@ -69,7 +69,7 @@ export class DeviceCache implements GenerationCache {
     return new DeviceBatch(this);
   }
 
-  /** Copies the rows' tokens out of their pages into contiguous slots. */
+  /** Copies the keys and values of the rows out of their pages into contiguous slots. */
   async gather(rows: readonly DeviceRow[]): Promise<Past> {
     const slots = Math.ceil(maximum(rows.map(row => row.length)) / block) * block;
     if (slots === 0) return { rows, parts: null, slots };

@@ -1,6 +1,6 @@
-// Interface of the generator's key-value cache: on the host in arrays (host-cache.ts), or on a device in tensors that
-// never leave it (device-cache.ts). The generator uses rows, chunks of ids, and logits; layout, copying and sharing of
-// keys and values are internal to the cache.
+// Interface of the generator's key-value cache. One implementation uses arrays on the host (host-cache.ts), the other
+// uses tensors that stay on a device (device-cache.ts). The generator passes rows and chunks of ids, and receives
+// logits. Layout, copying and sharing of keys and values are internal to the cache.
 import type { Tensor } from '../../engine/session/session';
 
 /** Cached data of one row; its other fields are private to the cache that created it. */
@@ -40,8 +40,8 @@ export interface GenerationCache {
   /** Returns an empty row. */
   row(): CachedRow;
   /**
-   * Appends the chunks and returns the logits after each chunk: one row per cached row, in the order of the chunks. The
-   * caller owns the logits.
+   * Appends the chunks. Returns one row of logits per cached row, computed after its chunk, in the order of the chunks.
+   * The caller owns the logits.
    */
   prefill(chunks: readonly Chunk[]): Promise<Tensor>;
   batch(): DecodingBatch;

@@ -2,8 +2,9 @@
 // (generation-cache.ts). A call appends each row's new ids in one chunk, then decodes token by token. Equal prompts are
 // computed once. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
 // batch between two steps, and each call resolves when its rows are finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU, this holds for every bit, because matmuls compute rows independently
-// and sums over cached tokens run in blocks. A step has at least two rows, because single rows use other kernels.
+// its ids, its seed and the weights. On the CPU, even the logits are bit-identical in every batch, because matmuls
+// compute each row independently and sums over cached tokens run in blocks. A step has at least two rows, because
+// onnxruntime computes matmuls of a single row with another kernel, which rounds differently.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';

@@ -1,6 +1,6 @@
 // The generator's cache on the host: key-value-cache.ts with the interface of generation-cache.ts. Past keys and values
-// are fed to each run, and new ones are copied into the row's arrays. A step never has a single row, because matmuls
-// with a single row use other kernels.
+// are fed to each run, and new ones are copied into the row's arrays. A step never has a single row, because
+// onnxruntime computes matmuls of a single row with another kernel, which rounds differently.
 import { maximum } from '../../common/lists';
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
@@ -10,9 +10,9 @@ import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-valu
 import { packChunks } from '../graphs/chunk-packing';
 
 /**
- * Maximum tokens per append; longer chunks are split. The attention scores then need memory and time proportional to
- * this number times the row length, instead of to the square of the row length. On two cores, the limit makes the
- * prefill of four prompts of 1465 tokens 3 to 6 times as fast. Lower limits are not faster.
+ * Maximum tokens per append; longer chunks are split. With the limit, the memory and time for attention scores grow
+ * with this number times the row length; without it, they would grow with the square of the row length. On two cores,
+ * the limit makes the prefill of four prompts of 1465 tokens 3 to 6 times as fast. Lower limits are not faster.
  */
 export const pieceTokens = 512;
 
@@ -44,7 +44,7 @@ export class HostCache implements GenerationCache {
     );
   }
 
-  /** Appends ids to rows and returns the logits after each. */
+  /** Appends ids to rows and returns the logits after the last id of each row. */
   private async append(pieces: readonly { ids: readonly number[]; cache: RowCache }[]): Promise<Tensor> {
     const { config } = this;
     const caches = pieces.map(({ cache }) => cache);
@@ -84,8 +84,8 @@ export class HostCache implements GenerationCache {
 }
 
 /**
- * Returns the indices of the tokens whose logits are needed. A single index is duplicated, because matmuls with a
- * single row use other kernels.
+ * Returns the indices of the tokens whose logits are needed. A single index is duplicated, because onnxruntime computes
+ * matmuls of a single row with another kernel, which rounds differently.
  */
 function wantedRows(tokens: readonly number[]): Tensor {
   const rows = tokens.length === 1 ? [tokens[0], tokens[0]] : tokens;

@@ -1,9 +1,10 @@
-// Detection of stop strings in sampled ids. The engine takes and returns ids; it decodes text only for this.
+// Detection of stop strings in sampled ids. The engine takes and returns ids; it decodes text only to find stop
+// strings.
 import { maximum } from '../../common/lists';
 
 /**
  * Returns whether the newest of `ids` completes one of the stop strings. Decodes only as many trailing tokens as could
- * contain one.
+ * contain a stop string.
  */
 export function completesStop(
   ids: readonly number[],

@@ -1,6 +1,7 @@
 // Feeds of the scoring, policy, supervised and critic graphs. They contain the packed tokens of a pass (packing.ts).
 // "Masked tokens" are the tokens with mask = 1, which count in the loss. This file maps per-sample arrays to the flat
-// list of masked tokens and back. The log-prob of token i is computed at token i − 1, which predicts it.
+// list of masked tokens and back. The log-prob of token i is computed at position i − 1, where the model predicts this
+// token.
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
@@ -33,7 +34,7 @@ export function batchFeeds<S extends Sample>(
   const { feeds, members, tokens, at } = packPass(pass, samples, config);
   const rows: number[] = [];
   const targets: number[] = [];
-  /** For each member of the pass: the number of masked tokens of this member and all members before it. */
+  /** For each sample of the pass: the number of masked tokens in this sample and all samples before it. */
   const ends: number[] = [];
   members.forEach((member, k) => {
     const { ids, mask } = samples[member];

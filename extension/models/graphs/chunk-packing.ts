@@ -1,5 +1,5 @@
 // Packs the new tokens of several rows into the feeds of the generate graph, one chunk per row, without padding between
-// chunks. Empty slots of attention blocks read a dummy token.
+// chunks. Attention needs blocks of equal length; the empty slots of these blocks contain a dummy token.
 import { maximum } from '../../common/lists';
 import { causalMask } from '../../engine/session/padding';
 import { int32, int64 } from '../../engine/session/session';
@@ -27,8 +27,8 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A dummy token fills empty slots. If there is only one token, the dummy token is added too, because matmuls with a
-  // single row use other kernels.
+  // A dummy token fills empty slots. A single token is also followed by a dummy token, because onnxruntime computes
+  // matmuls of a single row with another kernel, which rounds differently.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);
   const positions = new BigInt64Array(n);

@@ -33,10 +33,12 @@ export function prefixGraph(network: Network, { lowering, shared }: { lowering: 
 
 /**
  * Graph of a prompt of u tokens that is continued with m texts of at most t tokens. The texts have n packed tokens in
- * total. Inputs: ids, positions; beginning_key.i and beginning_value.i [kvHeads, u, headSize]; before [1, hidden], the
- * prompt's last hidden state, appended as the last row of the hidden states; rows and targets [n'], inverse_temperature
- * and (with several chunks) chunk_sizes, all as in the score graph; the inputs of continuedAttention. Output: logprob
- * [n'].
+ * total. Output: logprob [n']. Inputs:
+ * * ids and positions of the packed tokens.
+ * * beginning_key.i and beginning_value.i [kvHeads, u, headSize]: the keys and values of the prompt.
+ * * before [1, hidden]: the prompt's last hidden state, which the graph appends to the hidden states of the texts.
+ * * rows and targets [n'], inverse_temperature, and chunk_sizes if there are several chunks: as in the score graph.
+ * * the inputs of continuedAttention.
  */
 export function suffixGraph(network: Network, { lowering, chunks }: { lowering: Lowering; chunks: number }): Graph {
   const { config } = network;
@@ -73,12 +75,13 @@ function hiddenStates(
  * Attention for several texts that continue one prompt. Each query attends to the prompt and to its own text. For
  * attention over the prompt, all queries are the rows of one matmul, sorted by key head, then by token, then by the
  * query head within the key head's group. Within the texts, queries form blocks of t tokens, as in packedAttention.
- * Inputs, int32:
+ * Inputs, int32 except the last one:
  * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
  * inverse.
  * * query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t]: the query and the key of each block slot.
  * * own_rows [kvHeads, m, groups·t]: the matmul row of each block slot.
- * * own_places [kvHeads, n·groups]: the block slot of each matmul row. Input, float32: own_mask [groups·t, t].
+ * * own_places [kvHeads, n·groups]: the block slot of each matmul row.
+ * * own_mask [groups·t, t]: the causal mask, float32.
  */
 function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   const groups = c.heads / c.kvHeads;

@@ -1,7 +1,7 @@
-// Index arrays for packed attention. With them, the rows (token, head) of a projection are copied into blocks of
-// sequences, and the results are copied back.
+// Index arrays for packed attention. A projection has one row per pair of token and head. The arrays define how these
+// rows are copied into blocks of sequences, and how the results are copied back.
 interface Block {
-  /** Packed token of each slot [outer, inner, length], −1 for empty slots. */
+  /** Index of the packed token in each slot, [outer, inner, length]; −1 for empty slots. */
   places: Int32Array;
   outer: number;
   inner: number;
@@ -9,8 +9,9 @@ interface Block {
 }
 
 /**
- * Returns index arrays over the rows (token, head) of a projection. `forward` of each block has the order [outer,
- * kvHeads, inner, groups, length]; `back` [n·heads] is the slot of each row, numbered over all blocks.
+ * Returns index arrays over the rows (token, head) of a projection. `forward` has one array per block, in the order
+ * [outer, kvHeads, inner, groups, length]. `back` [n·heads] contains the slot of each row; slots are numbered
+ * consecutively over all blocks.
  */
 export function headIndex(
   blocks: readonly Block[],

@@ -1,8 +1,8 @@
 // Sessions of one network over packed tokens, created on demand: for each kind of graph, one with and one without
 // shared prefixes. Gradients stay on their device, and a parameter bank takes ownership of them. On the host, each
-// session has an arena that never shrinks. If a pass needs another number of head chunks, the old session is therefore
-// closed before the new one is created. With large passes, only one session is open at a time. Recreated sessions
-// compute bit-identical results.
+// session has its own memory pool of onnxruntime (arena), which never shrinks. If a pass divides the tokens into
+// another number of chunks for the output head, the old session is therefore closed before the new one is created. With
+// large passes, only one session is open at a time. Recreated sessions compute bit-identical results.
 import type { Graph } from '../../engine/graph/graph';
 import { Session, loweringOf } from '../../engine/session/session';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
@@ -26,8 +26,8 @@ export interface PassSize {
 }
 
 /**
- * Returns the approximate bytes of the values that a pass computes. `kept`: the values of all layers are in memory
- * until the backward pass. Otherwise only the values of one layer count.
+ * Returns the approximate bytes of the values that a pass computes. With `kept`, the values of all layers stay in
+ * memory until the backward pass; otherwise only the values of one layer are counted.
  */
 export function passBytes(
   { heads, hiddenSize, layers }: Pick<DecoderConfig, 'heads' | 'hiddenSize' | 'layers'>,

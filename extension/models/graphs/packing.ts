@@ -14,13 +14,13 @@ export interface PackedPass {
   /** ids, positions [n] and the inputs of packedAttention. */
   feeds: Record<string, Tensor>;
   /**
-   * Indices of the pass's samples. Lists with one entry per member have the order of this list, and `k` in `at` is an
-   * index into it.
+   * Indices of the pass's samples. All lists with one entry per sample of the pass are in this order. The argument `k`
+   * of `at` is an index into this list.
    */
   members: number[];
   /** Number of packed tokens, including the dummy token if there is one. */
   tokens: number;
-  /** Returns the index of the packed token at `position` of the k-th member. */
+  /** Returns the index of the packed token at `position` of the pass's k-th sample. */
   at(k: number, position: number): number;
 }
 
@@ -110,8 +110,8 @@ export function packPass(
 
 /**
  * Returns the additive masks for rows of t tokens: one for the early half, which attends to the early half, and one for
- * the late half, which attends to the complete row. With clusters, each mask starts with the slots of the prefixes of
- * at most u tokens.
+ * the late half, which attends to the complete row. With clusters, each mask starts with u slots for the shared prefix,
+ * of which a shorter prefix leaves some empty.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);

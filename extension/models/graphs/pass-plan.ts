@@ -57,7 +57,7 @@ function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, '
   return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
 }
 
-/** Partitions the samples, sorted by their ids, into the clusters whose shared prefixes save the most tokens. */
+/** Sorts the samples by their ids and partitions them into the clusters whose shared prefixes save the most tokens. */
 function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
   const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
   const n = order.length;

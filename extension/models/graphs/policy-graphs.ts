@@ -112,10 +112,11 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
 }
 
 /**
- * Graph of the policy loss's gradient. Inputs of the score graph, plus: old_logprob, advantage, weight [n'];
- * ref_logprob if the loss has a KL term; memberships [r, n'] for GSPO (batch-feeds.ts); the loss scalars. The weight of
- * a token is its share in the mini-batch loss under loss_agg_mode, so the losses of the micro-batches sum to the
- * mini-batch loss. Outputs: one gradient per trained parameter, and the sums named in `updateSums`.
+ * Graph of the policy loss's gradient. Inputs: those of the score graph; old_logprob, advantage, weight [n'];
+ * ref_logprob if the loss has a KL term; memberships [r, n'] for GSPO (batch-feeds.ts); the scalar inputs of the loss
+ * (policy-loss-graph.ts). The weight of a token is its share in the mini-batch loss under loss_agg_mode, so the losses
+ * of the micro-batches sum to the mini-batch loss. Outputs: one gradient per trained parameter, and the sums named in
+ * `updateSums`.
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);

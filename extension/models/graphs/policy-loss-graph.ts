@@ -1,7 +1,8 @@
-// The policy loss as graph operations, used in training. The reference implementation is algorithms/policy-loss.ts;
-// names, options and bounds of both are in algorithms/policy-loss-options.ts. A test compares loss and gradient of both
-// implementations for every combination of options. Log-probs and entropies are given in chunks of tokens
-// (policy-graphs.ts); the loss of a mini-batch is the sum over its chunks and micro-batches.
+// The policy loss as graph operations, used in training. The reference implementation is algorithms/policy-loss.ts.
+// Names, options and bounds, which the two implementations share, are in algorithms/policy-loss-options.ts. A test
+// compares the loss and gradient of the two implementations for every combination of options. Log-probs and entropies
+// are given in chunks of tokens (policy-graphs.ts); the loss of a mini-batch is the sum over its chunks and
+// micro-batches.
 import {
   largestK3,
   largestLogRatio,
@@ -50,7 +51,7 @@ export interface LossTerms {
   entropy: boolean;
 }
 
-/** Splits a vector [n] into the chunks of the log-probs. */
+/** Splits a vector [n] into the same chunks as the log-probs. */
 type Split = (vector: Value, stem: string) => Value[];
 
 /**
@@ -186,7 +187,7 @@ interface SurrogateTokens {
 }
 
 interface Surrogate {
-  /** `loss` and `logRatio` per token; `clipped`: the clip bound took effect. */
+  /** `loss` and `logRatio` have one entry per token. `clipped` marks the tokens at which the clip bound took effect. */
   loss: Value;
   logRatio: Value;
   clipped: Value;

@@ -16,9 +16,10 @@ export interface PreparedPass<S extends Sample> extends BatchFeeds<S> {
 }
 
 /**
- * Returns the passes of a batch, and the number of head chunks of the largest pass. Each pass is packed only directly
- * before it runs, because the masks and index arrays of 2048 tokens take about ten megabytes. Each pass is a work unit.
- * `headGradient`: bytes of the head's gradient per chunk, 0 if the head is not trained.
+ * Returns the passes of a batch, and the number of chunks in which the largest pass goes through the output head. Each
+ * pass is packed only directly before it runs, because the masks and index arrays of 2048 tokens take about ten
+ * megabytes. Each pass is a work unit. `headGradient` is the number of bytes of the output head's gradient, which each
+ * chunk allocates; 0 if the head is not trained.
  */
 export function preparePasses<S extends Sample>(
   { config }: Network,

@@ -2,8 +2,8 @@
 // compares the plan with real processes.
 
 /**
- * Measured on Linux with Node 20 to 24 and onnxruntime 1.30. The source "the engine alone" is a process that runs only
- * the engine (test/unit/models/memory/measure-peak.mjs).
+ * Measured on Linux with Node 20 to 24 and onnxruntime 1.30. Where the source is "the engine alone", the measured
+ * process runs only the engine (test/unit/models/memory/measure-peak.mjs).
  */
 export const measured = {
   /**
@@ -12,13 +12,12 @@ export const measured = {
    */
   process: 110 * 2 ** 20,
   /**
-   * Bytes for reading all frozen weights once, part by part, including uncollected garbage. Source: an engine
-   * without the rest of the trainer.
+   * Bytes for reading all frozen weights once, part by part, including uncollected garbage. Source: the engine alone.
    */
   reading: 64 * 2 ** 20,
   /**
-   * Size of onnxruntime's arena divided by its live bytes; the arena has gaps and never shrinks. Source: the engine
-   * alone, passes of 512 to 8192 tokens.
+   * Size of onnxruntime's memory pool (arena) divided by the bytes in use in this pool. The pool has gaps and never
+   * shrinks. Source: the engine alone, passes of 512 to 8192 tokens.
    */
   arena: 1.3,
   /**

@@ -1,6 +1,6 @@
-// Finds as few configuration changes as possible that bring the memory plan below a limit. The first candidates change
-// only the speed of the run; the last candidates change what is trained. trainer/plan/run-plan.ts formats the result as
-// a message.
+// Finds as few configuration changes as possible that bring the memory plan below a limit. Changes that affect only the
+// speed of the run are tried first, and changes that affect what is trained are tried last. trainer/plan/run-plan.ts
+// formats the result as a message.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
 import type { PlanInput } from './plan-input';
 
@@ -30,11 +30,11 @@ const proposedRank = 16;
 export interface Bounds {
   /** Episodes per optimizer step; the proposed episodes per pass are a divisor of this number. */
   miniBatch: number;
-  /** Minimum of proposed episode lengths, in tokens. */
+  /** Shortest episode length that may be proposed, in tokens. */
   shortest: number;
   /**
-   * Overrides that limit the concurrent episodes of validation to the number in training; null if validation uses no
-   * more than training.
+   * Overrides that limit the concurrent episodes of validation to the number in training; null if validation has no
+   * more concurrent episodes than training.
    */
   fewerEpisodes: { rollouts: number; overrides: string[] } | null;
 }

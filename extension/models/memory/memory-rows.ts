@@ -25,8 +25,8 @@ import type { PassKind } from './pass-memory';
 const momentBytes: Record<MomentFormat, number> = { float32: 8, int8: 2 + 8 / blockSize };
 
 /**
- * Phases of a run, in the order of a step. The memory of earlier phases is included in each phase, because arenas never
- * shrink.
+ * Phases of a run, in the order of a step. The memory of earlier phases is included in each phase, because
+ * onnxruntime's memory pools (arenas) never shrink.
  */
 export const phases = [
   'loading',
@@ -214,7 +214,10 @@ export class MemoryRows {
     );
   }
 
-  /** Cross-scoring: the keys and values of a prompt pass, and a pass of texts after the longest prompt. */
+  /**
+   * Memory of the collapse diagnosis (cross-scoring): one row for a pass over prompts with the resulting keys and
+   * values, and one row for a pass that scores texts after the longest prompt.
+   */
   private diagnosisRows(): PlanRow[] {
     const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
     if (tokens === 0) return [];
@@ -282,8 +285,8 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
   const chunk = Math.min(trained, chunkSize);
   const each = momentBytes[moments];
   return [
-    // Two gradients of passes are counted, because Node's garbage collection frees the gradient of a pass only after
-    // the next pass has allocated its gradient.
+    // The gradients of two passes are counted, because Node's garbage collection frees the gradient of a pass only
+    // after the next pass has allocated its own.
     row(
       phase,
       `${whose}gradients`,

@@ -1,6 +1,7 @@
 // Memory of single passes of a run. Builds the engine's graphs with the sizes of the run and computes their live bytes
 // (engine/graph/graph-memory.ts). The graphs, and therefore the results, include checkpointing, chunked logits,
-// adapters and 8-bit bases. The number of arenas that exist at a time is that of packed-sessions.ts.
+// adapters and 8-bit bases. The number of arenas (onnxruntime's memory pools) that exist at a time follows
+// packed-sessions.ts.
 import type { Graph } from '../../engine/graph/graph';
 import { graphMemory } from '../../engine/graph/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';
@@ -36,9 +37,9 @@ export class PassMemory {
 
   /**
    * Returns the bytes of a network's arenas. There is one arena for passes with shared prefixes and one for passes
-   * without. All samples of a run begin with the same system message, so passes of several sequences share it
-   * (packing.ts); a remaining single sequence shares nothing. Both arenas count if their sum is small; with large
-   * passes only the larger counts, because packed-sessions.ts then keeps one at a time.
+   * without. All samples of a run begin with the same system message, so the sequences of a pass share this message
+   * (packing.ts); a pass with a single sequence shares nothing. If the sum of both arenas is small, both are counted.
+   * With large passes, only the larger arena is counted, because packed-sessions.ts then keeps only one session open.
    */
   arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
@@ -52,8 +53,8 @@ export class PassMemory {
 
   /**
    * Returns the bytes of the critic's arenas. There is one arena for passes with gradient and one for passes without.
-   * Both arenas count if their sum is small; with large passes only the larger counts, because packed-sessions.ts then
-   * keeps one at a time.
+   * If the sum of both arenas is small, both are counted. With large passes, only the larger arena is counted, because
+   * packed-sessions.ts then keeps only one session open.
    */
   criticArenas(tokens: number): number {
     const { decoder, longest, checkpointed } = this.input;
@@ -65,9 +66,9 @@ export class PassMemory {
   }
 
   /**
-   * Returns the arena bytes of passes whose sequences have a common prefix. The prefix of chats of several turns is
-   * counted as empty, because such chats may share little more than the system message. The prompt of chats of one turn
-   * is counted once per group.
+   * Returns the arena bytes of passes whose sequences have a common prefix. For chats of several turns, the common
+   * prefix is assumed to be empty, because such chats may share little more than the system message. For chats of one
+   * turn, the prompt is counted once per group.
    */
   private sharing(kind: PassKind, tokens: number): number {
     const { decoder: c, longest, answer, promptSharedBy } = this.input;

@@ -35,7 +35,7 @@ const tests = new Map<string, Test>([
   ['equalto', equalTest],
   ['number', isNumeric],
 ]);
-/** The library's tests, replaced by `tests` if they have the same name. */
+/** The library's Jinja tests (`x is defined`). A test in `tests` replaces the library's test of the same name. */
 const allTests = new Map([...new Environment().tests, ...tests]);
 
 export class PythonInterpreter extends Interpreter {

@@ -31,7 +31,8 @@ export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, f
 }
 
 /**
- * Returns the largest id plus one. `vocabulary`: of the vocabulary only. `all`: of the vocabulary and the added tokens.
+ * Returns two numbers, each the largest id plus one: `vocabulary` counts only the ids of the vocabulary, and `all` also
+ * counts the added tokens.
  */
 function tokenCounts(tokenizer: unknown): { vocabulary: number; all: number } {
   const { model, added_tokens: added } = isRecord(tokenizer) ? tokenizer : {};
