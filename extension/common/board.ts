@@ -39,7 +39,10 @@ export interface PlayedStates {
   states: readonly string[];
 }
 
-/** Returns the game whose boards an episode's states show; null if the game is neither of the two or is ambiguous. */
+/**
+ * Returns the game whose boards an episode's states show. Null if it is neither Sokoban nor FrozenLake, or is
+ * ambiguous.
+ */
 export function gameOf({ environment, tag, states }: PlayedStates): Game | null {
   const name = `${environment.name} ${tag}`.toLowerCase();
   const present = new Set(states.flatMap(state => findMap(state.split('\n'))?.map.flat() ?? []));
@@ -87,7 +90,7 @@ export function changedCells(board: Board, previous: Board | null): Set<string> 
   return changed;
 }
 
-/** Describes the board as text, for screen readers. */
+/** Describes the board as text for screen readers. */
 export function describeBoard({ game, cells }: Board): string {
   const places = (...kinds: Cell[]) =>
     cells.flatMap((row, r) => row.flatMap((cell, c) => (kinds.includes(cell) ? [`(${r}, ${c})`] : [])));

@@ -9,7 +9,7 @@ export interface CurvePoints {
   values: Float64Array;
 }
 
-/** Number of newest rows whose values an overview contains unchanged. */
+/** Number of newest rows. An overview contains the values of these rows unchanged. */
 const newestRows = 64;
 
 /**

@@ -4,7 +4,7 @@
 
 /** A schema, or part of a schema (draft 2020-12). */
 export interface JsonSchema {
-  /** A list if the value may also be null. */
+  /** A list of types if the value may also be null. */
   type?: string | string[];
   title?: string;
   description?: string;

@@ -13,14 +13,20 @@ export function replaceTail<T>(list: T[], from: number, items: Iterable<T>): voi
   appendAll(list, items);
 }
 
-/** Returns the maximum, but at least `floor`; −∞ without values and floor, NaN if a value is NaN (like Math.max). */
+/**
+ * Returns the largest value, but at least `floor`. Without values, returns `floor`. Like Math.max, returns NaN if a
+ * value is NaN.
+ */
 export function maximum(values: Iterable<number>, floor = -Infinity): number {
   let most = floor;
   for (const value of values) most = Math.max(most, value);
   return most;
 }
 
-/** Returns the minimum, but at most `ceiling`; ∞ without values and ceiling, NaN if a value is NaN (like Math.min). */
+/**
+ * Returns the smallest value, but at most `ceiling`. Without values, returns `ceiling`. Like Math.min, returns NaN if a
+ * value is NaN.
+ */
 export function minimum(values: Iterable<number>, ceiling = Infinity): number {
   let least = ceiling;
   for (const value of values) least = Math.min(least, value);

@@ -21,7 +21,7 @@ export function formatNumber(value: number): string {
   if (size === 0) return '0';
   if (size >= 1e15) return sign + size.toExponential(2).replace('e+', 'e');
   for (const [divisor, prefix] of prefixes) {
-    // With three digits, 999.5 would round to 1000; the next prefix is used instead.
+    // Rounded to three digits, 999.5 would be written as 1000; the next SI prefix is used instead.
     if (size >= divisor * 0.9995) return sign + threeDigits(size / divisor) + prefix;
   }
   if (Number.isInteger(size)) return sign + String(size);
@@ -37,7 +37,7 @@ export function formatSigned(value: number): string {
 /** Formats a count: `1 turn`, `2 turns`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** Formats a share 0…1 as `61.2 %`; 0 and shares from 99.95 % on have no decimal. */
+/** Formats a share 0…1 as `61.2 %`. Shares of 0 and of at least 99.95 % are written without a decimal. */
 export function formatPercent(share: number): string {
   if (!Number.isFinite(share)) return '–';
   const value = Math.abs(share * 100);

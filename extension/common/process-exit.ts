@@ -1,7 +1,7 @@
-// Explains the exit of a process by its signal, or by its exit code. An exit code may encode a signal (128 + the
-// signal's number), or on Windows an exception status. Native code such as onnxruntime can end a process without a
-// message; the explanation adds the likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes in
-// Node's documentation.
+// Explains why a process exited, from the signal that ended it or from its exit code. An exit code may encode a signal
+// (128 + the signal's number), or on Windows an exception status. Native code such as onnxruntime can end a process
+// without a message; the explanation adds the likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS,
+// exit codes in Node's documentation.
 
 const lessMemory =
   'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or use a smaller or quantised model';
@@ -10,7 +10,7 @@ const brokenNatively =
   'reinstall the packages (npm ci), check that the weights file is complete, and if the crash happens again, report it with the end of the log';
 
 const unknownInstruction =
-  'the processor lacks an instruction that onnxruntime uses (a build for another machine, or an emulated processor): reinstall the packages on this machine, or use a machine whose processor has AVX2';
+  'reinstall the packages on this machine, because they may have been built for another processor, or use a machine whose processor has AVX2';
 
 /** For each signal: how the process ended, the likely cause, and the remedy. */
 const signals: Readonly<Record<string, string>> = {

@@ -14,7 +14,7 @@ export class MovingAverage {
   /** @param factor decay per row, 0 (off) … 0.99 */
   constructor(private readonly factor: number) {}
 
-  /** Returns the average up to the value of this row, NaN if the row has no value. */
+  /** Returns the average over all values up to this row; NaN if this row has no value. */
   next(row: number, value: number): number {
     if (!Number.isFinite(value)) return Number.NaN;
     const gap = row - this.last;

@@ -1,7 +1,7 @@
-// Bounded YAML parsing with the `yaml` library. The library's parser is recursive, and part of it takes quadratic time
-// in the nesting depth. A text of a few KB could therefore overflow its stack. This file rejects texts that are nested
-// too deeply, are larger than a megabyte, or have too many aliases or errors. An upper bound of the nesting is computed
-// without parsing, from indentation and open brackets. Duplicate keys are detected in linear time, because the
+// Bounded YAML parsing with the `yaml` library. The library's parser is recursive, and its time grows quadratically
+// with the nesting depth. A text of a few KB could therefore overflow the stack. This file rejects texts that are
+// nested too deeply, are larger than a megabyte, or have too many aliases or errors. An upper bound of the nesting is
+// computed without parsing, from indentation and open brackets. Duplicate keys are detected in linear time, because the
 // library's check is quadratic.
 import { Composer, isAlias, isCollection, isScalar, Parser, visit, YAMLParseError } from 'yaml';
 import type { Alias, CST, Document, DocumentOptions, Node, ParseOptions, SchemaOptions, YAMLMap } from 'yaml';
@@ -49,7 +49,7 @@ export function yamlDocument(text: string, options: Options): Document.Parsed {
 
 function refusalOf(text: string): { at: number; sentence: string } | undefined {
   if (text.length > mostYamlBytes)
-    return { at: 0, sentence: `it has more than ${mostYamlBytes} characters: split it into files` };
+    return { at: 0, sentence: `it has more than ${mostYamlBytes} characters: split it into several files` };
   const at = tooDeepAt(text);
   return at === undefined
     ? undefined
@@ -126,8 +126,8 @@ const tooManyAliases = (at: number): YAMLParseError =>
   );
 
 /**
- * Error for a key that is a collection. The library converts such keys to strings recursively, and the length doubles
- * with each level.
+ * Error for a key that is a collection. The library converts such a key to a string recursively, and the length of the
+ * string doubles with each level of nesting.
  */
 const noKey = (at: number): YAMLParseError =>
   new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or list cannot be a key: use a string');

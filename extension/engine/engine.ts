@@ -30,17 +30,17 @@ export interface LocalState {
 /** State of an engine whose server keeps weights and optimizer state. */
 export interface ServerState {
   server: {
-    /** The server's address of the saved state. */
+    /** Address under which the server stores the saved state. */
     path: string;
-    /** URL of the server, and its name of the base model. */
+    /** URL of the server, and the server's name for the base model. */
     url: string;
     base: string;
-    /** Optimizer steps made. */
+    /** Number of optimizer steps made so far. */
     updates: number;
   };
 }
 
-/** What a checkpoint holds of an engine. */
+/** Part of a checkpoint that contains the state of the engine. */
 export type EngineState = LocalState | ServerState;
 
 export interface NamedTensor {

@@ -33,7 +33,7 @@ export type LossPart = 'task' | 'entropy' | 'kl';
 
 /** The gradient of one loss part over a bucket of mini-batches. */
 export interface PartGradient {
-  /** L2 norm over all gradients, averaged over the mini-batches. */
+  /** L2 norm of the gradient over all trained parameters, averaged over the mini-batches. */
   norm: number;
   /**
    * ‖mean gradient‖² / variance of the mean gradient, both estimated from slices of the mini-batches; null with a

@@ -1,4 +1,4 @@
-// Samples in the engine's calls: token ids with a mask, and arrays of the same length with the inputs of scoring and
+// Samples, as passed to the engine: token ids with a mask, and arrays of the same length with the inputs of scoring and
 // losses. The engine packs as many samples into a pass as `PassBudget` allows.
 
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */

@@ -1,18 +1,18 @@
 // Hub data sets in environment configurations. If a value of an env_config is `hf://datasets/organisation/name`, the
-// trainer downloads this data set before it loads the environment. It replaces the value with the path of the
-// downloaded folder, so environments only read files. The values of RAGEN's `dataset_path` and `dataset_name_or_path`
-// name data sets without the scheme. Such a name is accepted if no file or folder has the same name.
+// trainer downloads this data set before it loads the environment. The trainer then replaces the value with the path of
+// the downloaded folder, so environments only read files. RAGEN's keys `dataset_path` and `dataset_name_or_path`
+// contain names of data sets without `hf://datasets/`. Such a name is accepted if no file or folder has the same name.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { EnvironmentSpec } from '../protocol/environment-link';
 import { fetchHubDataSet, hubDataSet, type HubDataSet } from './hub-data-set';
 import type { FetchOptions } from './hub-model';
 
-/** RAGEN's keys whose values are data set names without the scheme. */
+/** RAGEN's keys whose values are data set names without `hf://datasets/`. */
 const namesOfDataSets = new Set(['dataset_path', 'dataset_name_or_path']);
 const plainName = /^[\w-][\w.-]*\/[\w-][\w.-]*(@[\w./-]+)?$/;
 
-/** Returns the data set that the value of an env_config key names; undefined if it names none. */
+/** Returns the data set that the value of an env_config key names; undefined if the value names no data set. */
 export function dataSetOf(key: string, value: unknown, workspace: string): HubDataSet | undefined {
   if (typeof value !== 'string') return undefined;
   const plain = namesOfDataSets.has(key) && plainName.test(value) && !existsSync(resolve(workspace, value));

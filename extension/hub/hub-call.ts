@@ -87,7 +87,10 @@ export const mostRequests = 1000;
 export type Fetch = typeof globalThis.fetch;
 type Check = (response: Response) => void;
 
-/** Error codes of connections that fail again if they are retried immediately; the hub counts as unreachable. */
+/**
+ * Error codes of failed connections for which an immediate retry would fail again. The hub is then considered
+ * unreachable.
+ */
 const noWay = [
   'ENOTFOUND',
   'EAI_AGAIN',

@@ -1,7 +1,7 @@
 // The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
 // @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
-// p-retry is not used, because it would wait for its own delay and then for the delay that the hub requests. Only the
-// longer of the two is needed.
+// p-retry is not used, because it would wait for its own delay and then for the delay that the hub requests. Waiting
+// for the longer of these two delays is enough.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../common/user-error';
@@ -134,7 +134,7 @@ function withinBytes(response: Response, { endpoint }: HubOptions): Response {
       bytes += chunk.length;
       if (bytes <= mostPageBytes) return controller.enqueue(chunk);
       throw new UserError(
-        `hub: ${endpoint} answers with a list of more than ${mostPageBytes} bytes per page: check HF_ENDPOINT, or try again later`,
+        `hub: ${endpoint} answers with a file list of more than ${mostPageBytes} bytes per page: check HF_ENDPOINT, or try again later`,
       );
     },
   });
@@ -157,6 +157,6 @@ function checkExtent(response: Response, { name, bytes }: HubFile, from: number,
     throw new HubRangeRefused(`${name}: the response begins at byte ${start} instead of byte ${from}`);
   if (whole !== bytes)
     throw new UserError(
-      `hub: ${name} of ${repo} has ${whole} bytes, but the hub's list says ${bytes}: try again later, or choose another revision`,
+      `hub: ${name} of ${repo} has ${whole} bytes, but ${bytes} according to the hub's file list: try again later, or choose another revision`,
     );
 }

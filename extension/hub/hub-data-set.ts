@@ -60,7 +60,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
     if (!(error instanceof HubUnreachable)) throw error;
     if (complete && damaged) throw damagedOffline(complete, damaged, error);
     throw new UserError(
-      `${error.what}, and ${cache.root} does not contain the data set ${repo} at ${revision}: go online once to download it, or give a folder with its files`,
+      `${error.what}, and ${cache.root} does not contain the data set ${repo} at ${revision}: go online once to download it, or give the path of a folder with the data set's files`,
       { cause: error },
     );
   }

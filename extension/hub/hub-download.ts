@@ -114,7 +114,7 @@ async function fill(
 
 const endedEarly = ({ name, bytes }: HubFile, { repo }: HubModel, here: number): HubInterrupted =>
   new HubInterrupted(
-    `hub: ${name} of ${repo} ended after ${here} of ${bytes} bytes`,
+    `hub: the download of ${name} of ${repo} ended after ${here} of ${bytes} bytes`,
     'check the network and try again; the downloaded part is kept',
   );
 

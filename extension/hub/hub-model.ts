@@ -88,7 +88,7 @@ export async function findHubModel(model: HubModel, options: FetchOptions = {}):
     if (found && broken) throw damagedOffline(found, broken, error);
     if (found) return { repo, ...found };
     throw new UserError(
-      `${error.what}, and ${cache.root} does not contain ${repo} at ${revision}: go online once to download it, or give a model folder`,
+      `${error.what}, and ${cache.root} does not contain ${repo} at ${revision}: go online once to download it, or give the path of a model folder`,
       { cause: error },
     );
   }
@@ -114,7 +114,7 @@ export async function completeOrDiscarded(
  */
 export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile, error: HubUnreachable): UserError =>
   new UserError(
-    `hub: ${join(folder, name)} is damaged (its hash is not ${etag}), and it cannot be fetched again now (${error.what}): go online once, or delete ${folder} and put the files there by hand`,
+    `hub: ${join(folder, name)} is damaged (its hash is not ${etag}), and it cannot be downloaded again now (${error.what}): go online once, or replace the content of ${folder} with undamaged files`,
     { cause: error },
   );
 
@@ -216,7 +216,7 @@ async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<Cached
     const names = await modelFiles(model, files, index => readText(sourceOf(index)));
     if (!names.has('tokenizer.json') && !names.has(adapter[0])) return null;
     const chosen = files.filter(({ name }) => names.has(name));
-    // If the cache is read-only, the folder of the other tool is used directly.
+    // If the cache is read-only, the folder that the other tool created is used directly.
     return await cache.assemble(commit, chosen, chosen.map(sourceOf)).catch(() => ({ folder, commit, files: chosen }));
   } catch {
     return null; // the other tool downloaded only some of the files

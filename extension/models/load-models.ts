@@ -52,7 +52,7 @@ export async function loadTrained(
   // a tied embedding.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
-      `${referenceFolder}: the reference policy has a different architecture than the policy: use weights of the policy's model`,
+      `${referenceFolder}: the architecture of the reference policy differs from the policy's: use weights of the policy's model`,
     );
   const bank = await openBank(weights, session, options.moments?.actor);
   const network = within(trainedNetwork(config));

@@ -35,7 +35,8 @@ export interface FolderEntry {
 
 const defaultTimeoutMs = 10_000;
 
-// O_NONBLOCK prevents blocking if a pipe has replaced the file since the check. Windows has neither flag.
+// O_NONBLOCK prevents blocking if a pipe has replaced the file after its type was checked. Windows has neither
+// O_NONBLOCK nor O_NOFOLLOW.
 const { O_RDONLY, O_NONBLOCK = 0, O_NOFOLLOW = 0 } = constants;
 /** Flags that open a file for reading without blocking and without following a link. */
 export const readFlags = O_RDONLY | O_NONBLOCK | O_NOFOLLOW;
@@ -149,7 +150,8 @@ export function readFromSync(fd: number, size: number): Buffer {
 
 /**
  * Returns at most `most` entries of a folder, in file system order.
- * @throws RefusedFile if it is not a folder or is behind a link that leads out; the system's error if it is missing
+ * @throws RefusedFile if it is not a folder, or if a link leads out of the allowed folder; the system's error if it is
+ * missing
  */
 export async function listBounded(folder: string, { most, within, timeoutMs }: Bounds): Promise<FolderEntry[]> {
   const list = async (): Promise<FolderEntry[]> => {
@@ -207,13 +209,15 @@ function kindOf(found: Stats): string {
 function refuseOutside(path: string, target: string, root: string): void {
   if (target === root || target.startsWith(root.endsWith(sep) ? root : root + sep)) return;
   throw new RefusedFile(
-    `${path} is a link to a target outside its folder, ${resolve(target)}: replace the link with its target`,
+    `${path} is a link to ${resolve(target)}, which is outside ${root}: replace the link with its target`,
   );
 }
 
 function refuseLarger(path: string, size: number, most: number): void {
   if (size <= most) return;
-  throw new RefusedFile(`${path} has ${size} bytes, over the limit of ${most} bytes for this file: remove it`);
+  throw new RefusedFile(
+    `${path} has ${size} bytes, more than the limit of ${most} bytes for this file: remove the file`,
+  );
 }
 
 function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolean }): FolderEntry {

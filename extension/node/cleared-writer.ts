@@ -1,5 +1,5 @@
 // Removes secrets from messages to watchers and clients. The secrets are removed before a message is encoded, because
-// the header of the encoded message contains its length.
+// the header of the encoded message contains the length of the text.
 import type { MessageWriter } from 'vscode-jsonrpc/node';
 import { secrets } from './secrets';
 

@@ -2,9 +2,10 @@
 // group, the kernel enforces a memory limit, and all members can be listed and ended. Members include daemons that left
 // their process group and cleared their environment. Version 2 of control groups is used if the memory controller is
 // delegated to a writable group; otherwise, the memory hierarchy of version 1 is used. Without a control group, callers
-// use process groups, environment marks and parent pids. Programs that the environment deepcoder runs use a separate
-// implementation (envs/deepcoder/control-group.ts), because environments import nothing of the product except its API.
-// Sources: docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
+// find the processes by process group, by a mark in their environment variables, and by parent pid. The built-in
+// environment deepcoder has a separate implementation for the programs that it runs (envs/deepcoder/control-group.ts),
+// because environments import nothing of the product except its API. Sources:
+// docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
 import { platform } from 'node:os';

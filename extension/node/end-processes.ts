@@ -1,8 +1,9 @@
 // Ends a child process with all its descendants. A process that leads a group is killed with its group. Processes that
-// left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment. The
-// mark contains pid, start time, PID namespace and boot of its owner. These fields show whether the owner of a process
-// is alive, has been killed, or belongs to another container or boot. Windows tracks process trees without marks. A
-// process that clears its environment and leaves its group is not found.
+// left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment
+// variables. The mark contains pid, start time, PID namespace and boot of its owner, the process that must end them.
+// These fields show whether the owner is alive, has been killed, or belongs to another container or boot. Windows
+// tracks process trees without marks. A process that clears its environment variables and leaves its group is not
+// found.
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { isAlive, isPid, isSamePidScope, showsOwnProcesses, startOf, currentPidS
 export const ownerTagVariable = startedByVariable;
 
 /**
- * Returns a new mark for the environment of a child process of `pid` (default: this process):
+ * Returns a new mark for the environment variables of a child process of `pid` (default: this process):
  * `<pid>.<start>.<namespace>.<boot>+<hex>`, without blanks. Unknown parts are empty.
  */
 export function newOwnerTag(pid: number = process.pid): string {
@@ -42,7 +43,7 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 
 /**
  * Kills processes whose owner ended without killing them. A process is spared if its owner cannot be checked: its mark
- * is from another boot or PID namespace, or an earlier version wrote the mark without these fields.
+ * is from another boot or PID namespace, or an earlier version wrote the mark without boot and PID namespace.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);
@@ -115,7 +116,10 @@ function taggedProcesses(): TaggedProcess[] {
 const ownerTagOf = (entries: readonly string[]): string | undefined =>
   entries.find(entry => entry.startsWith(`${ownerTagVariable}=`))?.slice(ownerTagVariable.length + 1);
 
-/** Returns the environment of a process; empty if the process has ended, is a zombie, or belongs to another user. */
+/**
+ * Returns the environment variables of a process; empty if the process has ended, is a zombie, or belongs to another
+ * user.
+ */
 function environmentOf(pid: string): string {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'latin1');

@@ -14,7 +14,10 @@ export function nameProblem(name: string, folder: string): string | undefined {
   return taken && `${taken.file} already exists.`;
 }
 
-/** Files to write, with their templates. An existing shared file is left unchanged. */
+/**
+ * Files to write, with their templates. `shared` marks a file that all environments use; if it exists, it is left
+ * unchanged.
+ */
 const filesOf = (name: string) => [
   { template: 'environment.ts', file: `envs/${name}/${name}.ts`, shared: false },
   { template: 'environment.cases.json', file: `envs/${name}/${name}.cases.json`, shared: false },

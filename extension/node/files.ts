@@ -79,9 +79,9 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 }
 
 /**
- * Creates a folder and its missing parents. Node.js's option `recursive` is not used. It reports ENOENT for some
- * failures that may pass, such as a file system that became read-only, and a run would then end instead of waiting.
- * `root` is a parent that is never created, such as a run folder that the user may have moved away. Errors are
+ * Creates a folder and its missing parents. Node.js's option `recursive` is not used. With this option, Node.js reports
+ * ENOENT for some failures that may pass, such as a file system that became read-only; a run would then end instead of
+ * waiting. `root` is a parent that is never created, such as a run folder that the user may have moved away. Errors are
  * UserErrors.
  */
 export async function makeFolder(
@@ -111,7 +111,8 @@ export function makeFolderSync(folder: string, root?: string, tries = mostTries)
 }
 
 /**
- * Maximum attempts per folder; several may be needed, because another process may create or remove a parent in between.
+ * Maximum attempts per folder. Several may be needed, because another process may create or remove a parent between two
+ * attempts.
  */
 const mostTries = 5;
 

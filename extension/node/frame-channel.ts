@@ -16,7 +16,10 @@ export interface ChannelOwner {
 }
 
 const closed = 'closed its channel';
-/** Errors of a write after the other end has closed the pipe, which may come before the end of the input. */
+/**
+ * Error codes of a write to a pipe that the other end has closed. Such an error may be reported before the end of the
+ * input.
+ */
 const closedErrors = new Set<string | undefined>(['EPIPE', 'ECONNRESET']);
 
 export class FrameChannel {

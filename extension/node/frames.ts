@@ -1,11 +1,11 @@
 // Frames between a trainer and its environment process, over a pipe. A frame consists of a header of 20 bytes, the
-// JSON, and a binary part with the contents of byte arrays. The header contains magic, sequence number, length of the
-// JSON, length of the binary part, and CRC-32 of both. Node's IPC channel is not used because it throws an uncaught
-// error on invalid bytes, and environment code may write to any descriptor of its process. vscode-jsonrpc is not used
-// because it carries no byte arrays and is slower. With vscode-jsonrpc, a request of one step takes 55 µs of processor
-// time on both sides (with frames: 29 µs), and 100 requests of 96 steps take 64 ms (with frames: 57 ms). Invariants:
-// lengths are checked before allocation; frame sizes, value counts and nesting are checked before parsing; every
-// violation throws a FrameError, and nothing is read afterwards.
+// JSON, and a binary part with the contents of byte arrays. The header contains a magic number, the sequence number,
+// the lengths of the JSON and of the binary part, and the CRC-32 of these two parts. Node's IPC channel is not used
+// because it throws an uncaught error on invalid bytes, and environment code may write to any descriptor of its
+// process. vscode-jsonrpc is not used because it carries no byte arrays and is slower. With vscode-jsonrpc, a request
+// of one step takes 55 µs of processor time on both sides together, and 100 requests of 96 steps take 64 ms. With
+// frames, they take 29 µs and 57 ms. Invariants: lengths are checked before allocation; frame sizes, value counts and
+// nesting are checked before parsing; every violation throws a FrameError, and nothing is read afterwards.
 
 /** Limits per frame. */
 export const frameLimits = {
@@ -21,8 +21,8 @@ export const frameLimits = {
 const headerBytes = 20;
 const magic = 0x4e474152; // "RAGN"
 /**
- * Key of an object that encodes a value without JSON form. If the user's data contain an object with only this key, the
- * object is encoded too.
+ * Key of an object that encodes a value which JSON cannot represent. If the user's data contain an object with only
+ * this key, that object is encoded too.
  */
 const escape = '$ragen';
 
@@ -142,7 +142,7 @@ function checkStructure(json: Buffer): void {
   if (values > frameLimits.values) throw new FrameError(`a message with more than ${frameLimits.values} values`);
 }
 
-/** Numbers without JSON form, by their names in a frame. */
+/** Numbers that JSON cannot represent, by their names in a frame. */
 const numbers: Readonly<Record<string, number>> = { NaN, Infinity, '-Infinity': -Infinity, '-0': -0 };
 
 /** Returns a value as plain JSON data. Returns the same object if no part of it needs encoding. */

@@ -1,15 +1,15 @@
 // Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
-// only the pid and the start time of the process count. Otherwise, for example on another machine or in a container,
-// the pid is meaningless. Then the trainer counts as alive while it touches the lease (updates its modification time).
-// A lease of an earlier version contains neither PID scope nor start time. If a process with its pid exists, the
-// trainer counts as alive; otherwise the touches decide.
+// the pid and the start time of the process decide. Otherwise, for example on another machine or in a container, the
+// pid is meaningless. The trainer is then considered alive as long as it touches the lease, that is, updates the
+// lease's modification time. A lease of an earlier version contains neither PID scope nor start time. For such a lease,
+// the trainer is considered alive if a process with the lease's pid exists; otherwise the touches decide.
 import type { Lease } from '../run-data/lease-file';
 import { leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /**
- * Tolerance in milliseconds for rounding when process start times are compared with lease times. The start of a process
- * that reuses the pid is later by more than this tolerance.
+ * Tolerance in milliseconds for rounding when process start times are compared with lease times. A later process with
+ * the same pid starts after the lease time by more than this tolerance.
  */
 const reuseSlackMs = 2000;
 
@@ -41,8 +41,8 @@ export const isFresh = (touched: number, now: number): boolean => Math.abs(now -
 
 /**
  * Decides whether the holder of a lease continues to touch it. The first touch time is compared with the clock.
- * Afterwards, whenever the touch time has changed, the lease counts as touched now, by a monotonic clock. Clock
- * adjustments and clock differences between machines therefore have no effect.
+ * Afterwards, whenever the touch time has changed, the lease is considered touched at the current time of a monotonic
+ * clock. Clock adjustments and clock differences between machines therefore have no effect.
  */
 export class TouchWatch {
   private touched: number | undefined;

@@ -1,7 +1,7 @@
-// Memory available to this process and its children. This is the system's free memory. If a control group (container,
-// service, batch job) has a limit, it is at most the part of the limit that the group has not used. The usage of a
-// group includes its page cache, which the kernel drops under memory pressure. The page cache is therefore subtracted;
-// otherwise a group would appear full after model weights were read. Sources:
+// Memory available to this process and its children. Without a limit, the system's free memory is available. If a
+// control group (container, service, batch job) has a limit, at most the unused part of the limit is available. The
+// usage of a group includes its page cache, which the kernel drops under memory pressure. The page cache is therefore
+// subtracted; otherwise a group would appear full after model weights were read. Sources:
 // docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ export const memoryForRun = ({ available }: MachineMemory = machineMemory()): nu
 
 /**
  * Returns the default memory limit for environment code: half of the machine's memory, or half of the control group's
- * limit if it is lower.
+ * limit if this limit is lower.
  */
 export const environmentMemory = ({ total, limit }: MachineMemory = machineMemory()): number =>
   Math.floor(Math.min(total, limit ?? total) / 2);

@@ -9,7 +9,7 @@ import { programEnvironment } from '../../envs/api/program-environment';
 
 /**
  * Scope in which a pid is valid. On Linux, the scope consists of boot id and PID namespace. Other systems have neither,
- * so it consists of the host name.
+ * so the scope is the host name.
  */
 export interface PidScope {
   host: string;
@@ -25,7 +25,7 @@ export interface Processes {
   isAlive(pid: number): boolean;
   /** Returns the start time as text that clock adjustments do not change; undefined if unknown. */
   startOf(pid: number): string | undefined;
-  /** Returns the start time in milliseconds since 1970, by the current clock; undefined if unknown. */
+  /** Returns the start time in milliseconds since 1970, according to the current system clock; undefined if unknown. */
   startTimeOf?(pid: number): number | undefined;
 }
 
@@ -54,7 +54,7 @@ export const isPid = (pid: unknown): pid is number =>
 export const showsOwnProcesses = (): boolean => readIf(() => readlinkSync('/proc/self')) === String(process.pid);
 
 /**
- * Whether a process with this pid is running on this machine, under any user. Zombies do not count; they remain in
+ * Whether a process with this pid is running on this machine, under any user. False for zombies, which remain in
  * containers whose first process is not an init.
  */
 export function isAlive(pid: number): boolean {
@@ -78,8 +78,9 @@ export function isAlive(pid: number): boolean {
 const starts = new Map<number, string>();
 
 /**
- * Returns the start time of a process: clock ticks since boot on Linux, else milliseconds since 1970 as first queried.
- * Undefined if the process does not exist or the time cannot be determined.
+ * Returns the start time of a process as text. On Linux, the text is the number of clock ticks since boot. On other
+ * systems, the text is the number of milliseconds since 1970; this number is stored at the first call, so later changes
+ * of the clock do not affect it. Undefined if the process does not exist or the time cannot be determined.
  */
 export function startOf(pid: number): string | undefined {
   if (!isPid(pid)) return undefined;

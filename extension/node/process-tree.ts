@@ -1,7 +1,7 @@
 // Measures the memory of a process and its children. On Linux, the tree consists of the members of the process's
 // control group. Without a control group, it consists of the process group, the processes with the same owner mark
-// (end-processes.ts), and all descendants of these processes. A process that was found once stays a member. On macOS,
-// `ps` lists groups and parents. On Windows nothing is measured.
+// (end-processes.ts), and all descendants of these processes. A process that was found once remains in the tree until
+// it ends. On macOS, `ps` lists groups and parents. On Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -13,8 +13,8 @@ import type { ControlGroup } from './control-group';
 export interface ProcessMemory {
   pid: number;
   /**
-   * Resident bytes. With `exact`, shared pages of child processes count proportionally: a page that n processes share
-   * counts as 1/n page in each.
+   * Resident bytes. With `exact`, shared pages of child processes are counted proportionally: a page that n processes
+   * share adds 1/n of its size to each of them.
    */
   bytes: number;
   /** Tag of the environment that started the process, read from the process's environment variables. */

@@ -26,10 +26,12 @@ export const mostLogBytes = 16 * 2 ** 30;
 /** @throws RefusedFile if a log exceeds the maximum size, because reading a huge sparse file would take minutes */
 export function requireLogSize(path: string, size: number): void {
   if (size > mostLogBytes)
-    throw new RefusedFile(`${path} has ${size} bytes, over the limit of ${mostLogBytes} bytes for a log: remove it`);
+    throw new RefusedFile(
+      `${path} has ${size} bytes, more than the limit of ${mostLogBytes} bytes for a log: remove the file`,
+    );
 }
 
-/** Maximum number of entries of a folder: one file per step of a million steps. */
+/** Maximum number of entries of a folder; enough for a million steps with one file per step. */
 export const mostEntries = 1_000_000;
 /**
  * `mostNames`: maximum number of entries that are read from a folder of runs. `mostRuns`: maximum number of runs that

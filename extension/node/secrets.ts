@@ -52,8 +52,8 @@ const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
 
 /**
- * Returns the parts to redact in a proxy or database address with a password, or with a token as user name. The part is
- * usually the password. If the password is so short or plain that it may occur in other text, the part is
+ * Returns the parts to redact in a proxy or database address with a password, or with a token as user name. Usually,
+ * the part to redact is the password. If the password is so short or plain that it may occur in other text, the part is
  * `user:password`. In this case, a truncated `user:password` is redacted only if at least `least` characters of it
  * remain. A shorter start contains only the user name, which is no secret.
  */
@@ -122,7 +122,7 @@ export class Secrets {
     return this.withoutPrefixes(this.uncut(text), shortestAtEnd);
   }
 
-  /** Like `text`, for text that will be continued. The end of the text does not count as a truncation. */
+  /** Like `text`, for text that will be continued. The end of the text is not treated as a truncation. */
   unended(text: string): string {
     return this.withoutPrefixes(this.uncut(text), Infinity);
   }

@@ -14,8 +14,8 @@ const quietMs = 30;
 const longestMs = 200;
 
 /**
- * Maximum milliseconds between a file's modification time and an event that a save causes. If the event is later than
- * this, the modification time is not the time of the save. An example is a file copied with its old times.
+ * Maximum milliseconds between a file's modification time and an event that a save causes. If more time has passed, the
+ * modification time is not the time of the save, for example because the file was copied with its old times.
  */
 const believableMs = 10_000;
 

@@ -62,7 +62,7 @@ export function signingKeyOrNew(): Buffer {
   }
   const made = signingKey();
   if (made) return made;
-  throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove the file, and a new key is created`);
+  throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove the file, so that a new key can be created`);
 }
 
 /** Links a file to a second name, unless the second name exists. Copies the file if the file system has no links. */

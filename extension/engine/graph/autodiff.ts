@@ -1,6 +1,7 @@
-// Reverse-mode differentiation: appends the nodes that compute d(loss)/d(x) to a graph. Walks the graph's tape
-// backwards and sums the results of the pullbacks (Griewank & Walther, Evaluating Derivatives, ch. 3). Operations that
-// pullbacks record are dropped from the tape. `checkpoint` saves memory at the cost of time, because the backward pass
+// Reverse-mode differentiation: appends the nodes that compute d(loss)/d(x) to a graph. The graph's tape is the list of
+// its differentiable operations. This file walks over the tape backwards and sums the results of the operations'
+// pullbacks, which are vector-Jacobian products (Griewank & Walther, Evaluating Derivatives, ch. 3). Operations that a
+// pullback records are dropped from the tape. `checkpoint` saves memory at the cost of time, because the backward pass
 // recomputes values instead of keeping them (ibid., ch. 12).
 import type { Graph, TapeRecord, Value } from './graph';
 import { binary } from './ops';

@@ -71,8 +71,9 @@ export function int8Linear(g: Graph, x: QuantizedRows, { weight, scale }: Int8We
 }
 
 /**
- * Returns the product multiplied by the scales of the weight's columns; the caller multiplies by the scales of the
- * rows. On the CPU, the matmul kernel applies the column scales, which saves passes over memory.
+ * Returns the product of quantised rows and an 8-bit weight, multiplied by the scales of the weight's columns. The
+ * caller multiplies the result by the scales of the rows. On the CPU, the matmul kernel applies the column scales,
+ * which saves passes over memory.
  */
 function inUnitsOfRows(g: Graph, bytes: Value, weight: Value, scale: Value, dims: readonly Dim[]): Value {
   if (bytes.type === 'uint8') {

@@ -76,8 +76,9 @@ export interface GraphMemory {
 }
 
 /**
- * Returns a function from sizes to the memory of a graph. Execution order and buffer sharing do not depend on sizes and
- * are computed once. The function throws if a dimension has no size. A larger size never gives a smaller result.
+ * Returns a function that computes the memory of the graph for given sizes of its dimensions. Execution order and
+ * buffer sharing do not depend on sizes and are computed once. The function throws if a dimension has no size. A larger
+ * size never gives a smaller result.
  */
 export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const order = runOrder(graph);
@@ -89,7 +90,7 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const results = [...graph.sources.values()];
   for (const name of results) lastUse.set(bufferOf.get(name) ?? name, Infinity);
   const made = new Set<string>();
-  /** Buffers allocated at each node, and buffers freed after it. */
+  /** For each node: the buffers allocated at the node, and the buffers freed after the node. */
   const steps = order.map(({ inputs, outputs }, i) => {
     const begin = [...new Set(outputs.map(name => bufferOf.get(name)!))].filter(buffer => !made.has(buffer));
     for (const buffer of begin) made.add(buffer);

@@ -1,8 +1,8 @@
-// Elementwise, reduction and shape operations with their pullbacks. Every function takes the graph first, checks
-// shapes, emits ONNX nodes and records the gradient (vector-Jacobian products, reverse mode). Operands are float32 or
-// float16, and results have the type of the operands. Long sums are computed in float32. If onnxruntime's WebGPU
-// provider lacks a kernel, an equivalent form is emitted for the lowering `webgpu`. Matmuls, attention and the
-// decoder's layers are in layer-ops.ts.
+// Elementwise, reduction and shape operations with their pullbacks. Every function takes the graph as its first
+// argument, checks shapes, emits ONNX nodes and records its pullback, the vector-Jacobian product of reverse-mode
+// differentiation. Operands are float32 or float16, and results have the type of the operands. Long sums are computed
+// in float32. If onnxruntime's WebGPU provider lacks a kernel, an equivalent form is emitted for the lowering `webgpu`.
+// Matmuls, attention and the decoder's layers are in layer-ops.ts.
 import type { Dim, FloatType, Graph, Value } from './graph';
 import {
   broadcast,
@@ -71,7 +71,8 @@ export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
     expectType('Clip', bound, x.type);
     expectDims('Clip', bound, []);
   }
-  // WebGPU's Clip reads its bounds on the host, so bounds computed on the device would have to be copied to the host.
+  // WebGPU's Clip operator reads its bounds on the host, so bounds computed on the device would have to be copied to
+  // the host.
   const y =
     g.lowering === 'webgpu'
       ? binary(g, 'Min', binary(g, 'Max', x, lo), hi)

@@ -1,9 +1,9 @@
 // 8-bit AdamW moments, in blocks of 256 with one scale per block (Dettmers et al. 2022, arXiv 2110.02861). The first
 // moment is decoded as the signed square of its byte, the second moment as the fourth power of its byte. Values far
-// below the block's maximum are therefore preserved. Rounding is dithered: a value is rounded up with a frequency equal
-// to its position between the two levels. Plain rounding would never change a value that decays by less than half a
-// level per step. The dither depends only on the step number, so a resumed run rounds exactly like an uninterrupted
-// run. A nonzero second moment is never rounded to zero, because steps are divided by its square root.
+// below the block's maximum are therefore preserved. Rounding is dithered: the closer a value is to the higher of its
+// two neighbouring levels, the more often it is rounded up. Plain rounding would never change a value that decays by
+// less than half a level per step. The dither depends only on the step number, so a resumed run rounds exactly like an
+// uninterrupted run. A nonzero second moment is never rounded to zero, because steps are divided by its square root.
 import type { Graph, Value } from '../graph/graph';
 import { binary, reduced, unary } from '../graph/ops';
 import { float32 } from '../session/session';
@@ -66,9 +66,9 @@ export function secondToBytes(g: Graph, v: Value, dither: Value): Bytes {
 }
 
 /**
- * Returns the dithers `first_dither` and `second_dither` of step `t`: fractional parts of multiples of two irrational
- * numbers. Over many steps, these fractions are uniformly distributed for every element of a block (Weyl). A small
- * margin around 0 and 1 prevents rounding errors from changing values that are exactly on a level.
+ * Returns the dithers `first_dither` and `second_dither` of step `t`: the fractional parts of multiples of two
+ * irrational numbers. Over many steps, these fractions are uniformly distributed for every element of a block (Weyl). A
+ * small margin around 0 and 1 prevents rounding errors from changing values that are exactly on a level.
  */
 export function ditherFeeds(t: number): Record<'first_dither' | 'second_dither', Tensor> {
   const margin = 1 / 512;

@@ -1,7 +1,8 @@
 // Samples the next token of each row in a graph, so that logits need not be copied to the host. Sampling is greedy, or
-// by inverse CDF with one uniform number per row. Cumulative sums are computed over the blocks of the vocabulary, and
-// then within one block. This needs fewer additions and loses less precision than one long sum. Distributions with
-// top-k, top-p, min-p or repetition penalty are sampled on the host (host-sampler.ts).
+// by inverse CDF with one uniform number per row. The vocabulary is divided into blocks. Cumulative sums are computed
+// first over the sums of the blocks, then within one block. This needs fewer additions and loses less precision than
+// one long cumulative sum. Distributions with top-k, top-p, min-p or repetition penalty are sampled on the host
+// (host-sampler.ts).
 import { Graph } from '../graph/graph';
 import type { Dim, Lowering, Value } from '../graph/graph';
 import { binary, unary } from '../graph/ops';
@@ -45,7 +46,8 @@ export class Sampler {
       inverse_temperature: float32(Float32Array.of(1 / cuts.temperature), []),
       ...(!greedy && this.uniformFeeds(uniforms)),
     });
-    // The log is computed on the host, because the rounding of onnxruntime's log depends on the position in the batch.
+    // The logarithm is computed on the host, because the rounding of onnxruntime's Log operator depends on the row's
+    // position in the batch.
     const totals = total.data as Float32Array;
     const logprobs = (height.data as Float32Array).map((h, row) => h - Math.log(totals[row]));
     return { tokens: Int32Array.from(token.data, Number), logprobs };
@@ -145,8 +147,8 @@ function countUpTo(g: Graph, cumulative: Value, target: Value, limit: number): V
 }
 
 /**
- * Returns the block size and the number of blocks for a vocabulary. The block size is a divisor of the vocabulary's
- * size near its square root. If there is no such divisor, the last block is padded.
+ * Returns the block size and the number of blocks for a vocabulary. The block size is near the square root of the
+ * vocabulary size and, if possible, divides the vocabulary size. Otherwise the last block is padded.
  */
 function blocksOf(vocab: number): { size: number; blocks: number } {
   const root = Math.ceil(Math.sqrt(vocab));

@@ -1,6 +1,7 @@
 // Devices that a model can run on, and their availability in this machine's onnxruntime. For `auto`, the available
-// providers are tested once per start. onnxruntime-node reports nothing about a GPU, not even whether it is emulated in
-// software. A provider is therefore preferred to the CPU only if it computes the same results in less time in the test.
+// providers are tested once per process. onnxruntime-node reports nothing about a GPU, not even whether it is emulated
+// in software. A provider is therefore preferred to the CPU only if it computes the same results in less time in the
+// test.
 import { existsSync, readdirSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +64,7 @@ export function chooseProvider(device: Device, states: readonly ProviderState[],
       `${asked} is ${device}, which onnxruntime does not support on ${platform()}-${arch()}: ${rest}`,
     );
   throw new UserError(
-    `${asked} is ${device}, but ${cudaLibrary}, which the extension's packages do not include, is not in ${cudaFolder()}: ${rest} (or, in a source checkout, install the library with ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node)`,
+    `${asked} is ${device}, but ${cudaFolder()} does not contain ${cudaLibrary}, which the extension's packages do not include: ${rest}, or install the library in a source checkout with ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node`,
   );
 }
 

@@ -69,8 +69,8 @@ export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSp
 export const factorName = (module: string, factor: 'A' | 'B'): string => `${module}.lora_${factor}.weight`;
 
 /**
- * Initialises the factors like PEFT. A is drawn uniformly from ±1/√in (Kaiming with a = √5). B is zero, so that a new
- * adapter has no effect. Parameters of `weights` that are not factors stay unchanged.
+ * Initialises the factors like PEFT. A is drawn uniformly between −1/√in and 1/√in (Kaiming with a = √5). B is zero, so
+ * that a new adapter has no effect. Parameters of `weights` that are not factors stay unchanged.
  */
 export function initializeLora(weights: Weights, stream: RandomStream): void {
   for (const { name, dims } of weights.specs) {

@@ -106,7 +106,7 @@ export async function readAdapter(
       const shape = file.tensors.get(tensor)!.shape;
       if (shape.join() !== dims.join())
         throw new UserError(
-          `${file.file}: the tensor ${tensor} is [${shape.join(', ')}], but for ${base.folder} at rank ${config.r} it must be [${dims.join(', ')}]: ${ownBase(config)}`,
+          `${file.file}: the tensor ${tensor} has the shape [${shape.join(', ')}], but for ${base.folder} at rank ${config.r} the shape must be [${dims.join(', ')}]: ${ownBase(config)}`,
         );
       const data = await file.readFloats(tensor);
       const bad = data.findIndex(x => !Number.isFinite(x));

@@ -133,7 +133,11 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const kvHeads = c.num_key_value_heads ?? heads;
   const attentionBias = c.attention_bias ?? false;
   if (heads % kvHeads !== 0)
-    refuse('num_key_value_heads', kvHeads, `use a model in which it divides num_attention_heads (${heads})`);
+    refuse(
+      'num_key_value_heads',
+      kvHeads,
+      `use a model whose num_key_value_heads divides num_attention_heads (${heads})`,
+    );
   return {
     family,
     vocabSize: c.vocab_size,
@@ -168,13 +172,13 @@ function familyOf(json: Record<string, unknown>, file: string, refuse: Refuse): 
  */
 function headSizeOf(c: Config, family: Family, refuse: Refuse): number {
   const { hidden_size: hidden, num_attention_heads: heads } = c;
-  const even = 'rotary positions rotate pairs, so use a model with an even head size';
+  const even = 'use a model with an even head size, because rotary positions rotate pairs of elements';
   if (typeof c.head_dim === 'number') return c.head_dim % 2 === 0 ? c.head_dim : refuse('head_dim', c.head_dim, even);
   if (family === 'llama' && hidden % heads !== 0)
-    refuse('hidden_size', hidden, `use a model in which it is a multiple of num_attention_heads (${heads})`);
+    refuse('hidden_size', hidden, `use a model whose hidden_size is a multiple of num_attention_heads (${heads})`);
   const size = family === 'qwen3' ? 128 : Math.floor(hidden / heads);
   if (size === 0 || size % 2 !== 0)
-    refuse('hidden_size', hidden, `with num_attention_heads ${heads} a head has ${size} elements: ${even}`);
+    refuse('hidden_size', hidden, `with num_attention_heads ${heads}, each head has ${size} elements; ${even}`);
   return size;
 }
 
@@ -195,7 +199,7 @@ function refuseWindows(c: Config, family: Family, refuse: Refuse): void {
     refuse(
       'sliding_window',
       window,
-      `it is shorter than the ${c.max_position_embeddings} positions of the model: use a model without sliding windows`,
+      `the window is shorter than the model's ${c.max_position_embeddings} positions; use a model without sliding windows`,
     );
 }
 
@@ -209,7 +213,7 @@ function rotaryPositions(c: Config, file: string, refuse: Refuse): Pick<DecoderC
   if (!rotaryScalingTypes.some(known => known === type))
     refuse(`${key}.rope_type`, type, `use a model whose rope_type is one of ${rotaryScalingTypes.join(', ')}`);
   const partial = said.partial_rotary_factor ?? c.partial_rotary_factor ?? 1;
-  if (partial !== 1) refuse('partial_rotary_factor', partial, 'use a model that rotates whole heads');
+  if (partial !== 1) refuse('partial_rotary_factor', partial, 'use a model whose partial_rotary_factor is 1');
   const length =
     c.original_max_position_embeddings ?? said.original_max_position_embeddings ?? c.max_position_embeddings;
   const scaling = rotaryScalingSchema.safeParse({

@@ -115,15 +115,15 @@ export class MemoryRows {
         'rollout',
         'generation',
         Math.max(this.passes.decoding(together), this.passes.prefilling()),
-        `${measured.arena} × the larger of: one decoding step of ${together} rows, a prefill of at most ${prefillTokens} tokens in chunks of ${pieceTokens}`,
+        `${measured.arena} × memory of one decoding step of ${together} rows, or of a prefill of at most ${prefillTokens} tokens in chunks of ${pieceTokens} if it needs more`,
       ),
       this.layOutRow(),
     ];
   }
 
   /**
-   * Memory of all weights as constants of the rollouts' session (load-models.ts). While the session is created, its
-   * model file and the buffer from which onnxruntime reads the file need memory too.
+   * Memory of all weights as constants of the rollouts' session (load-models.ts). While the session is created, the
+   * session's model file and the buffer from which onnxruntime reads this file also need memory.
    */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
@@ -140,7 +140,7 @@ export class MemoryRows {
   trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const how = (tokens: number, whose: string): string =>
-      `peak of ${whose} for ${tokens} tokens × ${measured.arena}, in passes with and without shared prefixes`;
+      `${measured.arena} × peak memory of ${whose} for ${tokens} tokens, in passes with and without shared prefixes`;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
       row(phase, what, tokens > 0 ? this.passes.arenas(kind, tokens) : 0, how(tokens, whose));
     const rows = this.diagnosisRows();
@@ -208,7 +208,7 @@ export class MemoryRows {
     const copied = own + critics <= undoParameters ? bytes : 0;
     return row(
       'policy update',
-      'copy restored on a stop',
+      'copy that a stop restores',
       copied,
       `${millions(own + critics)} trained parameters × (weight and moments)`,
     );
@@ -247,13 +247,13 @@ export class MemoryRows {
         'diagnosis',
         'prompts of the diagnosis',
         measured.arena * read.peak + read.outputs,
-        `${prompts * t} tokens with their keys and values, × ${measured.arena}`,
+        `${measured.arena} × memory of a pass over prompts of ${prompts * t} tokens, plus the keys and values of these tokens`,
       ),
       row(
         'diagnosis',
         'texts of the diagnosis',
         measured.arena * continued.peak,
-        `${texts} tokens after a prompt of ${longest}, × ${measured.arena}`,
+        `${measured.arena} × memory of a pass over ${texts} tokens of texts after a prompt of ${longest} tokens`,
       ),
     ];
   }

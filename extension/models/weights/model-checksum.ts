@@ -47,7 +47,7 @@ export async function requireSameModel(
   const found = await modelChecksum(folder, true); // the cached hash may be wrong
   if (found === model.sha256 || (model.revision !== undefined && (await isAsFetched(folder)))) return;
   throw new UserError(
-    `run ${id}: the weights in ${folder} have the checksum ${found.slice(0, 12)}…, but the run was made with ${model.sha256.slice(0, 12)}…: restore the model's files, or start a new run`,
+    `run ${id}: the weights in ${folder} have the checksum ${found.slice(0, 12)}…, but the run was created with weights of checksum ${model.sha256.slice(0, 12)}…: restore the model's files, or start a new run`,
   );
 }
 

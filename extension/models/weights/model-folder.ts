@@ -121,7 +121,7 @@ function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder
         `${folder}: the weights have no tensor ${name}: use weights of the architecture that config.json names`,
       );
     throw new UserError(
-      `${folder}: the tensor ${name} is [${shape.join(', ')}], but config.json requires [${dims.join(', ')}]: use weights and config.json of the same model`,
+      `${folder}: the tensor ${name} has the shape [${shape.join(', ')}], but config.json requires [${dims.join(', ')}]: use weights and config.json of the same model`,
     );
   }
 }
@@ -195,7 +195,7 @@ function readText(folder: string, name: string): string {
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw new UserError(
-      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder with this file`,
+      `${folder}: cannot read ${name} (${(error as NodeJS.ErrnoException).code}): choose a model folder that contains this file`,
     );
   }
 }

@@ -125,8 +125,8 @@ async function isComplete(file: string, layout: Layout): Promise<boolean> {
 }
 
 /**
- * Milliseconds after which a partial file counts as abandoned if its process cannot be checked, for example because it
- * runs in another container.
+ * Milliseconds after which a partial file is considered abandoned if its process cannot be checked, for example because
+ * the process runs in another container.
  */
 const leftMs = 3_600_000;
 const namespace = currentPidScope.pid_namespace ?? '';

@@ -96,7 +96,7 @@ function tensorInfo(name: string, entry: unknown, file: string, dataStart: numbe
   const elements = shape.reduce((product: number, size: number) => product * size, 1);
   const bytes = offsets[1] - offsets[0];
   if (!Number.isSafeInteger(elements) || elements * dtypeBytes[dtype] !== bytes)
-    throw fail(`of ${bytes} bytes, which do not fit dtype ${dtype} and shape [${shape.join(', ')}]`);
+    throw fail(`of ${bytes} bytes, which does not match dtype ${dtype} and shape [${shape.join(', ')}]`);
   return { name, dtype, shape, elements, begin: dataStart + offsets[0], end: dataStart + offsets[1] };
 }
 

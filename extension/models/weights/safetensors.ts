@@ -109,7 +109,7 @@ export class SafetensorsFile {
 async function readFully(handle: Handle, into: Uint8Array, position: number, file: string): Promise<void> {
   for (let done = 0; done < into.length;) {
     const { bytesRead } = await handle.read(into, done, Math.min(into.length - done, 1 << 30), position + done);
-    if (bytesRead === 0) throw broken(file, 'is cut short');
+    if (bytesRead === 0) throw broken(file, 'is truncated');
     done += bytesRead;
   }
 }
@@ -143,13 +143,13 @@ export class Weights {
       const fileOf = new Map<string, SafetensorsFile>();
       for (const [tensor, shard] of map) {
         if (!names.includes(shard))
-          throw broken(join(folder, indexName), `names the shard ${shard}, which is not in its folder`);
+          throw broken(join(folder, indexName), `names the shard ${shard}, which is not in the same folder`);
         const file = files.get(shard) ?? (await SafetensorsFile.open(join(folder, shard), fs));
         files.set(shard, file);
         if (!file.tensors.has(tensor))
           throw broken(
             join(folder, indexName),
-            `says that the tensor ${tensor} is in ${shard}, but that file does not contain it`,
+            `says that the tensor ${tensor} is in ${shard}, but ${shard} does not contain this tensor`,
           );
         fileOf.set(tensor, file);
       }
@@ -212,6 +212,6 @@ async function readIndex(file: string, fs: FileSystem): Promise<[string, string]
   return Object.entries(map).map(([tensor, shard]: [string, unknown]): [string, string] => {
     // A shard must be in the folder of its index, so its name must not contain a path.
     if (typeof shard === 'string' && /^[\w-][\w.-]*\.safetensors$/.test(shard)) return [tensor, shard];
-    throw broken(file, `does not name a file in its folder for the tensor ${tensor}`);
+    throw broken(file, `does not name a file in the same folder for the tensor ${tensor}`);
   });
 }

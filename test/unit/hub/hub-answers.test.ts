@@ -65,7 +65,7 @@ it('an endless page is aborted within its limit', async () => {
   const headers = { 'content-type': 'application/json' };
   vi.stubGlobal('fetch', () => Promise.resolve(new Response(endless, { headers })));
   await expect(client.list({ repo: 'a/b', revision: 'main' })).rejects.toThrow(
-    'hub: https://hub.example answers with a list of more than 16777216 bytes per page: check HF_ENDPOINT, or try again later',
+    'hub: https://hub.example answers with a file list of more than 16777216 bytes per page: check HF_ENDPOINT, or try again later',
   );
   expect(sent).toBeLessThan(2 ** 25);
 });

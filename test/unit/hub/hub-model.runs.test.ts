@@ -157,7 +157,7 @@ describe('a file that changed in the cache', () => {
     const offline = { client: clientFor({ HF_HUB_OFFLINE: '1' }) };
     const said = await sentence(fetchModel('main', offline));
     expect(said).toContain(`hub: ${join(folder, firstShard)} is damaged (its hash is not ${sha256(weights)})`);
-    expect(said).toMatch(/HF_HUB_OFFLINE is set\): go online once, or delete .*$/);
+    expect(said).toMatch(/HF_HUB_OFFLINE is set\): go online once, or replace .*$/);
     await fetchModel();
     expect((await fetchModel('main', offline)).folder).toBe(folder);
     holds(join(folder, firstShard), weights);
@@ -504,7 +504,7 @@ describe('content that does not match the list', () => {
   test('is refused when its size differs', async () => {
     peer.models[repo] = single({ sent: weights.subarray(1) });
     expect(await sentence(fetchModel())).toBe(
-      "hub: model.safetensors of org/small-1.5 has 2999999 bytes, but the hub's list says 3000000: try again later, or choose another revision",
+      "hub: model.safetensors of org/small-1.5 has 2999999 bytes, but 3000000 according to the hub's file list: try again later, or choose another revision",
     );
     expect(visible()).toEqual([]);
   });
@@ -572,7 +572,7 @@ describe('refusals', () => {
   test('cover an unreachable hub', async () => {
     await peer.close();
     expect(await sentence(fetchModel())).toBe(
-      `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not contain org/small-1.5 at main: go online once to download it, or give a model folder`,
+      `hub: ${peer.endpoint} cannot be reached (ECONNREFUSED), and ${root()} does not contain org/small-1.5 at main: go online once to download it, or give the path of a model folder`,
     );
   });
 

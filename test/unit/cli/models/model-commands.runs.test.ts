@@ -272,7 +272,7 @@ describe('model', () => {
 
   test('without a shard is refused', async () => {
     expect(await broken('no-shard', async folder => rmSync(join(folder, (await shard(folder))[1])))).toMatch(
-      /index\.json names the shard model-00002-of-00002\.safetensors, which is not in its folder: download or convert the file again/,
+      /index\.json names the shard model-00002-of-00002\.safetensors, which is not in the same folder: download or convert the file again/,
     );
   });
 
@@ -288,7 +288,7 @@ describe('model', () => {
 
   test('with a tensor of another shape is refused', async () => {
     expect(await broken('shape', folder => config(folder, { intermediate_size: 25 }))).toMatch(
-      /tensor model\.layers\.0\.mlp\.gate_proj\.weight is \[24, 16\], but config\.json requires \[25, 16\]: /,
+      /tensor model\.layers\.0\.mlp\.gate_proj\.weight has the shape \[24, 16\], but config\.json requires \[25, 16\]: /,
     );
   });
 

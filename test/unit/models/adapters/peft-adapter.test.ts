@@ -143,7 +143,7 @@ describe('a modified adapter', () => {
     [{ r: 0 }, /adapter_config\.json: r: .*: use the adapter_config\.json of a LoRA adapter$/],
     [
       { r: 8 },
-      /q_proj.lora_A.weight is \[4, 24\], but for test\/golden\/qwen2 at rank 8 it must be \[8, 24\]: use the adapter with the base model it was made for, qwen2$/,
+      /q_proj.lora_A.weight has the shape \[4, 24\], but for test\/golden\/qwen2 at rank 8 the shape must be \[8, 24\]: use the adapter with the base model it was made for, qwen2$/,
     ],
     [
       { target_modules: ['q_proj', 'k_proj', 'v_proj'] },
@@ -176,7 +176,7 @@ describe('a modified adapter', () => {
 
   test('of another base is refused', async () => {
     await expect(readAdapter(folder(), { config: goldenConfig('llama'), folder: 'llama' })).rejects.toThrow(
-      /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight is \[12, 4\], but for llama at rank 4 it must be \[6, 4\]: use the adapter with the base model it was made for, qwen2$/,
+      /adapter_model\.safetensors: the tensor base_model\.model\.model\.layers\.0\.self_attn\.v_proj\.lora_B\.weight has the shape \[12, 4\], but for llama at rank 4 the shape must be \[6, 4\]: use the adapter with the base model it was made for, qwen2$/,
     );
     const shallow = { config: { ...base.config, layers: 1 }, folder: 'shallow' };
     await expect(readAdapter(folder(), shallow)).rejects.toThrow(
@@ -210,7 +210,7 @@ describe('a modified adapter', () => {
     writeFileSync(file, JSON.stringify(config));
     expect((await read()).lora.alpha).toBe(6);
     writeFileSync(file, JSON.stringify({ peft_type }));
-    expect(await refusal()).toMatch(/is \[4, 24\], but for test\/golden\/qwen2 at rank 8/);
+    expect(await refusal()).toMatch(/has the shape \[4, 24\], but for test\/golden\/qwen2 at rank 8/);
   });
 
   test('with a non-finite value is refused', async () => {

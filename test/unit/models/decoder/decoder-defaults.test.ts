@@ -94,19 +94,25 @@ describe('an invalid value', () => {
   const small = golden.read[2].config;
   it.each([
     [{ max_position_embeddings: 1e15 }, /max_position_embeddings: Too big: expected number to be <=16777216: /],
-    [{ head_dim: 5 }, /head_dim is 5, .+ use a model with an even head size$/],
-    [{ hidden_size: 20 }, /hidden_size is 20, .+ with num_attention_heads 4 a head has 5 elements: /],
-    [{ hidden_size: 2 }, /hidden_size is 2, .+ a head has 0 elements/],
-    [{ model_type: 'llama', hidden_size: 66 }, /hidden_size is 66, .+ it is a multiple of num_attention_heads \(4\)$/],
+    [{ head_dim: 5 }, /head_dim is 5, .+ use a model with an even head size, /],
+    [{ hidden_size: 20 }, /hidden_size is 20, .+ with num_attention_heads 4, each head has 5 elements; /],
+    [{ hidden_size: 2 }, /hidden_size is 2, .+ each head has 0 elements/],
+    [
+      { model_type: 'llama', hidden_size: 66 },
+      /hidden_size is 66, .+ whose hidden_size is a multiple of num_attention_heads \(4\)$/,
+    ],
     [
       { layer_types: ['full_attention', 'linear_attention'] },
       /layer_types is "linear_attention", .+ full attention in every layer$/,
     ],
     [
       { use_sliding_window: true, sliding_window: 8, layer_types: ['full_attention', 'sliding_attention'] },
-      /sliding_window is 8, .+ it is shorter than the 32768 positions of the model: /,
+      /sliding_window is 8, .+ the window is shorter than the model's 32768 positions; /,
     ],
-    [{ use_sliding_window: true, max_window_layers: 1 }, /sliding_window is 4096, .+ shorter than the 32768 positions/],
+    [
+      { use_sliding_window: true, max_window_layers: 1 },
+      /sliding_window is 4096, .+ shorter than the model's 32768 positions/,
+    ],
     [
       { rope_parameters: { full_attention: { rope_theta: 1e4 } } },
       /rope_parameters\.full_attention is .+ same rotary positions in every layer/,

@@ -80,7 +80,7 @@ describe.each(ways)('%s', (_, options) => {
     const names = await streamModel(path('model'), streamed, 'F32', 20_000);
     rmSync(path('model', names[1]));
     expect(await refusal(options)).toBe(
-      `weights: ${path('model', 'model.safetensors.index.json')} names the shard ${names[1]}, which is not in its folder: download or convert the file again`,
+      `weights: ${path('model', 'model.safetensors.index.json')} names the shard ${names[1]}, which is not in the same folder: download or convert the file again`,
     );
   });
 
@@ -96,7 +96,7 @@ describe.each(ways)('%s', (_, options) => {
   test('refuses a tensor of another shape', async () => {
     await model(tensors => (tensors.get(gate)!.dims = [24, 40]));
     expect(await refusal(options)).toBe(
-      `${path('model')}: the tensor ${gate} is [24, 40], but config.json requires [40, 24]: use weights and config.json of the same model`,
+      `${path('model')}: the tensor ${gate} has the shape [24, 40], but config.json requires [40, 24]: use weights and config.json of the same model`,
     );
   });
 
@@ -136,7 +136,7 @@ describe('an adapter', () => {
   test('of another base is refused', async () => {
     const message = await refusal({ modelFolder: goldenFolder('llama'), adapterFolder: 'test/golden/lora/all-linear' });
     expect(message).toMatch(
-      /adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight is \[.+\], but for test\/golden\/llama at rank 4 it must be \[.+\]: use the adapter with the base model it was made for/,
+      /adapter_model\.safetensors: the tensor \S+lora_[AB]\.weight has the shape \[.+\], but for test\/golden\/llama at rank 4 the shape must be \[.+\]: use the adapter with the base model it was made for/,
     );
   });
 

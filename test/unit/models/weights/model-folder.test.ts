@@ -92,7 +92,7 @@ describe('a decoder', () => {
     await checkpoint();
     changeConfig({ intermediate_size: 44 });
     expect(await refusal()).toMatch(
-      /model\.layers\.0\.mlp\.gate_proj\.weight is \[40, 24\], but config\.json requires \[44, 24\]: use weights and config/,
+      /model\.layers\.0\.mlp\.gate_proj\.weight has the shape \[40, 24\], but config\.json requires \[44, 24\]: use weights and config/,
     );
   });
 
@@ -139,7 +139,9 @@ describe('a decoder', () => {
   });
 
   it('without config.json is refused', async () => {
-    expect(await refusal()).toMatch(/cannot read config\.json \(ENOENT\): choose a model folder with this file/);
+    expect(await refusal()).toMatch(
+      /cannot read config\.json \(ENOENT\): choose a model folder that contains this file/,
+    );
   });
 
   it.each([
@@ -176,15 +178,21 @@ describe('a configuration', () => {
       { rope_parameters: { rope_type: 'llama3', rope_theta: 5e5, factor: 8 } },
       /rope_parameters\.low_freq_factor: .+: rope scaling of type llama3 requires this key; download config\.json again/,
     ],
-    [{ partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0\.5, .+ rotates whole heads/],
+    [{ partial_rotary_factor: 0.5 }, /partial_rotary_factor is 0\.5, .+ whose partial_rotary_factor is 1/],
     [{ hidden_act: 'gelu' }, /hidden_act is "gelu", which is not supported: use a model whose hidden_act is silu/],
     [
       { use_sliding_window: true, sliding_window: 32, max_window_layers: 1, layer_types: null },
-      /sliding_window is 32, .+ shorter than the \d+ positions/,
+      /sliding_window is 32, .+ shorter than the model's \d+ positions/,
     ],
     [{ layer_types: ['full_attention', 'linear_attention'] }, /layer_types is "linear_attention"/],
-    [{ num_key_value_heads: 3 }, /num_key_value_heads is 3, .+ it divides num_attention_heads \(4\)/],
-    [{ hidden_size: 20, head_dim: null }, /hidden_size is 20, .+ a head has 5 elements: rotary positions rotate pairs/],
+    [
+      { num_key_value_heads: 3 },
+      /num_key_value_heads is 3, .+ whose num_key_value_heads divides num_attention_heads \(4\)/,
+    ],
+    [
+      { hidden_size: 20, head_dim: null },
+      /hidden_size is 20, .+ each head has 5 elements; .+ rotary positions rotate pairs/,
+    ],
     [{ head_dim: 7 }, /head_dim is 7, .+ use a model with an even head size/],
     [{ vocab_size: 0 }, /m\/config\.json: vocab_size: /],
     [{ num_hidden_layers: '2' }, /m\/config\.json: num_hidden_layers: /],
@@ -273,7 +281,9 @@ describe('a tokenizer', () => {
 
   it('without tokenizer.json is refused', async () => {
     write('chat_template.jinja', chatMl);
-    expect(await refusalOf()).toMatch(/cannot read tokenizer\.json \(ENOENT\): choose a model folder with this file/);
+    expect(await refusalOf()).toMatch(
+      /cannot read tokenizer\.json \(ENOENT\): choose a model folder that contains this file/,
+    );
   });
 
   it('that is a folder is refused', async () => {

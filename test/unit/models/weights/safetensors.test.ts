@@ -113,10 +113,15 @@ describe('a broken file', () => {
     ['a dtype of the prototype', { t: t({ dtype: 'constructor' }) }, 8, /unknown dtype/],
     ['a negative shape', { t: t({ shape: [-2] }) }, 8, /impossible shape \[-2\]/],
     ['a fractional shape', { t: t({ shape: [0.5] }) }, 8, /impossible shape/],
-    ['an overflowing shape', { t: t({ shape: [2 ** 40, 2 ** 40] }) }, 8, /do not fit dtype F32/],
+    ['an overflowing shape', { t: t({ shape: [2 ** 40, 2 ** 40] }) }, 8, /does not match dtype F32/],
     ['offsets that run backwards', { t: t({ data_offsets: [8, 0] }) }, 8, /impossible data_offsets/],
     ['offsets that are no pair', { t: t({ data_offsets: [0] }) }, 8, /impossible data_offsets/],
-    ['a size that does not fit', { t: t({ shape: [3] }) }, 8, /of 8 bytes, which do not fit dtype F32 and shape \[3\]/],
+    [
+      'a size that does not fit',
+      { t: t({ shape: [3] }) },
+      8,
+      /of 8 bytes, which does not match dtype F32 and shape \[3\]/,
+    ],
     ['an overlap', { t: t(), u: t({ data_offsets: [4, 12] }) }, 12, /tensor u that overlaps/],
     ['a gap', { t: t(), u: t({ data_offsets: [12, 20] }) }, 20, /tensor u that leaves a gap/],
     ['data missing', { t: t() }, 7, /bytes, but its header requires/],
@@ -184,15 +189,15 @@ describe('model folders', () => {
     await shard('model-1.safetensors', 'a', 1);
     index({ b: 'model-1.safetensors' });
     await expect(Weights.open(folder())).rejects.toThrow(
-      /says that the tensor b is in model-1\.safetensors, but that file does not contain it/,
+      /says that the tensor b is in model-1\.safetensors, but model-1\.safetensors does not contain this tensor/,
     );
     for (const name of ['../model-1.safetensors', '/etc/passwd', 'model-1.bin', 3]) {
       index({ a: name });
-      await expect(Weights.open(folder())).rejects.toThrow(/does not name a file in its folder for the tensor a/);
+      await expect(Weights.open(folder())).rejects.toThrow(/does not name a file in the same folder for the tensor a/);
     }
     index({ a: 'model-2.safetensors' });
     await expect(Weights.open(folder())).rejects.toThrow(
-      /index\.json names the shard model-2\.safetensors, which is not in its folder: download or convert the file again/,
+      /index\.json names the shard model-2\.safetensors, which is not in the same folder: download or convert the file again/,
     );
     writeFileSync(path('model.safetensors.index.json'), '[]');
     await expect(Weights.open(folder())).rejects.toThrow(/has no weight_map/);

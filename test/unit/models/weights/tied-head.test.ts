@@ -106,7 +106,7 @@ it('a head of another shape is refused', async () => {
     tensors.set(head, { dims: [2, 24], data: new Float32Array(48) }),
   );
   await expect(readDecoder(other)).rejects.toThrow(
-    /the tensor lm_head\.weight is \[2, 24\], but config\.json requires \[61, 24\]: use weights and config\.json of the same model/,
+    /the tensor lm_head\.weight has the shape \[2, 24\], but config\.json requires \[61, 24\]: use weights and config\.json of the same model/,
   );
 });
 

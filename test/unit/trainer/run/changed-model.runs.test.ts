@@ -66,7 +66,7 @@ async function withOtherWeights<T>(work: () => Promise<T>): Promise<T> {
 
 const sentence = (run: string): RegExp =>
   new RegExp(
-    `^run ${basename(run)}: the weights in .*models/random have the checksum [0-9a-f]{12}…, but the run was made with [0-9a-f]{12}…: restore the model's files, or start a new run$`,
+    `^run ${basename(run)}: the weights in .*models/random have the checksum [0-9a-f]{12}…, but the run was created with weights of checksum [0-9a-f]{12}…: restore the model's files, or start a new run$`,
   );
 
 test.each([

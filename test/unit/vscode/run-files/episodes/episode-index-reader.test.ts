@@ -225,7 +225,7 @@ describe('the index of a run', () => {
     await index.update();
     expect([ids(index), scan.indexed, index.read]).toEqual([idsOf(few(1)), ['train 1 0'], 1]);
     const refusal =
-      'episodes/step-000002.jsonl has 1099511627776 bytes, over the limit of 17179869184 bytes for a log: remove it';
+      'episodes/step-000002.jsonl has 1099511627776 bytes, more than the limit of 17179869184 bytes for a log: remove the file';
     expect(() => indexOfFile({ path: sparse, mode: 'train', step: 2 }, 0)).toThrow(refusal);
     await expect(readHeads(sparse)).rejects.toThrow(refusal);
   });
