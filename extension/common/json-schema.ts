@@ -64,7 +64,7 @@ export function expectation(schema: JsonSchema): string {
     return [schema.type === 'integer' ? 'an integer' : 'a number', bounds.join(' and ')].filter(Boolean).join(' ');
   }
   if (schema.prefixItems)
-    return `a list of ${schema.prefixItems.length} (${schema.prefixItems.map(expectation).join('; ')})`;
+    return `a list of ${schema.prefixItems.length} values (${schema.prefixItems.map(expectation).join('; ')})`;
   if (schema.type === 'array') return schema.items ? `a list, each ${expectation(schema.items)}` : 'a list';
   return 'a map of keys';
 }

@@ -15,7 +15,7 @@ export interface HubFile {
   name: string;
   bytes: number;
   /**
-   * The hub's id of the content. For a large file: its sha256 (64 hex digits). For other files: git's sha1 of the blob
+   * The hub's id for the content. For a large file: its sha256 (64 hex digits). For other files: git's sha1 of the blob
    * (40 hex digits).
    */
   etag: string;

@@ -181,7 +181,7 @@ async function modelFiles(
   const indexFile = files.find(({ name }) => name === index);
   if (!indexFile)
     throw new UserError(
-      `hub: ${repo} has no weights in safetensors format (neither ${single} nor ${index}): choose a repository that has them, or convert them`,
+      `hub: ${repo} has no weights in safetensors format (neither ${single} nor ${index}): choose a repository with such weights, or convert the weights`,
     );
   const shards = shardsIn(await read(indexFile));
   const missing = shards?.find(name => !names.has(name));

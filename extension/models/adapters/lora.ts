@@ -50,8 +50,8 @@ export function loraModules(config: DecoderConfig, targets: LoraOptions['targets
 }
 
 /**
- * Returns the specs of the factors: per module `${module}.lora_A.weight` [rank, in], then `${module}.lora_B.weight`
- * [out, rank].
+ * Returns the names and shapes of the factors: for each module `${module}.lora_A.weight` [rank, in], then
+ * `${module}.lora_B.weight` [out, rank].
  */
 export function loraSpecs(config: DecoderConfig, lora: LoraOptions): ParameterSpec[] {
   const chosen = new Set(loraModules(config, lora.targets));

@@ -122,7 +122,7 @@ export async function readAdapter(
   }
 }
 
-/** Returns the files of an adapter folder, as contents by file name. */
+/** Returns the contents of the files of an adapter folder, by file name. */
 export function adapterFiles({ lora, factors }: Adapter, base: string): Record<string, Uint8Array> {
   const tensors = factors.specs.map(({ name, dims }) => ({
     name: peftPrefix + name,

@@ -1,8 +1,8 @@
 // Attention over packed tokens. In training and scoring, tokens attend to each other, and attention is differentiable.
 // In generation, new tokens attend to cached keys and values and to each other. Grouped-query attention does not copy
-// keys: queries that share a key head are stacked along time, so one matmul per key head computes all of them. The
-// common prefix of a group of episodes is computed once, and all rows of the group share the keys and values of the
-// prefix. Hydragen (arXiv 2402.05099) does the same without gradients.
+// keys: queries that share a key head are stacked along time, so one matmul per key head computes the scores of all
+// these queries. The common prefix of a group of episodes is computed once, and all rows of the group share the keys
+// and values of the prefix. Hydragen (arXiv 2402.05099) does the same without gradients.
 import type { Dim, Graph, Value } from '../../engine/graph/graph';
 import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
 import { add, reshape } from '../../engine/graph/ops';

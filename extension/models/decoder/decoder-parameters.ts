@@ -53,7 +53,9 @@ export interface ParameterPlan {
    * dequantised to float32.
    */
   int8Products?: boolean;
-  /** Type of matmuls with weights, float32 by default. All other operations compute in float32. */
+  /**
+   * Float type in which matmuls with weights are computed; float32 by default. All other operations compute in float32.
+   */
   products?: FloatType;
 }
 

@@ -201,7 +201,8 @@ export class Generator {
           active.pop();
         }
       }
-      // Close before resolving, because callers may release the rows as soon as their call resolves.
+      // The batch is closed before calls are resolved, because callers may release the rows as soon as their call
+      // resolves.
       if (active.length === 0 && waiting.length === 0) await batch.close();
       for (const call of seen) {
         if (call.decodings.some(({ finish }) => finish === null)) continue;

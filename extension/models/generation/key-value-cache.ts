@@ -1,8 +1,8 @@
 // Keys and values of past tokens on the host. Between calls, each row has separate arrays of exact length (`RowCache`).
 // During a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
-// row finishes, the last row moves to its index; waiting rows are added at the end. The prompt of rows with equal
-// prompts is computed once. Invariant: capacities are multiples of `block`, so that the SIMD lanes used for the sums of
-// a row do not depend on the other rows.
+// row finishes, the last row moves to its index; waiting rows are added at the end. A prompt that several rows share is
+// computed once. Invariant: capacities are multiples of `block`, so that the SIMD lanes used for the sums of a row do
+// not depend on the other rows.
 import { appendAll, maximum } from '../../common/lists';
 import { float32 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
@@ -26,8 +26,8 @@ export class RowCache {
   }
 
   /**
-   * Makes this row share the arrays of the other row. Later appends do not change these arrays, because they create new
-   * ones.
+   * Makes this row share the arrays of the other row. Later appends do not change these arrays, because each append
+   * creates new arrays.
    */
   copyFrom(other: RowCache): void {
     this.length = other.length;
@@ -181,8 +181,8 @@ export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<stri
 }
 
 /**
- * Appends chunks of `counts[r]` tokens to rows. The keys and values are packed outputs [tokens, kvHeads·headSize] in
- * which row r begins at `starts[r]`.
+ * Appends `counts[r]` tokens to each row r. The keys and values are packed outputs [tokens, kvHeads·headSize], in which
+ * the new tokens of row r begin at index `starts[r]`.
  */
 export function appendChunks(
   rows: readonly RowCache[],

@@ -18,8 +18,9 @@ export interface BatchFeeds<S extends Sample> {
   /** Returns the masked entries of a per-sample array, in the order of the graph's `n` axis. */
   gather(pick: (sample: S) => Float32Array): Tensor;
   /**
-   * Returns the matrix M [samples, count] that assigns masked tokens to samples. An entry is 1/√length if the token
-   * belongs to the sample, else 0. For each token, MᵀM·x is then the mean of x over the token's sample.
+   * Returns the matrix M [samples, count] that assigns masked tokens to samples. An entry is 1/√(number of masked
+   * tokens of the sample) if the token belongs to the sample, else 0. For each token, MᵀM·x is then the mean of x over
+   * the token's sample.
    */
   memberships(): Tensor;
   /** Inverse of `gather`: sets `into[i]` for each sample i of the pass, with 0 where mask = 0. */

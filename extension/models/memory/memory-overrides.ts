@@ -28,7 +28,7 @@ const proposedRank = 16;
 
 /** Constraints on the proposals. */
 export interface Bounds {
-  /** Episodes per optimizer step; the proposed episodes per pass are a divisor of this number. */
+  /** Episodes per optimizer step. The proposed number of episodes per pass divides this number. */
   miniBatch: number;
   /** Shortest episode length that may be proposed, in tokens. */
   shortest: number;

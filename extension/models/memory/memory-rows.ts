@@ -89,7 +89,9 @@ export class MemoryRows {
     }
     if (lora ?? reference) {
       const bytes = Math.min(measured.reading, all * 8);
-      rows.push(row('loading', 'check of frozen weights', bytes, 'read in parts, measured'));
+      rows.push(
+        row('loading', 'check of frozen weights', bytes, 'reading all frozen weights once, in parts; measured'),
+      );
     }
     if (critic) {
       const own = this.criticTrained();

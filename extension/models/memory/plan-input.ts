@@ -43,7 +43,7 @@ export interface PlanInput {
   environments: number;
   /** Whether samples share a prefix, such as the same system message. */
   sharesPrefixes: boolean;
-  /** Maximum tokens of a response; a prompt is at most `longest` minus this number. */
+  /** Maximum tokens of a response; a prompt has at most `longest` minus this number of tokens. */
   answer: number;
   /**
    * Number of episodes that share a prompt (the group size), if each episode is one prompt and one response; otherwise

@@ -7,9 +7,9 @@ import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
- * Limits of a template. `own` is constant. `each` is added per message of the conversation (steps), or per character
- * (letters). The templates of Llama 3 and Qwen need up to 65 steps per message, and produce up to 12 characters per
- * character of the conversation.
+ * Limits of a template. The limit of steps is `own` plus `each` per message of the conversation. The limit of letters
+ * is `own` plus `each` per character of the conversation. The templates of Llama 3 and Qwen need up to 65 steps per
+ * message, and produce up to 12 characters per character of the conversation.
  */
 const limits = {
   steps: { own: 5000, each: 500 },

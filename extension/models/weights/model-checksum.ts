@@ -52,8 +52,8 @@ export async function requireSameModel(
 }
 
 /**
- * Whether all weight files in a folder of the hub cache match their etags. Used if the run's checksum covers weight
- * files that were not downloaded here.
+ * Whether all weight files in a folder of the hub cache match their etags. Used when the run's checksum differs,
+ * because that checksum may cover weight files that were not downloaded to this folder.
  */
 async function isAsFetched(folder: string): Promise<boolean> {
   const files = (await readDownloaded(folder)).filter(({ name }) => isWeights(name));

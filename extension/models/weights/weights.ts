@@ -1,5 +1,5 @@
-// All parameters of a model in one flat float32 array, with a named view per parameter. Graphs are fed the views, the
-// optimizer updates the flat array in place, and a checkpoint stores the array as one tensor file. Views start at
+// All parameters of a model in one flat float32 array, with a named view per parameter. The views are fed to graphs,
+// the optimizer updates the flat array in place, and a checkpoint stores the array as one tensor file. Views start at
 // multiples of 16 elements.
 import { float32 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
