@@ -9,7 +9,7 @@ export interface CurvePoints {
   values: Float64Array;
 }
 
-/** Number of newest rows. An overview contains the values of these rows unchanged. */
+/** Number of newest rows whose values remain unchanged in an overview. */
 const newestRows = 64;
 
 /**

@@ -1,6 +1,6 @@
-// Main-thread proxy of the engine. It has the engine's interface and passes each call to the worker thread
-// (engine-calls.ts), so that the main thread can handle pause and stop requests while a step runs. If the worker exits,
-// all pending calls fail.
+// Main-thread proxy of the engine. The proxy has the engine's interface and passes each call to the worker thread
+// (engine-calls.ts). The main thread can therefore handle pause and stop requests while a step runs. If the worker
+// exits, all pending calls fail.
 import { programEnvironment, variablesFor } from '../../envs/api/program-environment';
 import { Worker } from 'node:worker_threads';
 import { explainExit } from '../common/process-exit';

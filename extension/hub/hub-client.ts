@@ -51,8 +51,8 @@ export class HubClient {
 
   /**
    * Yields the bytes of a file at a commit from offset `from` on, without retries. Throws HubInterrupted if a retry may
-   * deliver the remaining bytes, HubRangeRefused if the download must restart at 0, and a UserError if the hub refuses
-   * the request.
+   * deliver the remaining bytes. Throws HubRangeRefused if the download must restart at byte 0, and a UserError if the
+   * hub refuses the request.
    */
   async *read(
     model: HubModel,

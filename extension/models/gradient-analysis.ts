@@ -1,7 +1,7 @@
 // Measures the gradient of each part of the policy loss over buckets of mini-batches: norm, noise, and cosines between
 // parts and buckets. Gradients are not applied. A gradient has as many numbers as there are trained weights. With more
-// than 2²⁰ trained weights, only sketches of the gradients are stored: a count sketch adds each coordinate with a
-// random sign to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells times the product of the
+// than 2²⁰ trained weights, only sketches of the gradients are stored. Such a count sketch adds each coordinate, with a
+// random sign, to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells times the product of the
 // norms. Norms of mini-batches are always exact. Does not change the optimizer state.
 import type {
   GradientAnalysis,
@@ -68,8 +68,8 @@ const lossParts = ({ entropy_coeff, use_kl_loss }: PolicyLossOptions): LossPart[
 ];
 
 /**
- * Returns the norm of a mini-batch's gradient. Adds the gradient of each slice to `slices`, multiplied by the number of
- * slices, so that the mean over the slices is the gradient of the mini-batch.
+ * Returns the norm of a mini-batch's gradient. Multiplies the gradient of each slice by the number of slices and adds
+ * the product to `slices`. The mean over the slices is then the gradient of the mini-batch.
  */
 async function measureBatch(
   policy: Pick<Policy, 'bank' | 'addGradient'>,

@@ -10,8 +10,8 @@ import { dirname, resolve, sep } from 'node:path';
 import { UserError } from '../common/user-error';
 
 /**
- * Thrown if a file exists but is refused, for one of these reasons: it is not a regular file; it is too large; it is a
- * link out of the allowed folder; or reading took too long.
+ * Thrown if a file exists but is refused. Reasons: the file is not a regular file, is too large, or is a link out of
+ * the allowed folder; or reading took too long.
  */
 export class RefusedFile extends UserError {}
 

@@ -42,8 +42,9 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 }
 
 /**
- * Kills processes whose owner ended without killing them. A process is spared if its owner cannot be checked: its mark
- * is from another boot or PID namespace, or an earlier version wrote the mark without boot and PID namespace.
+ * Kills processes whose owner ended without killing them. A process is spared if its owner cannot be checked. This is
+ * the case if its mark is from another boot or PID namespace, or if an earlier version wrote the mark without these two
+ * fields.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);

@@ -1,7 +1,7 @@
 // Identifies processes. A pid is ambiguous: it is valid only in its PID namespace (container), on its machine and until
-// the next boot, and the system may reuse it. A stored pid is therefore accompanied by its PID scope and the process's
-// start time. Both are compared before the pid is used to judge or kill a process. Sources: proc(5), pid_namespaces(7).
-// /proc/sys/kernel/random/boot_id changes at each boot.
+// the next boot. The system may also reuse a pid. A stored pid is therefore accompanied by its PID scope and the
+// process's start time. Both are compared before the pid is used to judge or kill a process. Sources: proc(5),
+// pid_namespaces(7). /proc/sys/kernel/random/boot_id changes at each boot.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -79,7 +79,7 @@ const starts = new Map<number, string>();
 
 /**
  * Returns the start time of a process as text. On Linux, the text is the number of clock ticks since boot. On other
- * systems, the text is the number of milliseconds since 1970; this number is stored at the first call, so later changes
+ * systems, the text is the number of milliseconds since 1970. This number is stored at the first call, so later changes
  * of the clock do not affect it. Undefined if the process does not exist or the time cannot be determined.
  */
 export function startOf(pid: number): string | undefined {

@@ -1,7 +1,7 @@
 // JSON-RPC over a socket. The process at the other end is untrusted and may stop in the middle of a message. The size
-// of an incomplete message is bounded, and an incomplete message does not keep the process alive. At each incomplete
-// message, vscode-jsonrpc's reader starts a repeating timer that keeps the process alive after the socket is closed.
-// The timer is therefore disabled for all readers.
+// of an incomplete message is bounded, and an incomplete message does not keep this process alive. At each incomplete
+// message, vscode-jsonrpc's reader starts a repeating timer, which would keep this process alive after the socket is
+// closed. The timer is therefore disabled for all readers.
 import type { Socket } from 'node:net';
 import { createMessageConnection, SocketMessageReader, SocketMessageWriter } from 'vscode-jsonrpc/node';
 import type { MessageConnection, MessageWriter, StreamMessageReader } from 'vscode-jsonrpc/node';

@@ -37,8 +37,8 @@ export function signingKey(): Buffer | undefined {
 
 /**
  * Returns the user's signing key; creates it if it does not exist. If several processes create the key at the same
- * time, all return the same key: each writes a temporary file and links it to the final name, and only the first link
- * succeeds.
+ * time, all return the same key. Each process writes a temporary file and links it to the final name; only the first
+ * link succeeds.
  * @throws UserError if the storage cannot be written, or contains a damaged key
  */
 export function signingKeyOrNew(): Buffer {

@@ -1,6 +1,6 @@
-// Estimates the memory of a graph without running it. Visits the nodes in the order in which onnxruntime's sequential
-// executor runs them, computes the bytes of each value from its shape, and finds the peak of live bytes. A value is
-// live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
+// Estimates the memory of a graph without running the graph. Visits the nodes in the order in which onnxruntime's
+// sequential executor runs them. Computes the bytes of each value from its shape and finds the peak of live bytes. A
+// value is live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
 // constants are not counted, because they exist before the run. onnxruntime's GraphViewer determines this order: depth
 // first from the leaves, last leaf first, latest input first.
 import type { Dim, ElementType, Graph, Node } from './graph';

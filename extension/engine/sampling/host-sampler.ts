@@ -1,8 +1,8 @@
-// Samples one token from a row of logits on the host, with all "cuts": top-k, top-p (nucleus: the smallest set whose
-// mass reaches top_p), min-p and repetition penalty. Order: repetition penalty, temperature, top-k, top-p, min-p, then
-// inverse CDF with one uniform number. Order and semantics match transformers and vLLM. The returned log-prob is that
-// of the temperature-scaled distribution without penalty and cuts, because the training graph computes the same
-// log-prob. Distributions without cuts are sampled in the graph (graph-sampler.ts).
+// Samples one token from a row of logits on the host. Supports all "cuts": top-k, top-p, min-p and repetition penalty.
+// Top-p keeps the smallest set of tokens whose total probability reaches top_p. Order: repetition penalty, temperature,
+// top-k, top-p, min-p, then inverse CDF with one uniform number. Order and semantics match transformers and vLLM. The
+// returned log-prob is that of the temperature-scaled distribution without penalty and cuts, because the training graph
+// computes the same log-prob. Distributions without cuts are sampled in the graph (graph-sampler.ts).
 
 export interface SamplingCuts {
   temperature: number;

@@ -1,6 +1,6 @@
-// Copies tensors to a device and back. The copies are made by sessions that only copy, because onnxruntime-node can
-// neither create a device buffer from numbers nor read one (its getData aborts the process). Uses one session per
-// element type, rank and direction. If the device is the host, returns tensors unchanged.
+// Copies tensors to a device and back. The copies are made by sessions that only copy. onnxruntime-node itself can
+// neither create a device buffer from numbers nor read a device buffer: getData aborts the process. Uses one session
+// per element type, rank and direction. If the device is the host, returns tensors unchanged.
 import { DeviceTensor } from './device-tensor';
 import type { Tensor } from './device-tensor';
 import { Graph } from '../graph/graph';

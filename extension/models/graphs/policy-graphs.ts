@@ -112,11 +112,13 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
 }
 
 /**
- * Graph of the policy loss's gradient. Inputs: those of the score graph; old_logprob, advantage, weight [n'];
- * ref_logprob if the loss has a KL term; memberships [r, n'] for GSPO (batch-feeds.ts); the scalar inputs of the loss
- * (policy-loss-graph.ts). The weight of a token is its share in the mini-batch loss under loss_agg_mode, so the losses
- * of the micro-batches sum to the mini-batch loss. Outputs: one gradient per trained parameter, and the sums named in
- * `updateSums`.
+ * Graph of the policy loss's gradient. The weight of a token is its share in the mini-batch loss under loss_agg_mode,
+ * so the losses of the micro-batches sum to the mini-batch loss. Outputs: one gradient per trained parameter, and the
+ * sums named in `updateSums`. Inputs:
+ * * the inputs of the score graph, and the scalar inputs of the loss (policy-loss-graph.ts)
+ * * old_logprob, advantage and weight [n']
+ * * ref_logprob [n'] if the loss has a KL term
+ * * memberships [r, n'] for GSPO (batch-feeds.ts)
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);

@@ -217,8 +217,8 @@ export class MemoryRows {
   }
 
   /**
-   * Memory of the collapse diagnosis (cross-scoring): one row for a pass over prompts with the resulting keys and
-   * values, and one row for a pass that scores texts after the longest prompt.
+   * Memory of the collapse diagnosis (cross-scoring). The first row is for a pass over prompts, with the keys and
+   * values that this pass returns. The second row is for a pass that scores texts after the longest prompt.
    */
   private diagnosisRows(): PlanRow[] {
     const { decoder: c, longest, diagnosisTokens: tokens } = this.input;

@@ -94,8 +94,8 @@ export class ChatTokenizer {
   }
 
   /**
-   * Returns the ids between the sampled ids `answer` and the next response: the turn-end ids that `answer` does not
-   * contain, the user message, the assistant header and the literal `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response. They consist of the turn-end ids that
+   * `answer` does not contain, the user message, the assistant header and the literal `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[] {
     const text = this.afterAnswer(
