@@ -80,7 +80,8 @@ export const endedBySystem = (code: number | null, signal: string | null): boole
 /**
  * Returns how a process ended, the likely cause and the remedy. The text has no subject: `was killed (SIGKILL) …`.
  * Callers prepend a subject (`trainer of X: it …`). `code` and `signal` are the values that `child_process` and
- * `worker_threads` report; both are null if the exit is unknown. For an unknown code, returns the code without a cause.
+ * `worker_threads` report. Both values are null if nothing is known about the exit. For an unknown code, returns the
+ * code without a cause.
  */
 export function explainExit(code: number | null, signal: string | null): string {
   if (signal !== null) return signals[signal] ?? `was ended by ${signal}`;

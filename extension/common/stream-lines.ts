@@ -1,5 +1,5 @@
 // Splits a stream of JSON lines at \n only. Node's readline splits at U+2028 and U+2029 too. JSON strings may contain
-// both characters unescaped, and readline would split such a message in the middle of a string.
+// U+2028 and U+2029 unescaped, and readline would split such a message in the middle of a string.
 
 /** Yields the lines of a stream of decoded text, without line ends, including an unterminated last line. */
 export async function* linesOf(stream: AsyncIterable<string>): AsyncGenerator<string> {

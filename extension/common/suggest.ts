@@ -20,7 +20,7 @@ function distance(a: string, b: string): number {
 
 /**
  * Returns the candidate nearest to `word`, ignoring case. If several candidates are equally near, returns the first of
- * them. Returns undefined if the distance exceeds both 2 and a third of the word's length.
+ * them. Returns undefined if the distance is greater than 2 and also greater than a third of the word's length.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const lower = word.toLowerCase().slice(0, 200);
@@ -28,7 +28,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
-    // Distance 1 if one word is a prefix of the other, such as test_freq of test_frequency.
+    // The distance is 1 if one word is a prefix of the other, such as test_freq of test_frequency.
     const cut = Math.min(other.length, lower.length) >= 4 && (other.startsWith(lower) || lower.startsWith(other));
     if (!cut && Math.abs(candidate.length - lower.length) >= least) continue;
     const d = cut ? 1 : distance(lower, other);

@@ -15,9 +15,9 @@ export function between(text: string, open: string, close: string, from = 0): { 
 }
 
 /**
- * Returns the thought and the answer of a text that contains both. The thought starts at the first `<think>` and ends
- * at the first `</think>` that precedes `<answer>`, with only whitespace between them. Null if the text has no thought
- * followed by an answer.
+ * Returns the thought and the answer of a text. The thought starts at the first `<think>` and ends at the first
+ * `</think>` that precedes `<answer>`, with only whitespace between them. Null if the text has no thought followed by
+ * an answer.
  */
 export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];

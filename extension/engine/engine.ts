@@ -21,7 +21,7 @@ export type MomentState =
   | { format: 'float32'; step: number; m: Float32Array; v: Float32Array }
   | { format: 'int8'; step: number; m: Int8Array; v: Uint8Array; mScale: Float32Array; vScale: Float32Array };
 
-/** State of an engine on this machine, except the actor's weights, which are stored by name. */
+/** State of an engine on this machine, without the actor's trained weights, which `Engine.parameters` returns. */
 export interface LocalState {
   actor: MomentState;
   critic?: MomentState & { weights: Float32Array };

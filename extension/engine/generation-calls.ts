@@ -13,7 +13,7 @@ export interface SamplingOptions extends SamplingCuts {
 }
 
 export interface GenerationRow {
-  /** Key of the row; its key-value cache is kept between turns until `release`. */
+  /** Key of the row. The row's key-value cache is kept between turns until `release`. */
   row: string;
   /**
    * Ids to append before generating. In the first call: the prompt. In later calls: the tokens that follow the row's

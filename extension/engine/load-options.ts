@@ -46,7 +46,7 @@ export interface LoadOptions {
   moments?: { actor: MomentFormat; critic: MomentFormat };
   /**
    * Whether to create a critic. Without adapters, the critic is a copy of the decoder with a value head. With adapters,
-   * it consists of the shared base, separate adapters and a value head.
+   * the critic consists of the shared base, separate adapters and a value head.
    */
   critic: boolean;
   /** Seed for initialising new adapters and the critic's value head. */

@@ -52,8 +52,8 @@ export interface GradientAnalysis {
   buckets: { gradients: PartGradient[]; metrics: UpdateMetrics }[];
   /**
    * Cosines between mean gradients. The entry [a·parts + p][b·parts + q] compares part p in bucket a with part q in
-   * bucket b; it is null if a gradient is zero. Cosines are exact for up to 2²⁰ trained parameters. For more parameters
-   * they are estimated with an error of about 0.001.
+   * bucket b. The entry is null if one of the two gradients is zero. Cosines are exact for up to 2²⁰ trained
+   * parameters. For more parameters they are estimated with an error of about 0.001.
    */
   cosines: (number | null)[][];
 }

@@ -213,8 +213,8 @@ function codeOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns the error for a refused request. It is a HubInterrupted if a retry may succeed. Error codes are read from
- * X-Error-Code.
+ * Returns the error for a refused request. The error is a HubInterrupted if a retry may succeed. Error codes are read
+ * from X-Error-Code.
  */
 function refusal(response: Response, model: HubModel, { endpoint, token }: HubOptions): Error {
   const { repo, revision, type } = model;

@@ -40,7 +40,7 @@ export interface HubModelFacts {
 export interface HubProgress {
   /** Name of the file that is being downloaded. */
   file: string;
-  /** Bytes on disk and total bytes, both over all files. */
+  /** Bytes on disk and total bytes, each summed over all files. */
   bytes: number;
   total: number;
 }
@@ -204,8 +204,8 @@ function shardsIn(text: string): string[] | null {
 }
 
 /**
- * Returns the model folder of a model that Hugging Face's own tools have downloaded completely into the cache; null if
- * there is none. Needs no network access.
+ * Returns the folder of a model that Hugging Face's own tools have downloaded completely into the cache; null if the
+ * cache contains no such folder. Needs no network access.
  */
 async function fetchedByOthers(model: HubModel, cache: HubCache): Promise<CachedModel | null> {
   const snapshot = await cache.otherSnapshot(model.revision);

@@ -1,7 +1,7 @@
 // Measures the memory of a process and its children. On Linux, the tree consists of the members of the process's
-// control group. Without a control group, it consists of the process group, the processes with the same owner mark
-// (end-processes.ts), and all descendants of these processes. A process that was found once remains in the tree until
-// it ends. On macOS, `ps` lists groups and parents. On Windows nothing is measured.
+// control group. Without a control group, the tree consists of the process group, the processes with the same owner
+// mark (end-processes.ts), and all descendants of these processes. A process that was found once remains in the tree
+// until it ends. On macOS, `ps` lists groups and parents. On Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -37,7 +37,7 @@ interface Known {
 
 /**
  * Maximum share of time that is spent on scanning for members. A scan takes longer on a machine with many processes, so
- * scans are less frequent there.
+ * scans are less frequent on such a machine.
  */
 const scanShare = 0.01;
 const pageBytes = 4096;

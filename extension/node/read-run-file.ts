@@ -35,7 +35,7 @@ export function requireLogSize(path: string, size: number): void {
 export const mostEntries = 1_000_000;
 /**
  * `mostNames`: maximum number of entries that are read from a folder of runs. `mostRuns`: maximum number of runs that
- * are returned. If there are more, the runs whose names sort last (the newest) are returned.
+ * are returned. If the folder has more runs, the newest are returned: the runs whose names sort last.
  */
 const mostNames = 100_000;
 const mostRuns = 5000;

@@ -1,9 +1,9 @@
 // Decides which files of a run folder may be executed. Run folders are untrusted. A file may be executed only if this
 // user's trainer has signed it, or if the user has accepted exactly its bytes. A signature is an HMAC-SHA256 with the
-// key in the user's storage. A signature includes the run id, which is the folder's name, so it is invalid in any other
-// folder. The run's `signature.json` covers the manifest; the `signature.json` of a saved environment covers the
-// environment's files, version and tags. Callers read a file once, check the bytes here, and use the checked bytes.
-// Must not import `vscode`: shared by editor, terminal and trainer.
+// key in the user's storage. A signature includes the run id, which is the name of the run folder. The signature is
+// therefore invalid in any other folder. The run's `signature.json` covers the manifest; the `signature.json` of a
+// saved environment covers the environment's files, version and tags. Callers read a file once, check the bytes here,
+// and use the checked bytes. Must not import `vscode`: shared by editor, terminal and trainer.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// JSON-RPC over the standard input and output of a child process, by vscode-jsonrpc. AbortSignals cancel requests on
-// both sides.
+// JSON-RPC over the standard input and output of a child process, by vscode-jsonrpc. Aborting the sender's signal
+// cancels the request and aborts the signal of the request's handler.
 import type { Readable, Writable } from 'node:stream';
 import {
   CancellationTokenSource,

@@ -110,7 +110,7 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 
 /**
  * Returns the norm's value `y` and a function for `inverse` = 1 / sqrt(mean(x²) + eps). The inverse is the kernel's
- * second output. On WebGPU this output is wrong (onnxruntime 1.30), so the function recomputes the inverse there.
+ * second output. On WebGPU this output is wrong (onnxruntime 1.30), so the function recomputes the inverse for WebGPU.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };

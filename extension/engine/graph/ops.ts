@@ -85,7 +85,7 @@ export function clip(g: Graph, x: Value, lo: Value, hi: Value): Value {
   return y;
 }
 
-/** Elementwise maximum; if both are equal, `a` receives the gradient. */
+/** Elementwise maximum of a and b; where a equals b, a receives the gradient. */
 export function maximum(g: Graph, a: Value, b: Value): Value {
   const y = binary(g, 'Max', a, b);
   g.record([a, b], [y], ([dy]) => {
@@ -97,7 +97,7 @@ export function maximum(g: Graph, a: Value, b: Value): Value {
   return y;
 }
 
-/** Elementwise minimum; if both are equal, `a` receives the gradient. */
+/** Elementwise minimum of a and b; where a equals b, a receives the gradient. */
 export const minimum = (g: Graph, a: Value, b: Value): Value => neg(g, maximum(g, neg(g, a), neg(g, b)));
 
 /** condition ? a : b, elementwise, with gradients to a and b. */
@@ -190,7 +190,7 @@ function scatterRows(g: Graph, table: Value, column: Value, rows: Value): Value 
   return g.emit('ScatterND', [zeros, column, rows], 'float32', table.dims, { reduction: 'add' });
 }
 
-/** Returns the product of all dimensions: a number, or a symbol if one of them is a symbol. */
+/** Returns the product of all dimensions: a number, or a symbol if at least one dimension is a symbol. */
 function productOf(dims: readonly Dim[]): Dim {
   if (dims.length === 1) return dims[0];
   return dims.every(dim => typeof dim === 'number') ? dims.reduce((n, dim) => n * dim, 1) : dims.join('*');

@@ -1,5 +1,5 @@
-// Arithmetic on dimensions, which may be symbols: NumPy broadcasting, and checks whose error messages contain both
-// shapes.
+// Arithmetic on dimensions (numbers or symbols): NumPy broadcasting, and checks of shapes. The error message of a
+// failed check contains the two shapes.
 import type { Dim, FloatType, Value } from './graph';
 
 export const showDims = (dims: readonly Dim[]): string => `[${dims.join(', ')}]`;
@@ -46,8 +46,8 @@ export function expectDims(op: string, value: Value, dims: readonly Dim[]): void
 }
 
 /**
- * Throws if two shapes certainly have different numbers of elements. This is certain if they contain the same symbols,
- * but the products of their numbers differ.
+ * Throws if two shapes certainly have different numbers of elements. This is certain if the shapes contain the same
+ * symbols, but the products of their numbers differ.
  */
 export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]): void {
   const symbols = (dims: readonly Dim[]): string =>

@@ -20,7 +20,10 @@ export interface ProviderState {
   provider: Provider;
   /** Whether this build of onnxruntime includes the provider. */
   known: boolean;
-  /** Whether the provider's library exists. It may be part of onnxruntime-node's package or installed separately. */
+  /**
+   * Whether the provider's library exists. The library may be part of onnxruntime-node's package or installed
+   * separately.
+   */
   installed: boolean;
 }
 

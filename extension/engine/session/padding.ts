@@ -5,8 +5,8 @@ import type { Tensor } from './session';
 
 const masks = new Map<number, Tensor>();
 /**
- * Number that is added to the scores of masked positions. It is far below real scores, but finite, so that the softmax
- * of a fully masked row is defined.
+ * Number that is added to the scores of masked positions. The number is far below real scores, but finite, so that the
+ * softmax of a fully masked row is defined.
  */
 export const masked = -1e9;
 

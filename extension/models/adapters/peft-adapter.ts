@@ -212,7 +212,7 @@ async function weightsFile(folder: string, fs: FileSystem): Promise<string> {
   throw new UserError(`${folder}: the folder has no ${adapterWeightsName}: ${remedy}`);
 }
 
-/** Returns the modules with both factors in the file, in parameter order. Throws for unknown or missing tensors. */
+/** Returns the modules whose two factors are in the file, in parameter order. Throws for unknown or missing tensors. */
 function modulesOf(
   { file, tensors }: SafetensorsFile,
   config: PeftConfig,

@@ -1,5 +1,5 @@
-// The decoder of the Qwen2, Qwen3 and Llama families. Generation, scoring and training use the same decoder. They
-// differ only in three respects: attention (attention.ts), parameter sources (decoder-parameters.ts), and the positions
+// The decoder of the Qwen2, Qwen3 and Llama families. Generation, scoring and training use the same decoder. These
+// three uses differ only in attention (attention.ts), parameter sources (decoder-parameters.ts), and the positions
 // whose logits are computed. Tokens are packed: activations are [n, width], one row per token, so every linear layer is
 // one matmul.
 import { checkpoint } from '../../engine/graph/autodiff';
@@ -31,7 +31,8 @@ export interface TokenInputs {
 }
 
 /**
- * Returns the name of the tensor that maps hidden states to logits: the output head, or the embedding if both are tied.
+ * Returns the name of the tensor that maps hidden states to logits: the output head, or the embedding if it is tied to
+ * the output head.
  */
 export const headName = (c: DecoderConfig, parameters: Pick<DecoderParameters, 'has'>): string =>
   c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';

@@ -1,7 +1,7 @@
 // Feeds of the scoring, policy, supervised and critic graphs. They contain the packed tokens of a pass (packing.ts).
-// "Masked tokens" are the tokens with mask = 1, which count in the loss. This file maps per-sample arrays to the flat
-// list of masked tokens and back. The log-prob of token i is computed at position i − 1, where the model predicts this
-// token.
+// "Masked tokens" are the tokens with mask = 1; only these tokens contribute to the loss. This file maps per-sample
+// arrays to the flat list of masked tokens and back. The log-prob of token i is computed at position i − 1, where the
+// model predicts this token.
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';

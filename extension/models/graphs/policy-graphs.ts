@@ -188,12 +188,12 @@ export function generateGraph(
 interface TokenChunk {
   /**
    * Returns the logits [tokens of the chunk, vocab], divided by the temperature, and the targets. If `after` is given,
-   * the graph computes the logits only once the vector `after` has been computed.
+   * the graph computes the logits only after this vector.
    */
   logits(after?: Value): { logits: Value; targets: Value };
   /**
    * Returns the log-prob of each target and the entropy of its distribution, [tokens of the chunk]. If `after` is
-   * given, the graph computes both only once the vector `after` has been computed.
+   * given, the graph computes log-prob and entropy only after this vector.
    */
   statistics(after?: Value): { logprob: Value; entropy: Value };
   /**

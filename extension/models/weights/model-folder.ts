@@ -78,8 +78,8 @@ export async function openDecoder(
 
 /**
  * Resolves `tie_word_embeddings: true` for the given files as in transformers 5 (PreTrainedModel.tie_weights). If both
- * embedding and head are stored, they are tied only if they are equal. If only the head is stored, it is also the
- * embedding.
+ * embedding and head are stored, they are tied only if they are equal. If only the head is stored, the head is also
+ * used as the embedding.
  */
 async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
   if (!declared.tiedHead || !files.info(headTensor)) return declared;

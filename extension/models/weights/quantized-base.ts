@@ -103,7 +103,9 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
   return `${basename(modelFolder)}-${digest.slice(0, 16)}`;
 }
 
-/** Whether the file contains exactly the tensors of the layout and matches its checksum; if not, it is recreated. */
+/**
+ * Whether the file contains exactly the tensors of the layout and matches its checksum; if not, the file is recreated.
+ */
 async function isComplete(file: string, layout: Layout): Promise<boolean> {
   if (!existsSync(file)) return false;
   try {
