@@ -88,7 +88,7 @@ export interface Engine<State extends EngineState = EngineState> {
     budget: PassBudget,
     temperature: number,
   ): Promise<Float64Array[]>;
-  /** Runs one optimizer step of the actor on a mini-batch; `seed` seeds the adapters' dropout. */
+  /** Runs one optimizer step of the actor on a mini-batch; `seed` determines the adapters' dropout. */
   update(
     samples: WeightedSample[],
     budget: PassBudget,

@@ -189,8 +189,8 @@ function prefixFeeds(
 }
 
 /**
- * The packed tokens of several texts, without data that depend on the prompt. `count` is the number of the texts'
- * tokens.
+ * The packed tokens of several texts, without data that depend on the prompt. `count` is the number of tokens of all
+ * texts.
  */
 interface TextFeeds {
   /** Feeds of suffixGraph that depend only on the texts; positions depend on the prompt too and are not included. */

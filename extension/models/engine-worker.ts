@@ -42,7 +42,7 @@ function serve(port: MessagePort): void {
     };
   const calls: EngineCalls = {
     ...engineOf(queued),
-    // Not queued, because these calls affect running calls.
+    // `interrupt` and `watch` bypass the queue, because they act on calls that are already running.
     interrupt: () => policies.stop(),
     watch: row =>
       policies.watch(row === null ? null : { row, onTokens: (ids, logprobs) => report('row', row, ids, logprobs) }),

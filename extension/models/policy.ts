@@ -128,7 +128,7 @@ export class Policy {
     }));
   }
 
-  /** Runs one optimizer step on the policy loss of a mini-batch; `seed` seeds the adapters' dropout. */
+  /** Runs one optimizer step on the policy loss of a mini-batch; `seed` determines the adapters' dropout. */
   async update(
     samples: readonly WeightedSample[],
     budget: PassBudget,

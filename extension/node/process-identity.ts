@@ -1,7 +1,7 @@
 // Identifies processes. A pid is ambiguous: it is valid only in its PID namespace (container), on its machine and until
 // the next boot. The system may also reuse a pid. A stored pid is therefore accompanied by its PID scope and the
 // process's start time. PID scope and start time are compared before the pid is used to check or kill a process.
-// Sources: proc(5), pid_namespaces(7). /proc/sys/kernel/random/boot_id changes at each boot.
+// Sources: proc(5), pid_namespaces(7). The boot id is /proc/sys/kernel/random/boot_id, which changes at each boot.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';

@@ -212,10 +212,12 @@ export function appendChunks(
 }
 
 /**
- * Returns the name of an input of the generate graph: the past keys (i even) or past values (i odd) of layer ⌊i / 2⌋.
+ * Returns the name of an input of the generate graph for layer ⌊i / 2⌋: the past keys if i is even, the past values if
+ * i is odd.
  */
 export const pastName = (i: number): string => `past_${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;
 /**
- * Returns the name of an output of the generate graph: the new keys (i even) or new values (i odd) of layer ⌊i / 2⌋.
+ * Returns the name of an output of the generate graph for layer ⌊i / 2⌋: the new keys if i is even, the new values if i
+ * is odd.
  */
 export const newName = (i: number): string => `${i % 2 === 0 ? 'key' : 'value'}.${i >> 1}`;

@@ -1,4 +1,5 @@
-// The passes of a batch with their feeds, and the random feeds of dropout. A pass is packed directly before it runs.
+// The passes of a batch with their feeds, and the feeds with the random numbers for dropout. A pass is packed directly
+// before it runs.
 import type { PassBudget } from '../../engine/training-samples';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { float32 } from '../../engine/session/session';
@@ -54,7 +55,7 @@ export function preparePasses<S extends Sample>(
   };
 }
 
-/** Returns the random feeds of the adapters' dropout for a pass; empty without dropout. */
+/** Returns the feeds with the random numbers for the adapters' dropout in a pass; empty without dropout. */
 export function dropoutFeeds({ plan }: Network, tokens: number, noise: RandomStream): Record<string, Tensor> {
   const { adapter, specs } = plan;
   if (!adapter || adapter.dropout === 0) return {};

@@ -124,8 +124,9 @@ export class MemoryRows {
   }
 
   /**
-   * Memory of all weights as constants of the rollouts' session (load-models.ts). While the session is created, the
-   * session's model file and the buffer from which onnxruntime reads this file also need memory.
+   * Memory of the weights that are copied as constants into the session for rollouts (load-models.ts). While the
+   * session is created, the session's model file and the buffer from which onnxruntime reads this file also need
+   * memory.
    */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;

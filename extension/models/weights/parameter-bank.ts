@@ -1,6 +1,6 @@
 // Trained parameters of a network with gradient and optimizer state. `ParameterBank` has two implementations: flat
 // arrays on the host (this file), and tensors on a device (device-parameters.ts). The bank feeds parameters to graphs
-// and adds the graphs' gradient outputs to its gradient. A step changes the parameters in place.
+// and sums the gradients that the graphs output. A step changes the parameters in place.
 import { UserError } from '../../common/user-error';
 import { AdamW } from '../../engine/optimizer/adamw';
 import type { MomentFormat } from '../../engine/load-options';
