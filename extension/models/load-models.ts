@@ -49,7 +49,7 @@ export async function loadTrained(
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
   // `tiedHead` is not compared: an older checkpoint may lack the head tensor, although the reference policy's files
-  // store one next to a tied embedding.
+  // contain a head tensor next to a tied embedding.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the architecture of the reference policy differs from the policy's: use weights of the policy's model`,

@@ -111,7 +111,7 @@ export function packPass(
 /**
  * Returns the additive masks of the two halves of a row of t tokens. Tokens of the early half attend to the early half;
  * tokens of the late half attend to the complete row. With clusters, each mask starts with u slots for the shared
- * prefix, of which a shorter prefix leaves some empty.
+ * prefix; if the prefix is shorter, the remaining slots are masked.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);

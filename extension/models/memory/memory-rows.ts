@@ -117,7 +117,7 @@ export class MemoryRows {
         'rollout',
         'generation',
         Math.max(this.passes.decoding(together), this.passes.prefilling()),
-        `${measured.arena} × memory of one decoding step of ${together} rows, or of a prefill of at most ${prefillTokens} tokens in chunks of ${pieceTokens} if it needs more`,
+        `${measured.arena} × memory of one decoding step of ${together} rows or of a prefill of at most ${prefillTokens} tokens in chunks of ${pieceTokens}, whichever is larger`,
       ),
       this.layOutRow(),
     ];

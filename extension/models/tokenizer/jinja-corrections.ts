@@ -1,8 +1,8 @@
 // Prepares a parsed chat template for the interpreter: each printed expression becomes an Output node
 // (python-interpreter.ts), and string methods become calls of the functions below. Three string methods of
-// @huggingface/jinja (strip, lstrip and rstrip) use JavaScript's white space. They also ignore their argument, the
-// characters to strip; Qwen3's template passes it to strip newlines but not blanks. The library's strftime_now returns
-// the current local time.
+// @huggingface/jinja (strip, lstrip and rstrip) use JavaScript's white space. They also ignore their argument, which
+// names the characters to strip. Qwen3's template uses this argument to strip newlines but not blanks. The library's
+// strftime_now returns the current local time.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';

@@ -31,8 +31,8 @@ export function checkIds(sequences: Iterable<ArrayLike<number>>, rows: number, f
 }
 
 /**
- * Returns two numbers, each the largest id plus one: `vocabulary` counts only the ids of the vocabulary, and `all` also
- * counts the added tokens.
+ * Returns the largest id plus one in two variants: `vocabulary` considers only the ids of the vocabulary; `all` also
+ * considers the added tokens.
  */
 function tokenCounts(tokenizer: unknown): { vocabulary: number; all: number } {
   const { model, added_tokens: added } = isRecord(tokenizer) ? tokenizer : {};
