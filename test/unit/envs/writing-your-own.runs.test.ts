@@ -128,7 +128,7 @@ test('the example that queries a server plays an episode', async () => {
   const config = { server: `http://127.0.0.1:${port}/gone` };
   const { error } = await running.load([{ tag: 'Gone', env_type: source, source, config }]);
   expect(error?.message).toContain('cannot reach a judge at');
-  expect(error?.message).toContain('start it, or name its address in env_config.server');
+  expect(error?.message).toContain('start the judge, or set env_config.server to its address');
 });
 
 describe('the wrapped example', () => {

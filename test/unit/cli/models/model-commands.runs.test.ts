@@ -215,10 +215,10 @@ describe('input', () => {
     const over = input([{ tokens: Array<number>(65).fill(1) }], 'over.json');
     expect((await score(golden('qwen2'), exact)).code).toBe(0);
     expect(await refused(scoring(over, golden('qwen2')))).toMatch(
-      /over\.json:1: \[0\] has 65 tokens, but the model's context has 64: shorten the row to 64$/,
+      /over\.json:1: \[0\] has 65 tokens, but the model's context has only 64: shorten the row to 64 tokens$/,
     );
     expect(await refused(['generate', '--model', golden('qwen2'), '--input', exact, '--seed', '1'])).toMatch(
-      /exact\.json:1: \[0\] has 64 tokens, but the model's context has 64, and the answer needs at least one: shorten the row to 63$/,
+      /exact\.json:1: \[0\] has 64 tokens, but the model's context has only 64, and the answer needs at least one: shorten the row to 63 tokens$/,
     );
   });
 
