@@ -1,8 +1,8 @@
 // Implements `agent_proxy.batch_adjust_mode`, which applies if the number of kept samples is not a multiple of
-// `batchMultiple`. Mode `copy` duplicates samples and mode `delete` drops samples until it is. The default, `weights`,
-// changes no samples: the last mini-batch is smaller, and the loss weights correct for its size (mini-batches.ts,
-// loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so a copied sample counts twice in the
-// mean and std of its group.
+// `batchMultiple`. Until it is such a multiple, mode `copy` duplicates samples and mode `delete` drops samples. The
+// default, `weights`, changes no samples: the last mini-batch is smaller, and the loss weights correct for its size
+// (mini-batches.ts, loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so a copied sample
+// contributes twice to the mean and std of its group.
 import { appendAll } from '../common/lists';
 import { shuffledIndices, type IntegerStream } from './mini-batches';
 
@@ -19,7 +19,7 @@ export function batchMultiple(...sizes: readonly number[]): number {
 
 /**
  * Returns the indices of the samples to train on. `weights`: 0…count−1. `copy`: 0…count−1, followed by random
- * duplicates; the numbers of duplicates of two samples differ by at most one. `delete`: the ascending indices that
+ * duplicates; the numbers of duplicates of any two samples differ by at most one. `delete`: the ascending indices that
  * remain after random drops; empty if count < multiple.
  */
 export function adjustedSamples(

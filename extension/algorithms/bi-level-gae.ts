@@ -1,8 +1,7 @@
 // Bi-level advantage estimation (VAGEN, Wang et al., 2025): first GAE over turns with separate γ and λ, then GAE over
 // the tokens of each turn. In the second GAE, the reward of a turn's last token is the turn's estimated return. The
 // caller passes the turn ends, because the rewards do not show the end of a turn with reward 0. For comparison,
-// `nonZeroRewards` finds turn ends as RAGEN does. The tokens after the last turn end are treated as the last turn of
-// the episode.
+// `nonZeroRewards` finds turn ends as RAGEN does. Any tokens after the last turn end form one more turn.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
 /**
@@ -19,8 +18,8 @@ export interface BiLevelGaeOptions extends GaeOptions {
   /** Defaults to `lam`. */
   high_level_lam?: number;
   /**
-   * Token whose value is the turn's value. `end` (RAGEN; the default): the turn's last token. `start` (VAGEN): its
-   * first token, whose value is estimated before the turn is generated.
+   * Token at which the critic's value is taken as the value of the turn. `end` (RAGEN; the default): the last token of
+   * the turn. `start` (VAGEN): the first token, where the critic has not seen the turn yet.
    */
   turn_value?: 'end' | 'start';
 }

@@ -7,7 +7,10 @@ import { clamp } from './kl';
 /** Loss of one token before aggregation. */
 export interface TokenLoss {
   loss: number;
-  /** Derivative of the loss with respect to the token's log π; stop-gradient terms of the method are constant. */
+  /**
+   * Derivative of the loss with respect to the token's log π; the method's stop-gradient terms are treated as
+   * constants.
+   */
   slope: number;
   /** `clipped`: a clip bound took effect. `clippedLower`: the dual clip took effect. */
   clipped: boolean;

@@ -32,9 +32,9 @@ export interface SamplingProgress {
 }
 
 /**
- * Returns the number of groups to sample next. This number is the number of missing groups divided by the share of
- * groups kept so far; the maximum is `wanted`. Returns 0 when the batch is full or no rounds are left; the step then
- * trains on the groups kept so far.
+ * Returns the number of groups to sample next: the number of missing groups divided by the share of groups kept so far,
+ * but at most `wanted`. Returns 0 when the batch is full or no rounds are left; the step then trains on the groups kept
+ * so far.
  */
 export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batches }: SamplingProgress): number {
   const missing = wanted - kept;

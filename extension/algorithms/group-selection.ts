@@ -21,11 +21,14 @@ export interface GroupSelection {
   /** If false, groups whose score is 0 (within 1e-10) are removed before the selection. */
   rollout_filter_include_zero: boolean;
   rollout_filter_top_p_prob_mode: (typeof topPModes)[number];
-  /** Used by linear top_p only. If the target score mass is below this value, no group is selected. */
+  /**
+   * Used by linear top_p only: amount that is subtracted from the target score mass. If the difference is not positive,
+   * no group is selected.
+   */
   rollout_filter_selection_eps: number;
 }
 
-/** A score whose absolute value is at most this counts as 0. */
+/** A score whose absolute value is at most this number is treated as 0. */
 export const zeroScore = 1e-10;
 
 /**

@@ -1,15 +1,15 @@
 // Groups of samples, with the mean and deviation of each group. A group is all rollouts of one prompt; ids are
 // arbitrary integers and need not be adjacent. Invariant: moments are computed relative to the first value, so a group
-// of equal values has a deviation of exactly 0. A rounding error instead of 0 would give huge advantages, because
-// scores are divided by the deviation.
+// of equal values has a deviation of exactly 0. If the deviation were a rounding error instead of 0, dividing by it
+// would give huge advantages.
 
 /** Sample scores with group ids. All arrays have one entry per sample. */
 export interface GroupedScores {
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
   /**
-   * Episode id of each sample, set when an episode has several samples (one per turn). An episode then counts once in
-   * the moments of its group.
+   * Episode id of each sample, set when an episode has several samples (one per turn). Each episode then contributes
+   * only one value to the moments of its group.
    */
   episodes?: ArrayLike<number>;
 }
@@ -46,7 +46,9 @@ export function momentsOf(values: ArrayLike<number>, indices?: readonly number[]
   return { count, mean: origin + shift, std: count > 1 ? Math.sqrt(squares / (count - 1)) : 0 };
 }
 
-/** Calls `visit` for each group with its samples and its moments; every episode counts once in the moments. */
+/**
+ * Calls `visit` for each group with its samples and its moments; every episode contributes one value to the moments.
+ */
 export function forEachGroup(batch: GroupedScores, visit: (samples: number[], moments: Moments) => void): void {
   for (const samples of membersByGroup(batch.groups).values())
     visit(samples, momentsOf(batch.scores, batch.episodes ? firstOfEach(samples, batch.episodes) : samples));

@@ -34,7 +34,10 @@ export function maskedGaeAdvantages(sequences: readonly TwoMaskSequence[], optio
   return { advantages, returns };
 }
 
-/** Moves each reward at a token that is not estimated, such as a turn end, to the last estimated token before it. */
+/**
+ * Moves each reward at a token outside the advantage mask, such as a turn end, to the last token of the advantage mask
+ * before it.
+ */
 function rewardsWithin(rewards: Float32Array, mask: Uint8Array): Float32Array {
   const moved = new Float32Array(rewards.length);
   let last = -1;

@@ -42,7 +42,10 @@ export interface PolicyLossSettings extends ClipOptions {
 export const lossModeOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_loss'>): LossMode =>
   policy_loss?.loss_mode ?? 'vanilla';
 
-/** Absolute bound of a token's log-ratio to the old policy, and of its log-prob difference to the reference policy. */
+/**
+ * Maximum absolute value, per token, of the log-ratio to the old policy and of the log-prob difference to the reference
+ * policy.
+ */
 export const largestLogRatio = 20;
 /** Upper clamp of GSPO's sequence log-ratio. */
 export const largestSequenceLogRatio = 10;

@@ -1,8 +1,8 @@
-// Reference implementation of the policy loss in plain TypeScript: the loss of the mode, minus the entropy bonus, plus
-// the KL loss. Modes: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et al., 2025)
-// and dual clip (Ye et al., 2020); GSPO; CISPO. `ragen algo` evaluates it. Training uses the same loss as graph
-// operations (models/graphs/policy-loss-graph.ts). A test compares loss and gradient of both implementations for every
-// combination of options.
+// Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode, minus the entropy
+// bonus, plus the KL loss. Modes: PPO's clipped surrogate (Schulman et al., 2017) with asymmetric clipping (DAPO, Yu et
+// al., 2025) and dual clip (Ye et al., 2020); GSPO; CISPO. `ragen algo` evaluates it. Training uses the same loss as
+// graph operations (models/graphs/policy-loss-graph.ts). A test compares loss and gradient of both implementations for
+// every combination of options.
 import {
   largestLogRatio,
   lossModeOf,
@@ -46,8 +46,8 @@ export interface PolicyLoss {
 }
 
 /**
- * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 has a loss too, but does not
- * count in GSPO's sequence ratio.
+ * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 has a loss too, but is left
+ * out of GSPO's sequence ratio.
  */
 export function tokenLosses(
   sequence: Pick<PolicySequence, 'logprobs' | 'old_logprobs' | 'advantages' | 'mask'>,

@@ -32,7 +32,7 @@ export function rolloutWeights(
   { rollout_is, rollout_is_threshold: threshold }: RolloutCorrection,
 ): { weights: Float32Array[]; metrics: Record<string, number> } {
   const { old, rollout, masks } = batch;
-  /** `ratios`: one per token or per episode. `ofTokens`: the ratio that applies to each token. */
+  /** `ratios` has one ratio per token or per episode; `ofTokens` has the ratio that applies to each token. */
   const ratios: number[] = [];
   const ofTokens: number[] = [];
   const weights = masks.map((mask, row) => {

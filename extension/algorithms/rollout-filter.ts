@@ -27,7 +27,7 @@ export interface RolloutFilter extends GroupSelection {
 /** Per-episode values; all arrays have one entry per episode. */
 export interface EpisodeValues {
   groups: ArrayLike<number>;
-  /** Score before reward normalisation: after mean_std, every group's deviation would be 1 or 0. */
+  /** Scores before reward normalisation. With normalisation mean_std, the deviation of every group would be 1 or 0. */
   scores: ArrayLike<number>;
   /** Mean entropy over the episode's sampled tokens; used by the entropy metrics only. */
   entropies?: ArrayLike<number>;

@@ -62,7 +62,7 @@ export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryF
 
 /**
  * Sorts best first. Among equally good episodes, the first episodes of all groups precede the second episodes of all
- * groups, so that a group's position in the batch gives it no advantage.
+ * groups, so that groups at the start of the batch are not preferred.
  */
 function ranked(candidates: number[], measured: ArrayLike<number>, groups: ArrayLike<number>): number[] {
   const equals = new Map<string, number>();

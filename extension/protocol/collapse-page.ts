@@ -23,11 +23,11 @@ export interface FilterSettings {
   include_zero: boolean;
   top_p_prob_mode: string;
   /**
-   * Dynamic sampling (`algorithm.filter_groups`): groups whose episodes do not differ in `filter_groups.metric` are
-   * dropped after the filter, and further batches are sampled.
+   * Whether dynamic sampling (`algorithm.filter_groups`) is on. After the rollout filter, dynamic sampling drops each
+   * group whose episodes have equal values of `filter_groups.metric`, and samples further batches.
    */
   dynamic_sampling: boolean;
-  /** The filter uses normalised scores (`workbench.compat: ragen`). */
+  /** Whether the rollout filter uses normalised scores, as it does with `workbench.compat: ragen`. */
   normalised: boolean;
 }
 
@@ -60,7 +60,7 @@ export interface CollapseSettings {
   policy: PolicySettings | null;
 }
 
-/** Steps with a file of gradients or groups, ascending. */
+/** Steps for which the run folder has a gradient analysis or a group table, ascending. */
 export interface DiagnosedSteps {
   gradients: number[];
   groups: number[];
@@ -70,7 +70,8 @@ export interface CollapseSnapshot {
   run: RunSummary;
   steps: number[];
   /**
-   * Values by metric key (`collapseKeys`). Each array has the length of `steps`, and NaN where a line lacks the key.
+   * Values by metric key (`collapseKeys`). Each array has one value per entry of `steps`; the value is NaN if the
+   * metrics line of the step lacks the key.
    */
   series: Record<string, Float64Array>;
   /** Alarms, early stops and changed settings. */
@@ -94,8 +95,8 @@ export const collapseLines: NotificationType<{
 }> = { method: 'collapse/lines' };
 
 /**
- * Returns the log-prob matrix of a diagnosed step with its prompts and reasoning texts; null if the file or the family
- * is missing.
+ * Returns the log-prob matrix of a diagnosed step with its prompts and reasoning texts; null if the diagnosis file is
+ * missing or does not contain the family.
  */
 export const collapseFamilyAt: RequestType<{ step: number; family: string }, CollapseFamily | null> = {
   method: 'collapse/family',

@@ -16,8 +16,8 @@ export interface ContractRequest {
   steps: number;
   budgetMs: number;
   /**
-   * Time limit of one call into environment code, in milliseconds. An environment that declares a longer limit gets the
-   * longer limit.
+   * Time limit of one call of environment code, in milliseconds. If the environment declares a longer limit, the longer
+   * limit applies.
    */
   timeoutMs: number;
   /** Memory limit of the process in bytes. */

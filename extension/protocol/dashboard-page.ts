@@ -26,8 +26,8 @@ export interface DashboardSnapshot {
   /** View settings that were last used in this workspace; the defaults of a page without saved settings. */
   view: unknown;
   /**
-   * Configured number of episodes: `train` per training step, `val` per validation and tag. Used for runs that do not
-   * log the number.
+   * Configured numbers of episodes: `train` is the number per training step; `val` is the number per validation, by
+   * tag. Used for runs whose metrics lack these numbers.
    */
   episodes: { train: number | null; val: Record<string, number> };
   /** Whether the run records score distributions. */
@@ -77,8 +77,8 @@ export interface ScoreStrip {
 }
 
 /**
- * Returns the column index of a step in strips over [from, to]. Multiplies before it divides, because rounding could
- * otherwise skip a column if each step has its own column.
+ * Returns the column index of a step in strips over [from, to]. Multiplies before dividing. If each step has its own
+ * column, rounding in the opposite order could leave a column empty.
  */
 export const scoreColumn = (step: number, from: number, to: number, columns: number): number =>
   Math.max(0, Math.min(columns - 1, Math.floor(((step - from) * columns) / Math.max(1, to - from + 1))));

@@ -1,6 +1,6 @@
 // Messages between a trainer and its environment process. Messages are frames (frames.ts) over a pipe on file
-// descriptor 3. A request contains a batch and gets one reply, or several if some episodes are ready before others.
-// Requests overlap; a reply has the `id` of its request.
+// descriptor 3. A request contains a batch of episodes. It gets one reply, or several replies if some episodes are
+// ready before others. A request may be sent before earlier requests are answered; a reply has the `id` of its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
 import { isRecord } from '../common/json';
 
@@ -37,7 +37,7 @@ export interface LoadedEnvironment {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
-  /** Whether an answer is one action that is never split. */
+  /** Whether the complete answer is one action. If not, the answer is split at the action separator. */
   whole_answer?: boolean;
 }
 
@@ -142,7 +142,7 @@ export type EnvironmentRequest =
   | { id: number; method: 'step'; episodes: EpisodeActions[] }
   | { id: number; method: 'solve'; episodes: string[] }
   | { id: number; method: 'close'; episodes: string[] }
-  /** Checks that the process responds; the reply contains its memory. */
+  /** Checks that the process responds; the reply contains the memory that the process uses. */
   | { id: number; method: 'ping' }
   | { id: number; method: 'shutdown' };
 
@@ -220,7 +220,7 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 /**
  * What is wrong with a reply, worded to follow 'the process', for example 'did not answer for 2 of the requested
  * episodes'. Undefined if the reply is correct. A reply is wrong if it is for another method, omits a requested name,
- * or contains a name twice or without a request.
+ * contains a name twice, or contains a name that was not requested.
  * @param open names that have not been answered; the names in the reply are removed from it
  */
 export function replyProblem(

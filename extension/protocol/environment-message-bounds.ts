@@ -1,12 +1,13 @@
-// Bounds of the messages of an environment process, checked by the process and again by the trainer. In the process, a
-// value out of bounds fails its episode. If the trainer receives such a value, it ends the process, because environment
-// code must have written to the channel. The size of each part and the size of the complete value are bounded, because
-// many small parts can be as large as one large part.
+// Bounds of the messages of an environment process, checked by the process and again by the trainer. If the process
+// finds a value out of bounds, the episode of this value fails, and the value is not sent. If the trainer nevertheless
+// receives a value out of bounds, environment code must have written to the channel, so the trainer ends the process.
+// The size of each part and the size of the complete value are bounded, because many small parts can be as large as one
+// large part.
 import { isRecord } from '../common/json';
 
 /**
- * Maximum characters of a text returned by an environment. This is also the maximum size of a structured value. The
- * size is the number of parts plus the number of characters in texts and keys.
+ * Maximum characters of a text returned by an environment. This is also the maximum size of a structured value: the
+ * number of its parts plus the number of characters in its texts and keys.
  */
 export const largest = 2 ** 20;
 /** Maximum bytes of the images of one observation. */
@@ -68,8 +69,8 @@ const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
 /**
- * Maximum nesting depth of an info. The limit in the environment process is lower, so a valid process never sends an
- * info of greater depth.
+ * Maximum nesting depth of an `info` value. The environment process itself permits less depth, so a correct process
+ * never exceeds this limit.
  */
 const deepest = 16;
 

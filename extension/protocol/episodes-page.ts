@@ -16,8 +16,8 @@ export interface EpisodesSnapshot {
   epoch: number;
   rows: EpisodeRows;
   /**
-   * Share of the run's episodes that is indexed, 0…1. Below 1 while the host scans files of an older trainer, which
-   * wrote no index.
+   * Share of the run's episodes that is indexed, 0…1. Below 1 while the host reads the files of a run whose trainer was
+   * too old to write an index.
    */
   read: number;
 }
@@ -34,7 +34,7 @@ export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { f
 
 /**
  * Returns the rows among `rows` whose texts satisfy all terms, in any order. Null if another search has replaced this
- * search or if the rows are invalid. `search` identifies the search in progress notifications.
+ * search, or if the row numbers have become invalid. `search` identifies the search in progress notifications.
  */
 export const episodesSearch: RequestType<
   { search: number; epoch: number; terms: TextTerm[]; rows: Int32Array },

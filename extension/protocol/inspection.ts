@@ -46,8 +46,8 @@ export interface CheckpointChoice {
 export const checkpoints = new RequestType<{ folder: string }, CheckpointChoice[], void>('inspect/checkpoints');
 
 /**
- * Returns the text of each token id, including special tokens, by the run's tokenizer. The concatenated texts are the
- * text of the sequence. Loads no model.
+ * Decodes each token id, special tokens included, with the run's tokenizer. Returns one text per id; the concatenated
+ * texts are the text of the sequence. Loads no model.
  */
 export const pieces = new RequestType<{ folder: string; ids: number[] }, string[], void>('inspect/pieces');
 

@@ -22,9 +22,9 @@ export interface RunSummary {
 }
 
 /**
- * State that every page saves with `setState`, in addition to its view settings, so that the host can restore the panel
- * after a window reload. The host writes `folder` into `<body data-run="…">`; a page copies `folder` from this
- * attribute or from the run of a snapshot.
+ * State that every page saves with `setState`, in addition to its view settings. The host uses it to restore the panel
+ * after a window reload. A page gets `folder` from the attribute `<body data-run="…">`, which the host writes, or from
+ * the run in a snapshot.
  */
 export interface PageState {
   /** Absolute path of the run folder. */

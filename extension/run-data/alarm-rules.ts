@@ -1,16 +1,17 @@
-// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric. Its alarm is raised when the metric has exceeded
-// the bound in each of the newest `steps` steps. A bound is a constant, or it is computed from the run's earlier steps.
-// The trainer raises alarms with these rules (trainer/diagnostics/alarms.ts), and the collapse page draws the same
-// bounds. Thresholds follow RAGEN's description of collapsed runs and its early stopping. Pure functions.
+// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric. The alarm of a rule is raised when the metric
+// has exceeded the bound in each of the newest `steps` steps, which are called the judged window. A bound is a
+// constant, or it is computed from the run's earlier steps. The trainer raises alarms with these rules
+// (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's description
+// of collapsed runs and its early stopping. Pure functions.
 import { median } from '../common/mean-estimate';
 
-/** Maximum numbers of stored values per metric: values of the first steps, and of the newest steps. */
+/** Maximum number of values stored per metric: `first` for the first steps, `newest` for the newest steps. */
 const remembered = { first: 10, newest: 20 } as const;
 
 /** Minimum number of steps for a baseline. */
 const shortestBaseline = 3;
 
-/** Values of a metric, oldest first. `newest` starts after `first`. */
+/** Values of a metric, oldest first. A value in `first` is not repeated in `newest`. */
 export type WatchedSeries = { first: number[]; newest: number[] };
 
 export const noValues: WatchedSeries = { first: [], newest: [] };
@@ -46,7 +47,7 @@ export interface AlarmRule {
   side: 'under' | 'over';
   /** Number of newest steps, each of which must exceed the bound. */
   steps: number;
-  /** Metric whose newest value is the maximum possible value of `metric`. */
+  /** Name of another metric, whose newest value is the maximum possible value of `metric`. */
   limit?: string;
 }
 
@@ -69,12 +70,12 @@ const shareOfFirst =
   before => {
     const first = before.slice(0, remembered.first);
     if (first.length < shortestBaseline) return null;
-    return { bound: share * mean(first), label: `${percent(share)} of its first-${first.length}-step mean` };
+    return { bound: share * mean(first), label: `${percent(share)} of its mean over the first ${first.length} steps` };
   };
 
 /**
- * Bound: twice the mean over the first steps, or the midpoint between this mean and the limit, whichever is lower. The
- * midpoint is needed because twice the mean can exceed the metric's maximum.
+ * The bound is twice the mean over the first steps, or the midpoint between this mean and the metric's maximum,
+ * whichever is lower. Without the midpoint, the bound could exceed the maximum and never be reached.
  */
 const riseOverFirst: BoundOf = (before, limit) => {
   const twice = shareOfFirst(2)(before);
@@ -82,7 +83,7 @@ const riseOverFirst: BoundOf = (before, limit) => {
   const halfway = (twice.bound / 2 + limit) / 2;
   if (twice.bound <= halfway) return twice;
   const steps = Math.min(before.length, remembered.first);
-  return { bound: halfway, label: `halfway from its first-${steps}-step mean to its maximum` };
+  return { bound: halfway, label: `the midpoint between its mean over the first ${steps} steps and its maximum` };
 };
 
 /** Returns a rule whose bound is a multiple of the median over the most recent steps before the judged window. */
@@ -91,7 +92,7 @@ const timesRecent =
   before => {
     const recent = before.slice(-remembered.newest);
     if (recent.length < shortestBaseline) return null;
-    return { bound: times * median(recent), label: `${times} × the median of the ${recent.length} steps before` };
+    return { bound: times * median(recent), label: `${times} × its median over the ${recent.length} steps before` };
   };
 
 const fixed =
@@ -212,8 +213,8 @@ export function streaksOver(
     if (Number.isFinite(value)) judged.push(value); // missing values are skipped
     if (Number.isFinite(value) && Number.isFinite(bound)) {
       const passed = hasPassed(rule, value, bound);
-      // If the bound has changed, the streak is counted again with the new bound. Values from which the new bound was
-      // computed are not counted.
+      // If the bound has changed, the streak is counted again with the new bound, without the values from which the new
+      // bound was computed.
       streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
       last = bound;
     }

@@ -1,6 +1,6 @@
 // Settings that may change during a run, and the configuration in effect: the manifest's configuration with the run's
-// `setting` events applied in order. A resume truncates the events to its checkpoint, which undoes later changes. Used
-// by trainer, terminal and editor. Values are validated by the trainer against the configuration schema.
+// `setting` events applied in order. A resume removes the events after its checkpoint and thereby undoes later changes.
+// Used by trainer, terminal and editor. Values are validated by the trainer against the configuration schema.
 import type { RunEvent, SettingChange } from './run-events';
 import { settingChangeSchema } from './run-events';
 
@@ -43,7 +43,7 @@ export function idleBecause(config: Config, key: string): string | undefined {
 
 /**
  * Returns the configuration with one setting changed. If the number of steps changes and the learning-rate schedule has
- * the run's length, the schedule gets the new length.
+ * the run's length, the schedule also gets the new length.
  */
 export function withSetting(config: Config, { key, to }: Pick<SettingChange, 'key' | 'to'>): Record<string, unknown> {
   const changed = structuredClone(config) as Record<string, unknown>;

@@ -45,7 +45,7 @@ export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
 
 /**
  * Schema of one family's diagnosis. An object with only the keys `log_probs_per_token`, `lengths`, `column` and
- * `signatures` is a valid case for `ragen algo collapse`.
+ * `signatures` is valid input for `ragen algo collapse`.
  */
 const collapseFamilySchema = z.object({
   name: z

@@ -1,6 +1,6 @@
 // Schemas of two files in `environments/<version>/` of a run folder: the description of the stored environment code,
-// and its line coverage. Source names with `..` parts are rejected, because a forged run folder could otherwise name
-// files outside the folder.
+// and its line coverage. Source names with `..` parts are rejected: in a forged run folder, they could refer to files
+// outside the folder.
 import { z } from 'zod';
 
 /** A relative name below a folder, without `.` or `..` parts. */

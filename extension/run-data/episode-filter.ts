@@ -146,7 +146,7 @@ function readTerm(piece: string): Term | string | null {
   }
   if (isNumberField(field)) return readRange(field, operator, value, not);
   if (isTextField(field)) {
-    if (!':='.includes(operator)) return `${field} is a text: write ${field}:${rest}`;
+    if (!':='.includes(operator)) return `${field} is a text, so “${operator}” does not apply: write ${field}:${rest}`;
     if (field === 'mode' && !['train', 'val'].includes(value.toLowerCase()))
       return `mode is train or val, not “${value}”`;
     return { kind: 'text', field, value, not };

@@ -21,7 +21,7 @@ export const indexColumns = [
   'turns',
   'tokens', // number of sampled tokens
   'invalid', // actions unknown to the environment, plus answers without an action
-  'kept', // whether the rollout filter kept the episode; null for validation
+  'kept', // whether the rollout filter and the trajectory filter kept the episode; null for validation
   'first', // hash of the first turn's state; 0 for an episode without turns
   'at', // byte offset of the episode's line in the file
   'bytes', // length of the line in bytes, without the newline
@@ -46,8 +46,8 @@ export function indexLine(mode: 'train' | 'val', step: number, from: number): Ep
 }
 
 /**
- * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`. The
- * default assumes that the keys of the line are in the trainer's order.
+ * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`; its
+ * default value is correct only if the keys of the episode's line are in the order in which the trainer writes them.
  */
 export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
   if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);
@@ -131,8 +131,8 @@ export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 't
 }
 
 /**
- * Number of leading bytes of an episode's line, up to its messages and tokens. The messages are excluded because they
- * repeat the texts.
+ * Number of bytes of an episode's line before its messages and tokens. A text search reads only these bytes, because
+ * the messages repeat the same texts.
  */
 function textBytes(episode: Episode): number {
   const { messages: _messages, tokens: _tokens, what_if: _whatIf, ...texts } = episode;

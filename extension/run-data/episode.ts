@@ -59,7 +59,10 @@ export const episodeSchema = z.object({
     .number()
     .nullable()
     .describe('mean advantage over trained tokens; null if the episode was not trained on'),
-  kept: z.boolean().nullable().describe('whether the rollout filter kept the episode; null for validation'),
+  kept: z
+    .boolean()
+    .nullable()
+    .describe('whether the rollout filter and the trajectory filter kept the episode; null for validation'),
   turns: z.array(turnSchema),
   final_state: z.string(),
   metrics: z.record(z.string(), z.number()),

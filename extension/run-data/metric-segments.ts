@@ -1,7 +1,7 @@
-// `metrics.columns`: the numbers of metrics.jsonl by columns, in segments of several hundred lines. With it, a run of
-// 100,000 steps opens without parsing its lines. metrics.jsonl is authoritative: a segment is valid only while the
-// bytes before its end in metrics.jsonl are unchanged. Readers parse the lines after the last segment from
-// metrics.jsonl.
+// `metrics.columns`: the numbers of metrics.jsonl by columns, in segments of several hundred lines. With this file, a
+// run of 100,000 steps is opened without parsing the lines of metrics.jsonl. metrics.jsonl is authoritative: a segment
+// is valid only while the bytes before its end in metrics.jsonl are unchanged. Readers parse the lines after the last
+// segment from metrics.jsonl.
 // Layout of a segment: 8 bytes magic, 4 bytes header length, 4 bytes zero, the header as JSON (padded with blanks to a
 // multiple of 8), then for each key a column of little-endian float64, NaN where a line lacks the key. The first key is
 // `step`.

@@ -1,9 +1,9 @@
 // Computes RAGEN-2's four regimes of reasoning from a run's consecutive diagnoses of one family. Two tests determine
 // the regime: whether reasoning depends on its prompt, measured by I(X;Z), and whether reasoning varies for the same
 // prompt, measured by H(Z|X). The paper gives no thresholds. The threshold of I(X;Z) is a share of the run's own
-// maximum, because values differ between runs even if the runs are healthy. The constants are fitted on half of a panel
-// of runs and checked on the other half (test/experiments/5-regimes.yaml). Pure functions, used by trainer and Collapse
-// page.
+// maximum, because I(X;Z) differs between runs even if all of them are healthy. The constants were fitted on half of a
+// set of test runs and checked on the other half (test/experiments/5-regimes.yaml). Pure functions, used by trainer and
+// Collapse page.
 import { maximum } from '../common/lists';
 
 /** The regimes, from healthy to collapsed; the metric `regime` is the 1-based index. */
@@ -27,7 +27,7 @@ export interface RegimeMeasure {
   retrieval: number;
 }
 
-/** Values of earlier diagnoses that the next judgement uses. */
+/** Values of earlier diagnoses that are needed to judge the next diagnosis. */
 export type RegimeHistory = {
   /** Maximum over all diagnoses so far of the lower end of the 95 % interval of I(X;Z). */
   best: number;
@@ -39,37 +39,40 @@ export type RegimeHistory = {
 
 export interface RegimeJudgement {
   regime: Regime;
-  /** Probability that the regime is correct, 0.25…1, calibrated on the panel of runs. */
+  /** Probability that the regime is correct, 0.25…1, calibrated on the set of test runs. */
   confidence: number;
   /**
-   * Thresholds in nats per token. Reasoning counts as dependent on its prompt if I(X;Z) is at least `information`, and
-   * as varied if H(Z|X) is at least `entropy`.
+   * Thresholds in nats per token. Reasoning is judged dependent on its prompt if I(X;Z) is at least `information`,
+   * and varied if H(Z|X) is at least `entropy`.
    */
   thresholds: { information: number; entropy: number };
 }
 
-/**
- * Constants of the rule. `share`: threshold of I(X;Z) as a share of `best`. `floor`: minimum threshold of I(X;Z), nats
- * per token. `retrieval`: threshold of retrieval accuracy; at or above it, reasoning counts as dependent on its prompt
- * regardless of I(X;Z). `entropy`: threshold of H(Z|X) for dependent reasoning, nats per token. `entropyAlone`:
- * threshold of H(Z|X) for independent reasoning. This threshold is higher, because a few different texts among many
- * equal texts raise the mean. `newest`: weight of the newest diagnosis in its average with the previous diagnosis.
- * `dependenceSlope`, `varietySlope`: slopes of the logistic curves over ln(value ÷ threshold).
- */
+/** Constants of the rule. Entropies and information are in nats per token. */
 export const regimeRule = {
+  /** Threshold of I(X;Z) as a share of `best`. */
   share: 0.7,
+  /** Retrieval accuracy from which reasoning is judged dependent on its prompt, regardless of I(X;Z). */
   retrieval: 0.5,
+  /** Minimum of the threshold of I(X;Z). */
   floor: 0.05,
+  /** Threshold of H(Z|X) for reasoning that depends on its prompt. */
   entropy: 0.3,
+  /**
+   * Threshold of H(Z|X) for reasoning that does not depend on its prompt. It is higher, because a few different texts
+   * among many equal texts raise the mean.
+   */
   entropyAlone: 0.8,
+  /** Weight of the newest diagnosis in its average with the previous diagnosis. */
   newest: 0.6,
+  /** Slopes of the two logistic curves over ln(value ÷ threshold). */
   dependenceSlope: 12,
   varietySlope: 12,
 } as const;
 
 /**
- * Minimum number of prompts for a reliable diagnosis. With fewer prompts N, the maximum ln N of I(X;Z) is small, and
- * the correct prompt is likely retrieved by chance.
+ * Minimum number of prompts for a reliable diagnosis. With fewer prompts N, the maximum of I(X;Z), which is ln N, is
+ * small, and the correct prompt is often retrieved by chance.
  */
 export const enoughPrompts = 8;
 
@@ -100,7 +103,8 @@ export function judgeRegime(
   const low = Number.isFinite(measure.informationLow) ? measure.informationLow : measure.information;
   const best = Math.max(history?.best ?? low, low);
   const information = Math.max(rule.share * best, rule.floor);
-  // A rise is not smoothed: `best` rises at once, and a smoothed value could fall below the new threshold.
+  // A rise of I(X;Z) is not smoothed. `best`, and with it the threshold, rises immediately; a smoothed value could be
+  // below the new threshold.
   const said = Math.max(smoothed('information'), measure.information);
   const ratios = [logRatio(said, information), logRatio(smoothed('retrieval'), rule.retrieval)];
   const dependent = logistic(rule.dependenceSlope * maximum(ratios.filter(Number.isFinite)));

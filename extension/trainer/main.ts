@@ -1,7 +1,7 @@
 // Entry point of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint
 // step-000100] [--trust-code <sha256>] [--accept-damaged-logs] [--set key=value]…` trains or evaluates one run, from
-// acquiring its lease to its end. Standard error is the run's trainer.log. When the run ends, the status file records
-// the final state and, after an error, one sentence with the cause.
+// acquiring the run's lease to the end of the run. Standard error is the run's trainer.log. At the end, the status file
+// records the final state and, after an error, one sentence with the cause.
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
@@ -37,10 +37,11 @@ const log = pino(
   destination,
 );
 clearPrinted(process.stdout, process.stderr);
-// On a full disk, log lines are lost, but the run's final status must still be written.
+// An error of standard error is ignored. If the disk is full, log lines are lost, but the run's final status must still
+// be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
-/** State of the handler of unexpected errors: the objects to close, and whether the handler is already running. */
+/** State for the handler of unexpected errors: the objects that it closes, and whether it is already running. */
 const inProgress: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
@@ -70,8 +71,8 @@ function abandon(sentence: string): never {
 }
 
 /**
- * Ends this process and its child processes immediately. SIGKILL is sent after the exit handlers have ended the
- * children, because a normal exit would abort while the engine's worker thread runs native code.
+ * Ends this process and its child processes immediately. The exit handlers end the child processes. Then the process
+ * sends SIGKILL to itself, because a normal exit would crash while the engine's worker thread runs native code.
  */
 function endNow(): never {
   process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
@@ -79,12 +80,15 @@ function endNow(): never {
 }
 
 const stopSignals = ['SIGTERM', 'SIGINT'] as const;
-/** Maximum returns to one checkpoint after the weights on the engine's server became uncertain. */
+/**
+ * Maximum number of times that a run returns to the same checkpoint because the weights on the engine's server became
+ * uncertain.
+ */
 const mostReturns = 5;
 
 /**
- * Milliseconds between checks of the log's length. The log grows little in this time, because output of environments is
- * rate-limited.
+ * Milliseconds between checks of the length of trainer.log. The log grows little in this time, because the output of
+ * environments is rate-limited.
  */
 const logLookMs = 10_000;
 

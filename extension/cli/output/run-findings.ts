@@ -50,7 +50,7 @@ export function formatRegime({ regime, confidence, mutual_information, bound, en
 }
 
 /**
- * Formats an event as `alarm at step 15: in-group reward std fell under …`. Null for events that the terminal does not
+ * Formats an event as `alarm at step 15: in-group reward std was below …`. Null for events that the terminal does not
  * print.
  */
 export function formatFinding({ kind, step, message, data }: RunEvent): string | null {

@@ -73,7 +73,7 @@ export function advantageRules({
   need(
     use_turn_scores && bi_level_gae && workbench.compat === 'ragen',
     'workbench.compat',
-    'is ragen, which has no bi-level GAE over turn scores: set it to corrected',
+    'is ragen, but RAGEN does not support use_turn_scores with bi_level_gae: set workbench.compat to corrected',
   );
   const factors = {
     'algorithm.soft_advantage_reweight': soft_advantage_reweight,

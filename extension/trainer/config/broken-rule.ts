@@ -4,6 +4,6 @@
 export interface BrokenRule {
   key: string;
   sentence: string;
-  /** True if messages must not show the value, because it is a secret. */
+  /** True if the value is a secret, which messages must not show. */
   unshown?: true;
 }

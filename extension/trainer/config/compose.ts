@@ -1,6 +1,6 @@
 // Composes a configuration from files, like Hydra's `defaults` list. The named files are merged in order, and a later
-// file overrides an earlier one. `_self_` marks the position of the file's own keys (last by default). A name is
-// searched in the folder of the including file first, then in the preset folders.
+// file overrides an earlier one. `_self_` marks the position of the including file's own keys (last by default). The
+// named files are looked up in the folder of the including file first, then in the preset folders.
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { ConfigProblem, Location } from './config-error';
@@ -15,11 +15,13 @@ const maxFiles = 100;
 /** Valid configuration names. The limit of 200 characters stays below the file-name limit of file systems. */
 const nameForm = /^[\w.-]{1,200}$/;
 /**
- * Name of verl's defaults. RAGEN's base.yaml includes this file first and finds it on Hydra's search path. Here the
- * name always resolves to the bundled preset.
+ * Name of the file with verl's defaults, which RAGEN's base.yaml includes first. RAGEN finds the file on Hydra's search
+ * path; here the name always refers to the bundled preset.
  */
 const verlDefaults = 'ppo_trainer';
-/** Base configuration over which a file that contains only `custom_envs` is merged, such as RAGEN's envs.yaml. */
+/**
+ * Name of a base configuration. A file that contains only `custom_envs`, such as RAGEN's envs.yaml, is merged over it.
+ */
 const underEnvironments = 'base';
 
 export interface Composition {
@@ -45,8 +47,8 @@ export function configNames(folder: string): string[] {
 }
 
 /**
- * Returns the path of `<name>.yaml` in the first folder that contains this name. The path is not opened: if it is a
- * folder, reading it fails later.
+ * Returns the path of `<name>.yaml` in the first folder that contains this name. The path may be a folder; reading it
+ * then fails later.
  */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
   return nameForm.test(name)
@@ -62,7 +64,7 @@ export function unknownConfig(name: string, folders: readonly string[]): string 
 
 /**
  * Composes the file at `path`. Problems are added to `problems`; the keys that could be read are returned in any case.
- * @param presetFolders folders in which names are searched; the last folder holds the bundled presets
+ * @param presetFolders folders in which the named files are looked up; the last folder holds the bundled presets
  */
 export function compose(path: string, presetFolders: readonly string[], problems: ConfigProblem[]): Composition {
   const files: string[] = [];
@@ -74,12 +76,15 @@ export function compose(path: string, presetFolders: readonly string[], problems
       problems.push({ key: '', message: `config: ${sentence}`, ...location });
     };
     if (above.includes(file)) {
-      complain(from, `${basename(file)} includes itself through defaults: remove one of these entries of defaults`);
+      complain(
+        from,
+        `${basename(file)} includes itself through the defaults lists: remove one of the entries that form this cycle`,
+      );
       return empty;
     }
     if (files.length >= maxFiles) {
       if (files.length === maxFiles)
-        complain(from, `defaults name more than ${maxFiles} files: remove some of these entries`);
+        complain(from, `the defaults lists name more than ${maxFiles} files in total: remove some of their entries`);
       return empty;
     }
     let text: string;

@@ -1,5 +1,5 @@
-// Configuration errors. An error lists all problems at once. Each problem is one sentence with key, value and remedy. A
-// problem of a value in a YAML file also has line and column, so that an editor can underline the value.
+// Configuration errors. An error lists all problems at once. Each problem is one sentence with key, value and remedy.
+// If the value is in a YAML file, the problem also has line and column, so that an editor can underline the value.
 import { isAbsolute, relative } from 'node:path';
 import { UserError } from '../../common/user-error';
 

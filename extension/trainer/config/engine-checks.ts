@@ -1,5 +1,5 @@
-// Rules of an engine over the network (workbench.engine: tinker): what its protocol cannot do is refused by key, value
-// and remedy before a run starts. What differs between servers is measured when connecting (models/tinker).
+// Rules for an engine on a server (workbench.engine: tinker). Settings that the Tinker protocol does not support are
+// rejected before a run starts. Properties that differ between servers are measured when connecting (models/tinker).
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 
@@ -55,7 +55,7 @@ export function engineRules(config: RunConfig): BrokenRule[] {
   return broken;
 }
 
-/** Whether a text is an http(s) URL of a host alone. */
+/** Whether a text is an http(s) URL without user, path or query. */
 function isServerUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, pathname, search, hash } = new URL(text);

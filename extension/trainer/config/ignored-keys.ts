@@ -1,6 +1,6 @@
 // RAGEN and verl keys that have no effect here: they configure GPUs, vLLM, Ray, FSDP or services. A configuration may
-// contain these keys; the loader removes them and adds a note. An entry also covers all keys below it; `*` matches any
-// single name that is not in the schema.
+// contain these keys; the loader removes them and adds a note. An entry also covers all keys below it; `*` stands for
+// any one name that is not in the schema.
 
 /** Describes what each key configures in RAGEN. The texts complete the sentence "it configures …". */
 export const ignoredKeys: Readonly<Record<string, string>> = {

@@ -7,8 +7,8 @@ import type { MapNode, ScalarNode, Tree } from './yaml-tree';
 
 const whole = /^\$\{([^{}$]*)\}$/;
 const inside = /\$\{([^{}$]*)\}/g;
-// Maximum length of a chain of references, and maximum size of a resolved value. Without the maximum size, nested
-// references could expand exponentially and exhaust memory.
+// Maximum length of a chain of references, and maximum size of a resolved value. Without a maximum size, nested
+// references could expand exponentially and use up the memory.
 const maxChain = 100;
 const maxSize = 100_000;
 
@@ -37,7 +37,7 @@ export function interpolate(root: MapNode, problems: ConfigProblem[]): MapNode {
     if (!target) return complain('which does not exist: correct the key');
     if (open.has(target)) return complain('which is a circular reference: give one of the keys a value');
     if (open.size > maxChain)
-      return complain('which ends a chain of too many references: give one of the keys a value');
+      return complain('which is reached through too many references: give one of the keys a value');
     const resolved = resolve(target, key);
     const size = sizes.get(resolved) ?? 1;
     if (size > maxSize)

@@ -22,8 +22,8 @@ export interface ConfigRequest {
   /** Name of a configuration in `presetFolders`, without `.yaml`; alternative to `configFile`. */
   configName?: string;
   /**
-   * A YAML file, absolute or relative to the workspace. The names in its `defaults` are first searched in the folder of
-   * the file.
+   * A YAML file, absolute or relative to the workspace. The files named in its `defaults` are first looked up in the
+   * folder of this file.
    */
   configFile?: string;
   /** `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`, applied in order. */
@@ -57,7 +57,7 @@ export function overrideConfig(config: Record<string, unknown>, overrides: reado
   if (tree?.kind !== 'map')
     throw new ConfigError([
       ...problems,
-      { key: '', message: 'config: the configuration is not a map of keys: start a new run' },
+      { key: '', message: 'config: the stored configuration is not a map of keys: start a new run' },
     ]);
   const known = { isKnown: isKnownKey, advise: (path: readonly string[], name: string) => adviseOnKey(path, name, []) };
   return finish(

@@ -18,8 +18,8 @@ export interface LoadedConfig {
   /** sha256 of `config` in canonical JSON. */
   hash: string;
   /**
-   * True if max_model_len was set for the configured model; false if it was set for a model that an override or a later
-   * file replaced (model-length.ts).
+   * True if max_model_len was set for the configured model. False if it was set for another model, which an override or
+   * a later file then replaced (model-length.ts).
    */
   lengthIsOfModel: boolean;
 }

@@ -27,7 +27,7 @@ export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boole
 export function lengthProblem(config: RunConfig, maxPositions: number): string | undefined {
   const { max_model_len } = config.actor_rollout_ref.rollout;
   if (max_model_len <= maxPositions) return undefined;
-  return `config: ${key} is ${max_model_len}, but ${config.model_path} has ${maxPositions} positions: use at most ${maxPositions}`;
+  return `config: ${key} is ${max_model_len}, but ${config.model_path} supports only ${maxPositions} positions: use at most ${maxPositions}`;
 }
 
 /**

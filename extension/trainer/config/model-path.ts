@@ -7,7 +7,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type { HubModel } from '../../hub/hub-call';
 import { ConfigError, shown } from './config-error';
 
-/** A folder with a config.json (absolute path), or a hub model, which may need to be downloaded. */
+/** A folder with a config.json (absolute path), or a hub model, which may not be downloaded yet. */
 export type ModelSource = { folder: string } | { hub: HubModel };
 
 /** Model names that the hub permits, with an optional revision: a branch, a tag or a commit. */
@@ -29,7 +29,7 @@ const isFolder = (path: string): boolean => statOf(path)?.isDirectory() ?? false
  * then `organisation/name` as a hub model. If the workspace has a folder `organisation`, a name without a revision is
  * treated as a mistyped path, and no network request is made.
  * @param where.asked source of the path in error messages: the key `model_path` by default, or a command-line option
- * @throws ConfigError if `modelPath` is none of the three
+ * @throws ConfigError if none of these is found
  */
 export function modelSource(
   modelPath: string,
@@ -45,7 +45,9 @@ export function modelSource(
   const id = modelPath.includes('..') ? undefined : hubId.exec(modelPath)?.groups;
   const pathGoneWrong = id?.revision === undefined && isFolder(resolve(where.workspace, modelPath.split('/')[0]));
   if (id && !pathGoneWrong) return { hub: { repo: id.repo, revision: id.revision ?? 'main' } };
-  const ofHub = id ? `${modelPath}@main for the hub's model of that name` : 'organisation/name of a model of the hub';
-  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but there is no config.json in ${candidates.join(' or ')}: give a folder with config.json, tokenizer.json and *.safetensors, the name ragen-tiny, or ${ofHub}`;
+  const ofHub = id
+    ? `${modelPath}@main for the Hugging Face model of that name`
+    : 'the organisation/name of a Hugging Face model';
+  const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but there is no config.json in ${candidates.join(' or ')}: give a folder (with config.json, tokenizer.json and *.safetensors), the name ragen-tiny, or ${ofHub}`;
   throw new ConfigError([{ key: 'model_path', message }]);
 }

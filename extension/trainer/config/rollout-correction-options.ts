@@ -17,7 +17,10 @@ export function rolloutCorrection(config: Config): RolloutCorrection {
   return { rollout_is: rollout_is === 'auto' ? automatic : rollout_is, rollout_is_threshold };
 }
 
-/** Returns a note if `auto` corrects for 8-bit rollouts or an 8-bit base, or if `null` disables the correction. */
+/**
+ * Returns a note if `auto` selects a correction for 8-bit rollouts or an 8-bit base, or if `null` disables this
+ * correction.
+ */
 export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): string[] {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;
   if (!differ(config) || config.trainer.val_only || bypass_mode) return [];

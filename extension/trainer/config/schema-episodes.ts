@@ -48,7 +48,7 @@ export const agentProxy = z
 const envGroups = (what: string) =>
   z
     .strictObject({
-      env_groups: count(`Prompt groups of ${what}; must equal the sum of n_groups.`),
+      env_groups: count(`Number of prompt groups of ${what}; must equal the sum of n_groups.`),
       group_size: count('Episodes per group; all begin in the same state.'),
       env_configs: z
         .strictObject({
@@ -80,7 +80,7 @@ const tag = z
       .string()
       .nullish()
       .describe("Task instruction in the system message; null uses the environment's instruction."),
-    max_tokens: count('Response length requested in the prompt, in tokens; defaults to response_length.').nullish(),
+    max_tokens: count('Response length, in tokens, that the prompt asks for; defaults to response_length.').nullish(),
     parallel_friendly: flag(
       'Run episodes in several processes, which requires an environment that shares no state between episodes.',
     ).default(false),

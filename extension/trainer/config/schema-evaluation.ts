@@ -38,7 +38,7 @@ export const apiModel = z.strictObject({
   provider_name: z
     .enum(['openai', 'deepseek', 'together', 'anthropic'])
     .describe(
-      'Provider, which determines protocol, address and key; use openai with a base_url for any OpenAI-compatible service.',
+      'Provider of the model, which determines protocol, address and key. For any other OpenAI-compatible service, use openai and set base_url.',
     ),
   model_name: z.string().min(1).describe('Name by which the service knows the model.'),
   base_url: z

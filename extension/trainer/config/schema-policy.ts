@@ -58,7 +58,7 @@ const model = z
 const batching = {
   ppo_mini_batch_size: count('Mini-batch size: episodes per optimizer step.'),
   ppo_micro_batch_size_per_gpu: count(
-    'Micro-batch size: a forward and backward pass processes at most this number times max_model_len tokens. Must divide the mini-batch size.',
+    'Micro-batch size, which must divide the mini-batch size. A forward and backward pass processes at most as many tokens as this number of episodes of max_model_len tokens.',
   ),
   ppo_max_token_len_per_gpu: count('Maximum tokens per forward and backward pass.'),
   ppo_epochs: count('PPO epochs: passes over one rollout batch.'),
@@ -84,14 +84,14 @@ const actor = z
       .number()
       .gt(1)
       .describe(
-        'Dual clip: maximum loss of a token with a negative advantage, as a multiple of the size of the advantage.',
+        'Dual clip: maximum loss of a token with a negative advantage, as a multiple of the absolute advantage.',
       ),
     policy_loss: z
       .strictObject({
         loss_mode: z
           .enum(lossModes)
           .describe(
-            'What is clipped: the ratio of each token (PPO), the ratio of the whole sequence (GSPO), or the weight of each log-prob (CISPO).',
+            'What is clipped: the ratio of each token, as in PPO (vanilla), the ratio of the whole sequence (gspo), or the weight of each log-prob (cispo).',
           ),
       })
       .describe('Form of the policy loss.'),
@@ -118,13 +118,13 @@ const rollout = z
       .number()
       .positive()
       .describe(
-        'Logits of tokens that occurred before are divided by this value if positive, and multiplied by it if negative; 1 is off.',
+        'Repetition penalty. For each token that occurred before, a positive logit is divided by this value, and a negative logit is multiplied by it. 1 is off.',
       ),
     stop: z.array(z.string().min(1)).describe('Stop strings that end a response, besides the end-of-turn token.'),
     do_sample: flag('Sample tokens; false decodes greedily.'),
     log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for old log-probs.'),
     rollout_filter_value: weight(
-      'Share or number of groups to keep, as rollout_filter_strategy defines it; with top_p, 1 keeps all groups.',
+      'Share or number of groups to keep; rollout_filter_strategy determines its meaning. With top_p, 1 keeps all groups.',
     ),
     rollout_filter_strategy: z
       .enum(filterStrategies)
@@ -150,7 +150,9 @@ const rollout = z
     rollout_filter_top_p_prob_mode: z
       .enum(topPModes)
       .describe('How top_p converts scores to shares: linear or softmax.'),
-    rollout_filter_selection_eps: weight('Amount by which the threshold of linear top_p is lowered.'),
+    rollout_filter_selection_eps: weight(
+      'Tolerance of linear top_p: this amount is subtracted from the summed score to reach.',
+    ),
     gradient_analysis_num_buckets: count(
       'Maximum number of buckets into which the gradient analysis divides the groups.',
     ),
@@ -176,7 +178,7 @@ const rollout = z
           .min(0)
           .nullable()
           .describe(
-            'Whether an evaluation computes the entropy of the responses: 0 omits it; any other value computes it over the whole vocabulary (in RAGEN, over this number of most likely tokens).',
+            'Whether an evaluation computes the entropy of the responses: 0 means no, any other value means yes. The entropy is computed over the whole vocabulary; RAGEN computes it over this number of most likely tokens.',
           ),
       })
       .describe('Sampling in validation.'),

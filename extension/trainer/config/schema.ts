@@ -20,7 +20,7 @@ const algorithm = z
     adv_estimator: z
       .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean of the batch, the baseline of remax is a greedy episode of the same prompt, and arpo has no baseline.',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean of the batch, the baseline of remax is the score of a greedy episode of the same prompt, and arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag(
@@ -81,7 +81,7 @@ const rewardModel = z
         len: count('Number of tokens before response_length over which the penalty grows from 0 to penalty_factor.'),
         penalty_factor: z.number().min(0).describe('Penalty of a response that reaches response_length.'),
       })
-      .describe('Overlong reward shaping (DAPO): a penalty on the turn of a long response.'),
+      .describe('Overlong reward shaping (DAPO): a penalty for long responses, added to the penalty of their turn.'),
   })
   .describe('Changes to the reward of an episode.');
 
@@ -164,7 +164,7 @@ const collapseDetection = z
 
 const workbench = z
   .strictObject({
-    // The defaults of the engine's keys keep runs resumable that predate them.
+    // Older runs lack the engine's keys in their stored configuration; the defaults keep these runs resumable.
     engine: z
       .enum(['local', 'tinker'])
       .describe(
@@ -223,7 +223,7 @@ const workbench = z
       .min(0)
       .max(1)
       .describe(
-        "Maximum share of a batch's episodes in which environments may fail. If more fail, a run pauses, and an evaluation ends.",
+        "Maximum share of a batch's episodes that may fail because of their environment. If more episodes fail, a training run pauses, and an evaluation ends.",
       ),
     // Older runs lack this key in their stored configuration; the default keeps them resumable.
     max_environment_memory_gb: z
@@ -259,7 +259,9 @@ const workbench = z
       .describe(
         'Token whose value represents a turn in bi-level GAE: the last token (end) or the first token (start) of the turn.',
       ),
-    collapse_turn_uniform: flag('Also diagnose collapse on turns sampled uniformly from the rollout.'),
+    collapse_turn_uniform: flag(
+      'Also diagnose collapse on turns that are sampled uniformly from all turns of the rollout.',
+    ),
     watch: z
       .strictObject({
         enabled: flag('Raise alarms when a run shows the signs of an Echo Trap (docs/METRICS.md).'),
@@ -270,7 +272,7 @@ const workbench = z
     answer_tag: z
       .enum(['answer', 'ans'])
       .describe(
-        "Tag of answers, in prompts and when parsing: <answer>, or <ans> as in RAGEN's first version. It also replaces <answer> in instructions and states.",
+        "Tag that encloses the answer in prompts and responses: <answer>, or <ans> as in RAGEN's first version. It also replaces <answer> in instructions and states.",
       )
       .default('answer'),
     // Older runs lack this key in their stored configuration; the default keeps them resumable.
@@ -327,7 +329,7 @@ export const runConfigSchema = z
       .string()
       .min(1)
       .describe(
-        'Name of a bundled model (ragen-tiny), folder with config.json, tokenizer.json and *.safetensors, or Hugging Face hub model (organisation/name, optionally with @revision for a branch, tag or commit), which is downloaded once.',
+        'The model: the name of a bundled model (ragen-tiny), a folder with config.json, tokenizer.json and *.safetensors, or organisation/name of a Hugging Face model. A Hugging Face model is downloaded once; append @revision to choose a branch, tag or commit.',
       ),
     enable_response_mask: flag(
       'Train only on sampled tokens. If false and context_window_mode is full, train on all tokens after the system message.',

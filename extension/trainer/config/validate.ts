@@ -45,8 +45,8 @@ export interface IgnoredKey {
 
 /**
  * Checks a composed, interpolated tree. Returns the configuration, or null if problems were added to `problems`.
- * Ignored keys are added to `ignored`. A problem of an interpolated value names the referenced key, because that key
- * has the value to change.
+ * Ignored keys are added to `ignored`. If a value was interpolated from another key, its problems name that other key,
+ * because the value must be changed there.
  */
 export function validate(
   tree: MapNode,
@@ -137,12 +137,12 @@ function reportIssues(
 }
 
 /**
- * Returns the remedy for the unknown key `unknown` below `path`: a schema key of the same name at another level,
- * otherwise a similar name at the same level.
+ * Returns the remedy for the unknown key `unknown` below `path`: a schema key of the same name at another level, or
+ * else a schema key with a similar name at the same level.
  */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);
-  // The keys of env_config are defined by the environment's code, so the schema cannot list them.
+  // The environment's code defines the keys of env_config, so the schema cannot list them.
   if (path.at(-1) === 'env_config') {
     const near = didYouMean(unknown, alsoHere, '');
     return `${near && `${near} otherwise `}put a + before the override to add it: +${[...path, unknown].join('.')}=…`;

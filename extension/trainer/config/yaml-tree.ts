@@ -11,7 +11,7 @@ interface Written {
   location: Location;
   /** Location of the node's key, for problems of the key. */
   keyLocation?: Location;
-  /** The referenced key, if the value comes from an interpolation; problems of the value are reported on this key. */
+  /** If the value was interpolated from another key: that other key, on which problems of the value are reported. */
   origin?: string;
 }
 /** `source` is the number as written, such as 1e3. */

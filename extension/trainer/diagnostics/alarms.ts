@@ -1,6 +1,7 @@
-// Alarms for the Echo Trap (RAGEN, §3): before success falls, rewards within a prompt group become equal, thoughts
-// repeat, gradients spike and entropy drifts. The rules are in run-data/alarm-rules.ts; an alarm is active while the
-// newest values of its metric violate the bound of its rule. Pure functions; the state is plain data for checkpoints.
+// Alarms for the Echo Trap (RAGEN, §3): its signs appear before success falls. The rewards within a prompt group become
+// equal, thoughts repeat, gradients spike, and entropy drifts. The rules are in run-data/alarm-rules.ts; an alarm is
+// active while the newest values of its metric violate the bound of its rule. Pure functions; the state is plain data
+// for checkpoints.
 import {
   alarmNames,
   alarmRules,
@@ -65,8 +66,8 @@ function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): 
   const { bound, label: source, values } = judgement;
   if (!values.every(value => hasPassed(rule, value, bound))) return null;
   const value = values[steps - 1];
-  const passed = side === 'under' ? 'fell under' : 'rose over';
-  const lasting = steps === 1 ? '' : ` for ${steps} steps`;
+  const passed = side === 'under' ? 'was below' : 'was above';
+  const lasting = steps === 1 ? '' : ` in each of the last ${steps} steps`;
   const sentence = `${label} ${passed} ${source}${lasting}: ${shown(value)}, bound ${shown(bound)}`;
   return { name, metric, value, bound, sentence };
 }

@@ -1,8 +1,9 @@
-// Metrics of template collapse (RAGEN-2): how strongly a reasoning text depends on the prompt it was sampled with.
-// Input is the cross-scoring matrix of log p(z_i | x_j); outputs are mutual information, entropies and retrieval
-// accuracy, under RAGEN's names. RAGEN's marginal per token averages length-normalised probabilities. The paper instead
-// divides the log-prob of the mixture by the length; metrics by the paper's formula have names that begin with
-// `paper_`. Pure functions in double precision; results agree with a float32 implementation to 1e-5.
+// Metrics of template collapse (RAGEN-2): how strongly a reasoning text depends on the prompt after which it was
+// sampled. Input is the cross-scoring matrix of log p(z_i | x_j); outputs are mutual information, entropies and
+// retrieval accuracy, under RAGEN's names. For the marginal per token, RAGEN's code averages length-normalised
+// probabilities. The RAGEN-2 paper instead divides the log-prob of the mixture by the length. The names of metrics by
+// the paper's formula begin with `paper_`. Pure functions in double precision; results agree with a float32
+// implementation to 1e-5.
 import { maximum } from '../../common/lists';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { UserError } from '../../common/user-error';
@@ -17,7 +18,7 @@ export interface CrossScores {
   lengths: ArrayLike<number>;
   /** Column index of the prompt with which each z_i was sampled. */
   columns: ArrayLike<number>;
-  /** One signature per column; columns with equal signatures hold the same prompt. */
+  /** One signature per column; columns with equal signatures belong to the same prompt. */
   signatures: readonly (string | number)[];
 }
 
@@ -43,7 +44,8 @@ const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
   /**
-   * Values by RAGEN's metric names, without the name of the family. Metrics by the paper's formula begin with `paper_`.
+   * Values by RAGEN's metric names, without the name of the family. The names of metrics by the paper's formula begin
+   * with `paper_`.
    */
   metrics: Record<string, number>;
   spread: MarginalSpread;

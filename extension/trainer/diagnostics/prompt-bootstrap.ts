@@ -1,14 +1,14 @@
 // Confidence intervals of the collapse metrics: percentile intervals by a bootstrap over prompts. Samples of the same
 // prompt are correlated, so prompts are resampled together with all their samples. Each draw reuses the marginal
-// log-probs over all N prompts. A marginal over the resampled prompts would cover fewer different prompts, which would
-// lower the upper bound ln N of the mutual information. Pure and seeded.
+// log-probs over all N prompts. A marginal over the resampled prompts would cover fewer distinct prompts and thereby
+// lower the maximum of the mutual information, which is ln N. Pure and seeded.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 
 /** Number of bootstrap draws, and confidence level of the intervals. */
 const bootstrap = { draws: 1000, level: 0.95 } as const;
 
-/** Contribution of sample i to each metric; a metric is the mean of its contributions. */
+/** Contribution of sample i to each metric; the metric is the mean of the contributions of all samples. */
 const addends: Record<string, (s: SampleStatistics, i: number) => number> = {
   mi_estimate: (s, i) => s.matched[i] - s.marginal[i],
   mi_seq_estimate: (s, i) => s.matchedSeq[i] - s.marginalSeq[i],

@@ -1,5 +1,5 @@
-// Repetition of thoughts, the first visible sign of an Echo Trap (RAGEN, Table 1). Words are separated by white space
-// and compared in lower case. Pure.
+// Measures how often thoughts repeat, which is the first visible sign of an Echo Trap (RAGEN, Table 1). Words are
+// separated by white space and compared in lower case. Pure.
 import { maximum } from '../../common/lists';
 
 /**

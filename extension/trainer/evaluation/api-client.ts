@@ -1,7 +1,7 @@
-// Sends requests to a model behind an API and retries failed ones. The pause before a retry grows exponentially; a
-// pause that the service requests in its Retry-After header applies to all requests. Error texts of the service are
-// shown without the key. An outage does not count against the model: if all retries of a request fail, the evaluation
-// ends and can be resumed.
+// Sends requests to a model behind an API and retries failed ones. The pause before a retry grows exponentially; if the
+// service asks for a pause in its Retry-After header, all requests are paused. The API key is removed from error texts
+// of the service. If all retries of a request fail, the evaluation ends and can be resumed; an outage of the service is
+// thus never recorded as a failure of the model.
 // p-retry is not used, because a requested pause must delay all requests, and pauses must come from a seeded stream.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
@@ -32,7 +32,7 @@ export class RequestRefused extends Error {
 /** Why an attempt failed, and the pause that the service requested. */
 interface Failure {
   why: string;
-  /** Milliseconds until the next attempt, if the service requested a pause. */
+  /** Milliseconds until the next attempt, if the service asked for a pause. */
   asked?: number;
 }
 
@@ -40,7 +40,7 @@ interface Failure {
 const mostBodyBytes = 2 ** 22;
 /** Maximum characters of an error text that are searched for secrets. */
 const mostReadBytes = 65_536;
-/** Maximum pause in milliseconds that a service may request; the request for a longer pause ends the evaluation. */
+/** Maximum pause in milliseconds that a service may ask for. If it asks for a longer pause, the evaluation ends. */
 const longestAskedMs = 15 * 60_000;
 
 export class ApiClient {
@@ -144,9 +144,7 @@ export class ApiClient {
     throw new UserError(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
   }
 
-  /**
-   * Removes secrets, then truncates. In the reverse order, the first half of a truncated key would not be recognised.
-   */
+  /** Removes secrets before truncating, because a key that is cut in half would no longer be recognised as a secret. */
   private withoutSecrets(text: string, most = 300): string {
     return secrets
       .text(text.slice(0, mostReadBytes))
@@ -158,8 +156,8 @@ export class ApiClient {
 }
 
 /**
- * Extracts the error of a response body, `{"error": {"message", "type", "code"}}` in both protocols. If the body has
- * another form, the complete text is the message.
+ * Extracts the error from a response body. In both protocols, the body is `{"error": {"message", "type", "code"}}`. If
+ * the body has another form, its complete text is the message.
  */
 function errorOf(text: string): { message: string; code: string | undefined } {
   try {
@@ -173,8 +171,8 @@ function errorOf(text: string): { message: string; code: string | undefined } {
 }
 
 /**
- * Returns the milliseconds that a service requests as a pause: `retry-after-ms`, or `Retry-After` in seconds or as a
- * date.
+ * Returns the pause that a service asks for, in milliseconds. Reads the header `retry-after-ms`, or `Retry-After`,
+ * which contains seconds or a date.
  */
 export function retryAfter(headers: Headers, now = Date.now()): number | undefined {
   const ms = Number(headers.get('retry-after-ms') ?? NaN);

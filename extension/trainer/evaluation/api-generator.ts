@@ -1,7 +1,7 @@
 // Adapts a model behind an API to the engine's interface, so that the agent proxy plays episodes of an API model in the
-// same way as episodes of a local model, including contexts and memories. An API returns no token ids, so messages are
-// numbered instead: an "id" is an index into a table of messages. A prompt has one id per message; a response has a
-// single id. Each generator serves one episode and counts its tokens and requests.
+// same way as episodes of a local model, including contexts and memories. An API returns no token ids. Instead of
+// tokens, complete messages are numbered: an "id" is an index into a table of messages. A prompt has one id per
+// message, and a response has a single id. Each generator serves one episode and counts its tokens and requests.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
@@ -14,7 +14,7 @@ import { RequestRefused } from './api-client';
  * its earlier ids as prefix.
  */
 export class MessageNumbers implements PromptTokenizer {
-  /** Never matches an id of a prompt, because ids are indices from 0 on. */
+  /** Equals no id of a prompt, because ids are indices from 0 on. */
   readonly turnMarker = -1;
   private readonly messages: ChatMessage[] = [];
   private readonly numbers = new Map<string, number>();
@@ -48,8 +48,8 @@ export class MessageNumbers implements PromptTokenizer {
   }
 
   /**
-   * Returns the conversation for a list of numbers. Services refuse messages without content, so an empty message gets
-   * a placeholder.
+   * Returns the conversation for a list of message numbers. An empty message gets a placeholder, because services
+   * refuse messages without content.
    */
   conversation(ids: readonly number[]): ChatMessage[] {
     return ids.map(id => this.messages[id]).map(message => ({ ...message, content: message.content || '(no answer)' }));

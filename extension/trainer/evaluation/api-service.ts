@@ -95,7 +95,7 @@ export function apiService(
     : chatCompletions(root, secret, model);
 }
 
-/** Whether requests to this model omit the system message. */
+/** Whether the system message is left out of requests to this model. */
 const drops = ({ system_message, model_name }: ApiModel): boolean =>
   (system_message ?? (/^o1-mini/.test(model_name) ? 'drop' : 'keep')) === 'drop';
 

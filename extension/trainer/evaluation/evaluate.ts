@@ -23,8 +23,8 @@ import type { EvaluationSummary } from './evaluation-summary';
 import { trajectoryLine } from './trajectory-line';
 
 /**
- * An episode to be played. It belongs to validation batch `round` (from 0); the first group of this batch has the seed
- * `first`.
+ * An episode to be played. `round` is the number of its validation batch (from 0), and `first` is the seed of this
+ * batch's first group.
  */
 export interface ValidationSlot extends EpisodeSlot {
   round: number;
@@ -36,8 +36,8 @@ export interface Player {
   /** Prices per million tokens; undefined if the configuration sets none. */
   readonly prices?: { input: number; output: number };
   /**
-   * Plays episodes to their end. `finished` receives episodes as soon as they finish, in any order. The metrics of
-   * these episodes include the player's measurements (`entropy`, `n_generated_tokens`, …).
+   * Plays episodes to their end. `finished` receives episodes as soon as they finish, in any order. The player adds its
+   * own measurements (`entropy`, `n_generated_tokens`, …) to the metrics of these episodes.
    * @throws RunStopped if the run is stopped
    */
   play(slots: readonly ValidationSlot[], finished: (episodes: readonly Episode[]) => void): Promise<void>;

@@ -1,7 +1,7 @@
 // Results of an evaluation: metrics under RAGEN's keys, and a summary with success, pass@k and their intervals, per tag
 // and overall. All results are computed from the episodes in the run folder, so a resumed evaluation gives the same
-// results. Episodes whose environment failed say nothing about the model, so they are excluded from the means and
-// counted separately.
+// results. Episodes whose environment failed are excluded from the means and counted separately, because they do not
+// measure the model.
 import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { RunConfig } from '../config/schema';
@@ -15,7 +15,7 @@ import type { TrajectoryFacts } from './trajectory-line';
 interface Success {
   groups: number;
   episodes: number;
-  /** Mean success with its interval; null if all environments failed. */
+  /** Mean success with its interval; null if the environment failed in every episode. */
   success: Estimate | null;
   /** By k: probability that at least one of k episodes of a prompt is solved, averaged over the prompts. */
   pass_at: Record<string, Estimate>;
@@ -34,12 +34,12 @@ export interface EvaluationSummary {
   /** Mean entropy over the sampled tokens, in nats; null if entropy was not computed. */
   entropy: number | null;
   generated_tokens: number;
-  /** Usage and failures; only for a model behind an API. */
+  /** API usage and failed episodes; present only for a model behind an API. */
   api?: {
     requests: number;
     input_tokens: number;
     output_tokens: number;
-    /** Cost in the currency of the prices; null if no prices are configured. */
+    /** Cost in the currency of the configured prices; null if none are configured. */
     cost: number | null;
     /** Number of episodes that ended with an unusable response, by reason. */
     failed_episodes: { length: number; content_filter: number; refused: number };

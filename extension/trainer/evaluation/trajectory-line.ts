@@ -1,8 +1,7 @@
 // Converts an episode to a line of RAGEN's trajectory JSONL: states as user messages, raw responses as assistant
 // messages, and the results. Form `workbench` fixes two bugs of RAGEN's original. `success` is the success of the
-// episode; the original omitted the tag from the metric's key, so `success` was always false. A state carries the
-// reward of the turn that led to it; the original used the reward of the following turn. Form `ragen` reproduces both
-// bugs.
+// episode; the original omitted the tag from the metric's key, so `success` was always false. Each state has the reward
+// of the turn before the state; the original used the reward of the turn after it. Form `ragen` reproduces both bugs.
 import type { Episode } from '../../run-data/episode';
 import { pythonFloat } from '../rollout/python-float';
 

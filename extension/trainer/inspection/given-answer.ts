@@ -1,5 +1,6 @@
-// Converts a hand-written response, or its beginning, to token ids that follow the literal response prefix. If the text
-// begins like the recorded response, the common part keeps the sampled ids; only the new text is tokenised.
+// Converts a hand-written response, or the hand-written beginning of a response, to the token ids after the literal
+// response prefix. The part that equals the recorded response keeps its sampled ids; only the text after this part is
+// tokenised.
 import type { GivenAnswer } from '../../protocol/inspection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { AnswerTag } from '../../common/tagged-text';
@@ -13,7 +14,7 @@ export interface RecordedAnswer {
 
 export interface GivenTokens {
   ids: number[];
-  /** Number of leading `ids` that equal the recorded response. */
+  /** Number of leading `ids` that are taken from the recorded response. */
   kept: number;
   /** True if the response is complete; false if the policy continues it. */
   complete: boolean;
@@ -22,7 +23,7 @@ export interface GivenTokens {
 type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
 
 /**
- * Returns the token ids of a hand-written response or of its beginning.
+ * Returns the token ids of a hand-written response or of the hand-written beginning of a response.
  * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag
  * @param recorded recorded response of the changed turn; null for a turn without a recording
  * @param tag the tag of the answer (`workbench.answer_tag`)
@@ -63,7 +64,8 @@ function keptTokens(tokenizer: Encoder, ids: readonly number[], text: string): {
   for (const [i, piece] of tokenPieces(tokenizer, ids).entries()) {
     at += piece.length;
     if (text.slice(at - piece.length, at) !== piece) break;
-    // If a token has no text, a later token completes its character, so the prefix must not end at this token.
+    // A token without text is an incomplete character, which a later token completes. The prefix must not end at such a
+    // token.
     if (piece !== '') [count, length] = [i + 1, at];
   }
   return { count, rest: text.slice(length) };

@@ -26,7 +26,9 @@ import { keptCode } from '../store/environment-store';
 /** Number of characters at the start of an episode's line that are searched for its id. */
 const headLength = 200;
 
-/** Remedy if a run of another version is inspected: only the version that trained a model can score its tokens. */
+/**
+ * Remedy if the inspected run was created by another version of RAGEN Workbench, whose runs this version cannot score.
+ */
 const otherVersion =
   'this version can neither score its tokens nor play a what-if; use the version that created the run, or view its recorded data';
 
@@ -142,6 +144,6 @@ function parsed(line: string, id: string, file: string): Episode {
     return episodeSchema.parse(JSON.parse(line));
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1);
-    throw new UserError(`store: episode ${id} in ${file} is damaged (${reason}): choose another one`);
+    throw new UserError(`store: episode ${id} in ${file} is damaged (${reason}): choose another episode`);
   }
 }

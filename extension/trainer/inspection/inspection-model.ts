@@ -1,6 +1,6 @@
 // The model of an inspection process, loaded from the most recently requested checkpoint. It runs on the CPU, so that a
-// GPU stays available to the trainer. Only one model is loaded at a time, and calls run one after another. Before
-// loading, the required memory is compared with the available memory.
+// GPU stays available to the trainer. Only one model is loaded at a time, and calls run one after another. A model is
+// loaded only if enough memory is available.
 import { availableParallelism } from 'node:os';
 import type { CheckpointChoice } from '../../protocol/inspection';
 import { UserError } from '../../common/user-error';

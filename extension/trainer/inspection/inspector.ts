@@ -148,13 +148,13 @@ export class Inspector {
 
   private session(number: number): WhatIfSession {
     const found = this.sessions.get(number);
-    if (!found) throw new UserError('what if: this what-if is closed: start another one');
+    if (!found) throw new UserError('what if: this what-if is closed: start a new one');
     return found;
   }
 
   /**
-   * Returns the run, and opens it again if its manifest has changed. The user accepts the code of the current files, so
-   * an earlier manifest must not be used.
+   * Returns the run, and opens it again if its manifest has changed. An earlier manifest must not be used, because the
+   * user accepts the code of the current files only.
    */
   private fresh(folder: string): InspectedRun {
     const known = this.runs.get(folder);

@@ -12,7 +12,7 @@ export interface WhatIfParts {
   tokenizer: ChatTokenizer;
   environment: ReplayedEnvironment;
   origin: Episode;
-  /** Returns a function that runs work with the policy of a named checkpoint. */
+  /** Returns a function that calls other functions with the policy of a named checkpoint. */
   policy(checkpoint: string): PolicyTurn;
   onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
 }

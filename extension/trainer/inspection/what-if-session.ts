@@ -1,6 +1,6 @@
 // What-if: replays a stored episode up to a chosen turn. From this turn on, the user or a policy plays the episode
-// differently. The agent proxy plays the single episode as in training, with the environment code that played the
-// original; the replayed turns must match the stored turns. The result is an ordinary episode, written to `what-if/`
+// differently. The agent proxy plays the single episode as in training, with the environment code of the original
+// episode. The replayed turns must match the stored turns. The result is an ordinary episode, written to `what-if/`
 // with a reference to the original.
 import type { WhatIfParts } from './what-if-parts';
 import type { GivenAnswer, WhatIfRequest, WhatIfState } from '../../protocol/inspection';
@@ -96,7 +96,7 @@ export class WhatIfSession {
   /** Ends the what-if and stops its environment process. Writes nothing. */
   async close(): Promise<void> {
     this.cancelled.abort(
-      new UserError('what if: this what-if was closed before its episode was over: start another one'),
+      new UserError('what if: this what-if was closed before its episode was over: start a new one'),
     );
     this.move?.({ given: { answer: '' }, checkpoint: null }); // the proxy checks for cancellation only between turns
     await this.end.catch(() => undefined);
@@ -129,7 +129,7 @@ export class WhatIfSession {
     return this.record(batch.episodes[0]);
   }
 
-  /** Returns the run's options, with a batch that contains only the group of the episode. */
+  /** Returns the agent proxy's options for this run, reduced to a batch of only the episode's group. */
   private options(): AgentProxyOptions {
     const { run, tokenizer, origin } = this.parts;
     const { config } = run;
@@ -173,7 +173,7 @@ export class WhatIfSession {
     const what = before ?? state;
     if (what !== undefined)
       throw new UserError(
-        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay, so the environment depends on more than the seed and the actions, or its code has changed since the episode was played`,
+        `what if: turn ${before ? played : played + 1} of ${origin.id} has ${what} in the replay: either the environment depends on more than the seed and the actions, or the environment's code has changed since the episode was played`,
       );
   }
 

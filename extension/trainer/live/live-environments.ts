@@ -1,7 +1,7 @@
 // The environments of a run. Their code may be edited during training. A saved edit is built, checked and loaded beside
 // the running version: new episodes use the new version, and episodes in progress finish on the old one. Code that
-// fails to build, type-check or load is rejected, and the old version stays in use. Events report all of these cases.
-// If no file is edited, a run with the watcher gives the same results as a run without it.
+// fails to build, type-check or load is rejected, and the old version stays in use. Events report accepted and rejected
+// edits. If no file is edited, the run gives the same results with and without live editing.
 import { relative, sep } from 'node:path';
 import type { z } from 'zod';
 import type {
@@ -22,7 +22,10 @@ import { StoreRefusal } from '../../node/files';
 import type { RunFolder } from '../store/run-folder';
 import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
-/** Milliseconds from the start of watching to one reload of all code. The reload also warms up the type checker. */
+/**
+ * Milliseconds after the start of watching at which all code is reloaded once. This reload also warms up the type
+ * checker.
+ */
 const warmUpMs = 2000;
 /** Milliseconds until the retry of an edit whose code could not be written to disk. */
 const retryMs = 5000;
@@ -38,7 +41,7 @@ export class LiveEnvironments {
   private watcher: SourceWatcher | undefined;
   private warmUp: NodeJS.Timeout | undefined;
   private again: NodeJS.Timeout | undefined;
-  /** The last warning that a saved edit could not be used, so that an equal warning is not repeated. */
+  /** The last warning about an edit that could not be used; kept so that the same warning is not repeated. */
   private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;
@@ -97,8 +100,8 @@ export class LiveEnvironments {
   }
 
   /**
-   * Starts to watch the sources that a user may edit: files in the workspace, and files outside the extension's
-   * installation.
+   * Starts to watch the sources that a user may edit. These are files in the workspace, and other files outside the
+   * extension's installation.
    */
   watch(): void {
     if (this.watcher || this.watched().length === 0) return;
@@ -158,7 +161,8 @@ export class LiveEnvironments {
   }
 
   private follow(): void {
-    // Rejected code may import a file that does not exist yet, so all source files in the watched folders are watched.
+    // Rejected code may import a file that does not exist yet. All source files in the watched folders are therefore
+    // watched.
     this.watcher?.watch(this.watched(), this.refused.size > 0);
   }
 
@@ -219,7 +223,7 @@ export class LiveEnvironments {
     const { unchecked } = prepared.find(outcome => outcome.unchecked !== undefined) ?? {};
     if (unchecked !== undefined && !this.reportedUnchecked) {
       this.reportedUnchecked = true;
-      this.journal.event('setting', `environments: the types of their code are not checked (${unchecked})`);
+      this.journal.event('setting', `environments: the types in environment code are not checked (${unchecked})`);
     }
     return prepared;
   }

@@ -55,13 +55,14 @@ export class LiveView implements RolloutObserver {
   private sent = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  /** Provides the view with the opened run. */
+  /** Connects the view to the opened run. */
   connect(source: LiveSource): void {
     this.source = source;
   }
 
   /**
-   * Adds a viewer, or changes the choice of an existing viewer. Returns all tags and the episode that is watched now.
+   * Adds a viewer, or changes which episode an existing viewer has chosen. Returns all tags and the episode that is now
+   * watched.
    */
   watch(who: object, viewer: Viewer, choice: WatchChoice): { tags: string[]; episode: WatchedEpisode | null } {
     this.viewers.set(who, viewer);

@@ -1,6 +1,6 @@
-// The configuration of a run in progress and its pending changes. A requested change is validated immediately, by the
-// schema and the rules that apply to every configuration. The change takes effect at the beginning of the next step, so
-// a step uses a single configuration.
+// The configuration of a run in progress, and the pending changes of its settings. A requested change is validated
+// immediately against the schema and the rules for all configurations. The change takes effect at the beginning of the
+// next step, so a step uses a single configuration.
 import type { SettingChange } from '../../run-data/run-events';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/changeable-settings';
 import { nearest } from '../../common/suggest';
@@ -13,7 +13,7 @@ import type { RunConfig } from '../config/schema';
 export interface RequestedChange {
   /** Number of the first step that uses the change. */
   step: number;
-  /** Requested values that differ from the current values; empty if none differs. */
+  /** The requested values that differ from the current values. */
   changes: SettingChange[];
 }
 
@@ -60,8 +60,8 @@ export class PendingSettings {
   /**
    * Applies the pending changes between two steps and returns them.
    * @param step number of the upcoming step
-   * @param begins whether the upcoming step begins now. If so, changes that are requested later apply from the
-   * following step.
+   * @param begins whether the upcoming step begins now; changes that are requested later then apply from the step after
+   * it
    */
   apply(step: number, begins: boolean): SettingChange[] {
     const applied = this.pending;

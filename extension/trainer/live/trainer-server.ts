@@ -1,8 +1,8 @@
 // Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows). The socket is created
-// with permissions for its owner only. A watcher must first send `hello` with the lease's token; the connection is
-// closed if the token is wrong, or if `hello` comes too late or after too many bytes. Status is sent at most ten times
-// per second. A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor other
-// watchers.
+// with permissions for its owner only. A watcher must first send `hello` with the lease's token. The connection is
+// closed if the token is wrong, if `hello` comes too late, or if too many bytes precede it. Status is sent at most ten
+// times per second. A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor
+// other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -48,8 +48,8 @@ const hangUpMs = 100;
 /** Milliseconds after which a closing server destroys connections whose watcher did not read the last messages. */
 const closeTimeoutMs = 1000;
 /**
- * Maximum number of unread messages per connection, replies included. A connection with more, for example of a
- * suspended editor, is closed; the watcher can connect again.
+ * Maximum number of messages, replies included, that a watcher has not read yet. If there are more, for example because
+ * the editor is suspended, the connection is closed; the watcher can connect again.
  */
 const mostUnread = 1000;
 /**

@@ -32,7 +32,7 @@ export type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
 /** Name of an estimator in the table of train.ts. */
 export type EstimatorName = RunConfig['algorithm']['adv_estimator'] | 'gae_by_turn' | 'grpo_by_turn';
 
-/** Returns the name of the configured estimator; the variants per turn have separate names. */
+/** Returns the name of the configured estimator. The per-turn variants of gae and grpo have separate names. */
 export function estimatorName({ algorithm, agent_proxy }: RunConfig): EstimatorName {
   const { adv_estimator: name, bi_level_gae } = algorithm;
   if (name === 'gae') return bi_level_gae ? 'gae_by_turn' : 'gae';

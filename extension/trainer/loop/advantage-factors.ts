@@ -1,6 +1,9 @@
-// Multiplies advantages by factors, in RAGEN's order: (1) a soft weight by the reward std of the group; (2) a scale by
-// the share of groups that the filter kept; (3) a weight by the relative length of the sample; (4) zero in a control
-// run (`zero_task_advantage`); (5) the importance weight of each token between training policy and sampler.
+// Multiplies advantages by factors, in RAGEN's order:
+// - a soft weight, which depends on the reward std of the group
+// - a scale, which depends on the share of groups that the rollout filter kept
+// - a weight, which depends on the length of the sample
+// - zero in a control run (`zero_task_advantage`)
+// - the importance weight of each token between training policy and sampler
 import { lengthWeights, softAdvantageWeights } from '../../algorithms/advantage-weights';
 import { forEachGroup } from '../../algorithms/group-statistics';
 import type { GroupedScores } from '../../algorithms/group-statistics';

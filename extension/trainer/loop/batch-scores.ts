@@ -1,5 +1,6 @@
 // Scores of a batch before its update: log-probs under the policy and under the reference policy, and values of the
-// critic. Each array has the length of its sample's ids. Without a reference policy or critic, the arrays are zero.
+// critic. Each array has the length of its sample's ids. Without a reference policy or critic, the respective arrays
+// contain zeros.
 import type { RolloutCollection } from './rollout-collection';
 import type { Run } from '../run/run';
 import type { Stopwatch } from './stopwatch';
@@ -10,8 +11,8 @@ const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
   samples.map(({ ids }) => new Float32Array(ids.length));
 
 /**
- * Computes log-probs and entropies of the trained tokens under a policy. A pass has at most as many tokens as
- * `episodes` episodes of full length (passBudget).
+ * Computes log-probs and entropies of the trained tokens under a policy. `episodes` limits the size of a pass: a pass
+ * has at most as many tokens as this number of episodes of full length (passBudget).
  */
 function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
   const { config, engine } = run;
@@ -26,8 +27,8 @@ function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' 
 
 /**
  * Returns the log-probs and entropies of the trained tokens under the policy before its update. With `bypass_mode`, the
- * sampler's log-probs are returned. If the rollout filter has already computed log-probs and entropies (`scored`),
- * these are used; otherwise they are computed here. With `bypass_mode` and no filter scores, entropies are absent.
+ * sampler's log-probs are returned. Log-probs and entropies that the rollout filter has already computed (`scored`) are
+ * reused. With `bypass_mode`, entropies are absent unless the filter has computed them.
  */
 export async function oldLogprobs(
   run: Run,

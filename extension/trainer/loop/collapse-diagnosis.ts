@@ -1,4 +1,4 @@
-// The diagnosis of template collapse within a training step: it measures whether the model's reasoning depends on its
+// The diagnosis of template collapse within a training step: it measures whether the model's reasoning depends on the
 // prompt. Pairs of prompt and reasoning are sampled from the complete rollout, before the rollout filter. The policy
 // that sampled the reasoning then scores each reasoning under each prompt, and diagnostics/collapse-metrics.ts computes
 // the metrics. The scores, prompts and reasoning texts are written to the run folder.
@@ -67,8 +67,8 @@ const diagnosisDue = (config: RunConfig, step: number): boolean =>
 
 /**
  * Diagnoses the rollout of step `step`. Returns metrics under RAGEN's keys and the new state. If no diagnosis is due,
- * there are no metrics and the state is unchanged. A family with fewer than two prompts is omitted, because mutual
- * information needs at least two prompts.
+ * there are no metrics and the state is unchanged. A family with fewer than two prompts is omitted, because its mutual
+ * information would always be 0.
  */
 export async function diagnoseCollapse(
   run: DiagnosedRun,

@@ -1,15 +1,15 @@
 // RAGEN's three rules that end a run early: the filter keeps no group, the scores within the groups become almost
-// equal, or almost no validation episode succeeds. The counters are part of the trainer's state, so a resumed run stops
-// at the same step as an uninterrupted run.
+// equal, or almost no validation episode succeeds. The rules' counters are part of the trainer's state, so a resumed
+// run stops at the same step as an uninterrupted run.
 import type { RunConfig } from '../config/schema';
 
 /** The counters of the rules, stored in checkpoints. */
 export type Watch = {
   /** Consecutive steps in which the filter kept nothing. */
   emptySteps: number;
-  /** In-group std of the score in each of the first 10 steps that trained. */
+  /** In-group std of the score in each of the first 10 steps with training. */
   firstStds: number[];
-  /** In-group std of the score in the newest 10 of all later steps that trained. */
+  /** In-group std of the score in the newest 10 of all later steps with training. */
   lastStds: number[];
   /** Consecutive validations with a success rate below 1 %, by metric key. */
   failedValidations: Record<string, number>;
@@ -23,12 +23,12 @@ export interface EarlyStop {
 
 /**
  * `steps`: number of first steps whose mean std is the baseline, and number of newest steps that are compared with it.
- * `share`: a std below this share of the baseline counts as collapsed.
+ * `share`: a std below this share of the baseline is regarded as collapsed.
  */
 const collapse = { steps: 10, share: 0.1 };
 /**
  * `validations`: number of consecutive failed validations that end a run. `success`: success rate below which a
- * validation counts as failed.
+ * validation is regarded as failed.
  */
 const failure = { validations: 5, success: 0.01 };
 

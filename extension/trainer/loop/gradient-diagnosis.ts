@@ -1,6 +1,6 @@
 // Gradient analysis within a training step (RAGEN-2's gradient_reporter): the gradient of each part of the policy loss,
 // for buckets of prompt groups with similar score std. Weights are not changed. Metrics use RAGEN's keys; cosines and
-// signal-to-noise ratios are additional metrics. The complete result is written to the run folder.
+// signal-to-noise ratios are metrics that RAGEN does not have. The complete result is written to the run folder.
 import { gradientsFile } from '../../run-data/diagnostics';
 import type { GradientAnalysisRecord } from '../../run-data/diagnostics';
 import { maximum, minimum } from '../../common/lists';
@@ -129,8 +129,8 @@ function withTotal(
 }
 
 /**
- * Returns the metrics of all buckets under RAGEN's keys; metrics of the bucket `all` also appear without the bucket's
- * name. Cosines and signal-to-noise ratios have separate prefixes.
+ * Returns the metrics of all buckets under RAGEN's keys; the metrics of the bucket `all` are repeated under keys
+ * without a bucket name. Cosines and signal-to-noise ratios have separate prefixes.
  */
 function metricsOf({ name, parts, buckets, cosines }: Analysis): Record<string, number> {
   const metrics: Record<string, number> = {};

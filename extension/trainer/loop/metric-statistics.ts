@@ -69,7 +69,7 @@ export function lengthsOf(
 }
 
 /**
- * Share of the variance of `returns` that `values` explain, computed as in verl. Each argument must have at least two
+ * Share of the variance of `returns` that `values` explain, as computed by verl. Both arrays must have at least two
  * numbers.
  */
 export function explainedVariance(values: readonly number[], returns: readonly number[]): number {

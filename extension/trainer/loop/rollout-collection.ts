@@ -28,8 +28,8 @@ export interface RolloutCollection {
   /** All episodes of all batches of the step. */
   episodes: RolloutEpisode[];
   /**
-   * `trainable`: episodes whose environment did not fail. With ReMax, this excludes groups whose greedy episode failed.
-   * `kept`: the trainable episodes to train on.
+   * `trainable`: episodes whose environment did not fail; with ReMax, episodes of a group whose greedy episode failed
+   * are also excluded. `kept`: those of the trainable episodes on which the step trains.
    */
   trainable: RolloutEpisode[];
   kept: RolloutEpisode[];
@@ -60,7 +60,8 @@ interface Round {
 
 /**
  * Plays and filters the batches of step `step`.
- * @param aside if given, plays a separate rollout with this layout, its own prompts and no effect on training's seeds
+ * @param aside if given, a separate rollout with this layout and its own prompts is played, without an effect on
+ * training's seeds
  * @throws errors of the rollout
  */
 export async function collectRollout(
@@ -204,9 +205,8 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
 }
 
 /**
- * Returns the scores that the rollout filter ranks. RAGEN filters by normalised scores, but normalisation gives all
- * groups about the same std. Here the filter ranks raw scores; with `workbench.compat: ragen`, it ranks normalised
- * scores.
+ * Returns the scores that the rollout filter ranks. By default these are raw scores, because normalisation gives all
+ * groups about the same std. With `workbench.compat: ragen`, these are normalised scores, as in RAGEN.
  */
 const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
   config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);

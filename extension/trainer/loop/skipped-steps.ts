@@ -1,7 +1,6 @@
 // Steps with non-finite numbers. An optimizer skips an update if its gradient is not finite; non-finite logits in a
 // rollout end the complete step. In both cases the policy is unchanged. Skips are counted and reported. Too many
-// consecutive skipped steps end the run, because such a policy does not recover. The stored checkpoints are then older
-// than these steps.
+// consecutive skipped steps end the run, because such a policy does not recover.
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -62,7 +61,7 @@ export function afterSkips(
     `training: ${left === 0 ? critic : left} optimizer steps of the ${who} in step ${step} were skipped because their gradient was not finite: lower actor_rollout_ref.actor.optim.lr, or set workbench.precision=float32 if the precision is float16`;
   if (all) metrics[skippedStep] = 1;
   if (before.partly === 0 || (all && before.wholly === 0))
-    journal.event('warning', all ? `step ${step} changed nothing: ${reason}` : reason, { step });
+    journal.event('warning', all ? `step ${step} changed no weights: ${reason}` : reason, { step });
   return { partly: before.partly + 1, wholly: all ? before.wholly + 1 : 0, reason, sound: failure === null };
 }
 
@@ -70,6 +69,6 @@ export function afterSkips(
 export function refuseSkips({ wholly, reason }: SkippedSteps, { workbench }: Pick<RunConfig, 'workbench'>): void {
   if (wholly <= workbench.max_skipped_steps) return;
   throw new UserError(
-    `${reason} (${wholly} steps in a row changed nothing, workbench.max_skipped_steps is ${workbench.max_skipped_steps}; the checkpoints are older than these steps)`,
+    `${reason} (${wholly} consecutive steps changed no weights; workbench.max_skipped_steps is ${workbench.max_skipped_steps})`,
   );
 }

@@ -1,14 +1,14 @@
 // Times of a step under RAGEN's and verl's keys: seconds of the step (excluding validation and diagnosis), totals over
-// the run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log, so it is
-// written after the metrics line of its step. The time of writing it therefore appears in the metrics line of the next
-// step.
+// the run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log and is therefore
+// written after the metrics line of its step. The time for writing the checkpoint appears in the metrics line of the
+// next step.
 import type { Stopwatch } from './stopwatch';
 
 /** Seconds that a run has spent in all its sessions. */
 export type TimeSpent = {
   training: number;
   validation: number;
-  /** Seconds of a checkpoint that was written after the last metrics line; absent if none was written. */
+  /** Seconds for writing the checkpoint after the last metrics line; absent if no checkpoint was written. */
   saving?: number;
 };
 

@@ -156,7 +156,8 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
 }
 
 /**
- * Runs a step. If the run is stopped during the step, weights and seeds are restored; `state` and logs are unchanged.
+ * Runs a step. If the run is stopped during the step, weights and seeds are restored, and `state` and logs stay
+ * unchanged.
  */
 async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof stepOrSkip> {
   const next = { ...state };
@@ -209,9 +210,9 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 }
 
 /**
- * Measures the gradients of the loss parts for buckets of similar reward std, on the kept episodes and, if configured,
- * on all trainable episodes. The episodes come from the rollout of the step or from a separate rollout. No weights
- * change.
+ * Measures the gradients of the loss parts for buckets of groups with similar reward std. Uses the kept episodes and,
+ * if configured, also all trainable episodes, either of the step's rollout or of a separate rollout. Changes no
+ * weights.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
@@ -263,9 +264,9 @@ async function update(
 }
 
 /**
- * Prepares the update of the kept episodes: samples, log-probs, values and advantages. `own` contains each sample once;
- * if RAGEN's batch adjustment is used, `samples` may repeat some samples. Adds metrics to the rollout's metrics and
- * updates the KL coefficient.
+ * Prepares the update of the kept episodes: samples, log-probs, values and advantages. In the result, `own` contains
+ * each sample once, while `samples` may repeat some of them because of RAGEN's batch adjustment. Adds metrics to the
+ * rollout's metrics and updates the KL coefficient.
  */
 async function prepare(
   run: Run,

@@ -12,7 +12,7 @@ import type { Stopwatch } from './stopwatch';
 import type { BatchSample } from './training-batch';
 import type { Episode } from '../../run-data/episode';
 
-/** Returns the results per token of each sample in `own`, which holds the samples before RAGEN's batch adjustment. */
+/** Returns the results per token of each sample in `own`, the list of samples before RAGEN's batch adjustment. */
 export function trainedTokens(
   run: Run,
   own: readonly BatchSample[],

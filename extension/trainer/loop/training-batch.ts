@@ -15,7 +15,7 @@ import { deriveSeed } from '../rollout/seeds';
 export interface BatchSample {
   sample: RolloutSample;
   episode: RolloutEpisode;
-  /** Episode number in group statistics; samples with the same number count as one episode. */
+  /** Number of the episode to which group statistics assign the sample. */
   countsAs: number;
   ids: Int32Array;
   /** 1 if the token is in the policy's loss (TRICO's loss mask). */
@@ -65,9 +65,8 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 
 /**
  * Returns the samples of all kept groups (`own`), and the indices of the samples to train on, in the seeded order of
- * the optimizer steps (`order`). The trajectory filter may drop episodes of a kept group. The samples of dropped
- * episodes are in `own`, because the group's advantages depend on them. They are not in `order`, because they are not
- * trained on.
+ * the optimizer steps (`order`). If the trajectory filter dropped episodes of a kept group, their samples are in `own`,
+ * because the group's advantages depend on them, but not in `order`.
  */
 export function trainedSamples(
   { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },
@@ -101,8 +100,8 @@ export function adjustedOrder(count: number, config: RunConfig, step: number): n
 }
 
 /**
- * Returns the samples in `order`. A repeated sample counts as an additional episode, because RAGEN adjusts the batch
- * before it estimates advantages.
+ * Returns the samples in `order`. A repeated sample is treated as an additional episode, because RAGEN adjusts the
+ * batch before it estimates advantages.
  */
 export function adjustedSamplesOf(samples: readonly BatchSample[], order: readonly number[]): BatchSample[] {
   const seen = new Set<number>();
@@ -135,8 +134,8 @@ export function tokenRewards(
 }
 
 /**
- * Returns the sample indices of each episode, in turn order. A sample that RAGEN's batch adjustment repeated counts as
- * a separate episode.
+ * Returns the sample indices of each episode, in turn order. A sample that RAGEN's batch adjustment repeated is treated
+ * as a separate episode.
  */
 export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   const found = new Map<number, number[]>();

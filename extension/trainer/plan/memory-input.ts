@@ -86,8 +86,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // Token limit of a pass with `micro` episodes: at least one full-length sequence, at most `most` full-length
-  // episodes.
+  // Token limit of a pass with `micro` episodes: room for at least one and at most `most` full-length episodes.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);
@@ -131,8 +130,8 @@ function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunCo
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
 
 /**
- * Returns overrides after which a validation has no more concurrent episodes than training. Returns null if a
- * validation has no more already, if it has several tags, or if no group would remain.
+ * Returns overrides that lower the number of concurrent validation episodes to that of training. Returns null if the
+ * number is not higher already, if validation has several tags, or if no validation group would remain.
  */
 export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
   const groups = Math.floor(episodesOf(train) / val.group_size);

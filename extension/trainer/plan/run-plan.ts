@@ -1,6 +1,6 @@
-// Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit,
-// the plan has the overrides that make it fit, and a sentence about them. If the model is on the hub, only its small
-// files are downloaded.
+// Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit
+// into memory, the plan contains overrides with which it fits, and a sentence about them. If the model is on the hub,
+// only its small files are downloaded.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
@@ -46,7 +46,7 @@ export interface RunReport extends MemoryPlan {
   largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
   /** One sentence if the run does not fit into memory, otherwise null. */
   remedy: string | null;
-  /** Predicted times; null for an evaluation. Also null on a GPU on which no run of this workspace was measured. */
+  /** Predicted times. Null for an evaluation, and on a GPU on which no run of this workspace has been measured. */
   time: StepTime | null;
   /** Notes of the configuration, for example about a lowered max_model_len. */
   notes: string[];
@@ -63,13 +63,16 @@ export interface RunReportRequest {
   workspace: string;
 }
 
-/** Limits for measuring step times: number of runs read, and bytes read from the end of each metrics log. */
+/**
+ * Limits of the search for measured step times: number of runs read, and number of bytes read from the end of each
+ * metrics log.
+ */
 const mostRuns = 30;
 const mostBytes = 2 ** 19;
 
 /**
  * Plans a run on this machine. Also returns the resolved configuration.
- * @param subject beginning of the remedy's sentence
+ * @param subject text with which the remedy's sentence begins
  * @throws ConfigError or UserError if the run could not be started
  */
 export async function planRun(
@@ -178,9 +181,9 @@ function remedySentence(
 }
 
 /**
- * Calls `work` with a folder that contains at least the small files of a model. `asked` names the command option that
- * set the model; undefined if the key model_path set it. If the key names a model that cannot be found, a ConfigError
- * on this key is thrown, so that a form can mark the field.
+ * Calls `work` with a folder that contains at least the small files of a model. `asked` is the command option that
+ * names the model; undefined if the key model_path names it. If the model of this key cannot be found, throws a
+ * ConfigError for the key, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

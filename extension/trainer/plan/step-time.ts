@@ -21,9 +21,9 @@ const cost = {
 /** Time of a forward pass relative to a pass with gradients. */
 const forwardShare = 1 / 3;
 /**
- * Assumed share of an episode's maximum number of sampled tokens, if no measurement exists. The share is below 1
- * because episodes end before their last turn and responses before their limit: quickstart samples 38 of 320 tokens.
- * Models with long reasoning come closer to the limit.
+ * Number of sampled tokens per episode, as a share of the maximum, that is assumed without a measurement. The share is
+ * below 1, because many episodes end before their last turn and responses end before their limit. For example,
+ * quickstart samples 38 of 320 tokens; models with long reasoning come closer to the maximum.
  */
 const usedShare = 0.2;
 /** Assumed length of the first prompt in tokens, if no measurement exists. */
@@ -44,7 +44,7 @@ export interface Workload {
   tokens: number;
   /** Share of the tokens that belong to kept episodes, 0…1. */
   kept: number;
-  /** Number of passes over the kept tokens per step; a pass without gradients counts as a third of a pass. */
+  /** Number of passes over the kept tokens per step; a pass without gradients is counted as a third of a pass. */
   passes: number;
 }
 
@@ -132,7 +132,7 @@ export function measuredRun(manifest: Manifest, config: RunConfig, lines: readon
 }
 
 /**
- * Predicts the time of one step with the workload `work`, and of `steps` steps.
+ * Predicts the time of one step, and of `steps` steps, with the workload `work`.
  * @param runs measured runs on this processor, newest first
  * @returns null for a GPU on which no run was measured
  */

@@ -1,6 +1,6 @@
 // The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn. Episodes that become ready at about
-// the same time are generated in one batch. With fast environments, this batch contains all unfinished episodes. With
-// `async_rollout`, a slow environment does not delay other episodes. Training and validation use the same code with
+// the same time are generated in one batch. If the environments are fast, this batch contains all unfinished episodes.
+// With `async_rollout`, a slow environment delays only its own episode. Training and validation use the same code with
 // different groups, seeds and sampling parameters. If too many episodes fail (workbench.max_failed_episodes_share), the
 // batch ends with FailedBatch.
 // Invariant: an episode's tokens depend only on the weights and on (seed, step, env_id, turn), not on the other
@@ -58,8 +58,8 @@ export class AgentProxy {
 
   /**
    * Plays one batch to its end.
-   * @throws FailedBatch if too many environments failed; UserError if no episode's first prompt fits into the model's
-   * context
+   * @throws FailedBatch if the environments of too many episodes failed; UserError if no episode's first prompt fits
+   * into the model's context
    */
   async rollout(request: RolloutRequest): Promise<RolloutBatch> {
     const { mode, step } = request;
@@ -166,8 +166,8 @@ export class AgentProxy {
   }
 
   /**
-   * Returns the next prompt of each episode. If a prompt does not fit into the context, its episode ends. Rows whose
-   * prompt does not extend the cached tokens are released first.
+   * Returns the next prompt of each episode. If a prompt does not fit into the context, its episode ends. If a prompt
+   * does not extend the tokens that are cached for its row, the row is released first.
    */
   private async promptAll(all: readonly PlayedSoFar[], { mode, step }: RolloutRequest): Promise<GenerationRow[]> {
     const rows: GenerationRow[] = [];

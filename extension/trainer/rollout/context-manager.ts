@@ -1,9 +1,9 @@
 // The context of an episode (RAGEN's context manager): the conversation as messages for display, and as token ids for
-// the model and for training. Sampled ids are stored exactly and never re-tokenised, so training sees the same tokens
-// in the same context as sampling. By default, the mask is 1 only at sampled ids.
-// In mode `full`, an episode is one sample that grows with each turn. A new sample begins only if the chat was
-// shortened, because the next prompt then does not begin with all earlier tokens. In the windowed modes, each turn is a
-// separate sample.
+// the model and for training. The sampled ids are stored and never re-tokenised, so training uses the same tokens in
+// the same context as sampling. By default, the mask is 1 only at sampled ids.
+// In mode `full`, an episode is one sample that grows with each turn. A new sample begins only when the chat is
+// shortened, because the next prompt then no longer begins with all earlier tokens. In the windowed modes, each turn is
+// a separate sample.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';
@@ -41,7 +41,7 @@ interface GrowingSample {
 
 export class EpisodeContext {
   readonly messages: ChatMessage[];
-  /** True if a prompt omitted turns of its window because they did not fit into the context. */
+  /** True if a prompt omitted turns that the window allows, because they did not fit into the model's context. */
   shortened = false;
   /** Number of tokens of the last prompt that did not fit; undefined if every prompt fitted. */
   refused: number | undefined;
@@ -115,7 +115,10 @@ export class EpisodeContext {
     });
   }
 
-  /** Sets the content of the row to `ids`. Appends to the row if its present content is a prefix of `ids`. */
+  /**
+   * Sets the content of the row to `ids`. If the row's present content is a prefix of `ids`, only the remaining ids are
+   * appended.
+   */
   private setRow(ids: number[]): PromptIds {
     const held = this.row;
     this.extended = held.length <= ids.length && held.every((id, index) => id === ids[index]);

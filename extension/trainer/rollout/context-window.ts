@@ -1,8 +1,9 @@
 // The part of an episode that the model sees in a turn (RAGEN's `agent_proxy.context_window_mode` and length control):
-// the complete chat, the last turns as a chat, or one message that summarises previous turns. A window yields prompts
-// from longest to shortest, each with less history than the one before; the first prompt that fits is used.
-// A chat contains its responses as the sampled ids, not re-tokenised. If no turn was removed from a chat, its prompt
-// therefore begins with exactly the tokens in the engine's cache.
+// the complete chat, the last turns as a chat, or one message that summarises previous turns. A window returns several
+// prompts, from longest to shortest, each with less history than the previous prompt. The first prompt that fits into
+// the model's context is used.
+// The responses in a chat are the sampled ids, not re-tokenised texts. Unless a turn was removed from the chat, its
+// prompt therefore begins with exactly the tokens in the engine's cache.
 import { appendAll } from '../../common/lists';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
@@ -79,9 +80,9 @@ export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMes
 }
 
 /**
- * RAGEN's shortening: removes the oldest turn, and the message with its reward and the next turn's state. The remaining
- * chat begins with a response. If the removed message belongs to the current turn, the current state is lost as well.
- * Returns null if at most two messages are left.
+ * Shortens a chat as RAGEN does: removes the oldest turn, and the user message after it, which contains the reward of
+ * this turn and the state of the next. The remaining chat begins with a response. If the removed user message belongs
+ * to the current turn, the prompt no longer contains the current state. Returns null if at most two messages are left.
  */
 export function withoutOldestMessages(messages: readonly WindowMessage[]): WindowMessage[] | null {
   if (messages.length <= 2) return null;
@@ -114,7 +115,7 @@ export class ChatWindow implements ContextWindow {
 
   /**
    * Returns the ids of a chat: the system message, the first user message (if the chat begins with a user message), and
-   * then each sampled response with the text that follows it.
+   * then each sampled response and the text after it.
    */
   private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;
@@ -151,7 +152,10 @@ export class ChatWindow implements ContextWindow {
   }
 }
 
-/** Returns the text of a turn; it begins with a summary of the turns from index `first` to the previous turn. */
+/**
+ * Returns the user message of a turn. The message begins with a summary of the turns from index `first` to the previous
+ * turn.
+ */
 export type MemoryText = (
   turn: Pick<CurrentTurn, 'prompts' | 'history'>,
   first: number,

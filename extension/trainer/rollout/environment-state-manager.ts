@@ -21,11 +21,13 @@ export interface StateManagerOptions {
   seed: number;
   groups: EnvGroups;
   custom_envs: Record<string, TagSettings>;
-  /** Added to the score once for each turn that has no valid action or at least one invalid action; at most 0. */
+  /**
+   * Penalty, at most 0. It is added to the score once for each turn without a valid action or with an invalid action.
+   */
   format_penalty: number;
 }
 
-/** A finished turn without token data; the EpisodeContext stores the token data. */
+/** A finished turn without its token data, which the EpisodeContext stores. */
 export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
 
 /** An episode in progress. */
@@ -49,7 +51,7 @@ export interface EpisodeEntry extends EpisodeSlot {
   truncated: boolean;
   success: boolean;
   context_full: boolean;
-  /** Error message in one sentence; absent if every prompt fitted into the context. */
+  /** Error message in one sentence if a prompt did not fit into the context; otherwise absent. */
   context_reason?: string;
   num_actions: number;
   penalty: number;

@@ -1,5 +1,5 @@
-// Creates the context of an episode. The configuration determines which turns the model sees and which tokens it is
-// trained on.
+// Creates the context of an episode. The configuration determines which turns the model sees and on which tokens the
+// model is trained.
 import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';

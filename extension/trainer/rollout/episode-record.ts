@@ -20,8 +20,9 @@ export interface EpisodeTraining {
 }
 
 /**
- * Returns the line of `episodes/*.jsonl`. Log-probs and advantages have nine significant digits, which reproduce a
- * float32 exactly. Entropies, reference log-probs and values have six digits, because they are only displayed.
+ * Returns the line of `episodes/*.jsonl`. Log-probs and advantages are written with nine significant digits, which are
+ * enough to restore a float32 exactly. Entropies, reference log-probs and values have six digits, because they are only
+ * displayed.
  */
 export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTraining): Episode {
   const { samples } = episode;

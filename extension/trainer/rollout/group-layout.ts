@@ -33,8 +33,8 @@ export class SeedCounter {
   ) {}
 
   /**
-   * Returns the first seed of the next batch with `env_groups` groups. If `seed` is given, it is returned, and in
-   * training the sequence continues from `seed` + 1.
+   * Returns the first seed of the next batch with `env_groups` groups. If `seed` is given, returns `seed`; in training,
+   * the next call without `seed` then returns `seed` + 1.
    */
   next(env_groups: number, seed?: number): number {
     if (this.mode === 'val') return seed ?? this.base;

@@ -5,7 +5,7 @@ import { withAnswerTag } from '../../common/tagged-text';
 import type { MemoryText } from './context-window';
 import { canonicalText, demandText, rewardValue, stateText } from './turn-protocol';
 
-/** Memory with the complete state, response and reward of each turn in the window. */
+/** Summary with the complete state, response and reward of each turn in the window. */
 export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) => {
   const current = prompts[prompts.length - 1];
   const now = `(Turn ${current.turn}):\n${stateText(current, protocol)}`;
@@ -27,8 +27,8 @@ export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) 
 const longestObservation = 200;
 
 /**
- * Memory for ALFWorld: the task, the truncated observations with the actions taken, and the actions that are admissible
- * now.
+ * Summary for ALFWorld: the task, the truncated observations with the actions taken, and the actions that are
+ * admissible now.
  */
 export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol) => {
   const current = prompts[prompts.length - 1];
@@ -55,7 +55,7 @@ export const alfWorldMemory: MemoryText = ({ prompts, history }, first, protocol
 
 /**
  * Splits an ALFWorld state into its observation, without banner and task, and its list of admissible actions (null if
- * it has none).
+ * the state has no such list).
  */
 function alfWorldState(state: string): { observation: string; admissible: string | null } {
   const list = /admissible actions:\s*\[(?<actions>[^\]]*)\]/i.exec(state);

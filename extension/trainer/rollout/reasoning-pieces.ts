@@ -1,6 +1,6 @@
 // The inputs of the collapse metrics (RAGEN's ctx_manager, `first_turn_*` and `all_turns_*`): the context of each turn
 // up to the response, and the reasoning in the response. The reasoning is the text between the think tags, trimmed and
-// re-tokenised, so that equal texts have equal token ids even if they were sampled as different tokens.
+// re-tokenised, so that equal texts have equal token ids even if different tokens were sampled for them.
 import type { RolloutEpisode } from './rollout-batch';
 import { reasoningText } from './turn-protocol';
 

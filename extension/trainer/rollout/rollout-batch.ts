@@ -1,8 +1,8 @@
 // The result of a rollout: complete episodes with the tokens that the model saw and sampled, and the metrics of the
 // batch. Used by training, validation, the run folder and the diagnostics.
-// Training uses the samples of an episode: mode `full` has one sample for the complete chat, and a further sample each
-// time the chat was shortened; the windowed modes have one sample per turn. Scores, groups, filter and metrics refer to
-// episodes, and each episode counts once regardless of its number of samples.
+// Training uses the samples of an episode: in mode `full` one sample for the complete chat, plus one each time the chat
+// was shortened; in the windowed modes one sample per turn. Scores, groups, filter and metrics refer to episodes,
+// regardless of the number of samples of an episode.
 import type { EpisodeTurn } from '../../run-data/episode';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';
@@ -36,7 +36,10 @@ export interface RolloutEpisode {
   penalty: number;
   /** `reward` + `penalty`, before normalisation. */
   score: number;
-  /** Return in the scale of the environment: sum of `raw_reward` if the environment reports it, otherwise `reward`. */
+  /**
+   * Return in the scale of the environment: the sum of `raw_reward` if the environment reports `raw_reward`, otherwise
+   * `reward`.
+   */
   episodic_return: number;
   turns: PlayedTurn[];
   final_state: string;

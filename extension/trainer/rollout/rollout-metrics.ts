@@ -1,5 +1,6 @@
 // Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. An episode whose
-// environment failed says nothing about the policy: it is excluded from all means and counted in `env_error_rate`.
+// environment failed does not measure the policy. It is therefore excluded from all means and counted only in
+// `env_error_rate`.
 import { maximum } from '../../common/lists';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 

@@ -5,7 +5,8 @@ import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 
 /**
  * Returns a function that reports the progress. With n episodes, a finished episode contributes 1/n. An unfinished
- * episode contributes a part of 1/n, in proportion to its finished turns and the sampled tokens of its current turn.
+ * episode contributes a part of 1/n, which grows with its finished turns and with the sampled tokens of its current
+ * turn.
  */
 export function progressReporter(
   all: readonly PlayedSoFar[],

@@ -27,8 +27,8 @@ export interface TextGenerator {
 }
 
 /**
- * Observer of a rollout. It receives the objects that the rollout uses, not copies. It must therefore not change them,
- * and must read them before it returns.
+ * Observer of a rollout. Its methods receive the objects that the rollout itself uses. They must not change these
+ * objects, and must read them before they return.
  */
 export interface RolloutObserver {
   /** Called when a rollout begins; the environments are not reset yet. */
@@ -50,7 +50,7 @@ export interface AgentProxyOptions {
     max_context_window: number | null;
   };
   enable_response_mask: boolean;
-  /** True if masks and shortened prompts are the same as RAGEN's (`workbench.compat: ragen`). */
+  /** Whether masks and shortened prompts are those of RAGEN (`workbench.compat: ragen`). */
   ragen: boolean;
   rollout: SamplingCuts & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: SamplingCuts };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
@@ -78,10 +78,11 @@ export interface RolloutRequest {
   round?: number;
   /** The loaded environments, one per tag. */
   environments: readonly LoadedEnvironment[];
-  /** Seed of the first group; by default the next seed in the sequence. */
+  /** Seed of the first group; by default the next seed of training's sequence, or the fixed seed of validation. */
   seed?: number;
   /**
-   * If given, only these episodes of the batch are played, by env_id. Their results are the same as in the full batch.
+   * If given, only these episodes of the batch are played, by env_id. Their results are the same as if the full batch
+   * were played.
    */
   only?: ReadonlySet<number>;
   /**

@@ -2,8 +2,8 @@
 // coordinates. A turn's tokens therefore depend only on (base seed, step, env_id, turn), not on batch order, threads,
 // or earlier draws.
 // The hash is MurmurHash3 (Appleby, public domain), 32-bit x86 form: each UTF-16 unit of the name is one word; each
-// number is two words (low 32 bits, then high 32 bits). The length that enters the hash at the end is the number of
-// words, not of bytes.
+// number is two words (low 32 bits, then high 32 bits). The length that is mixed into the hash at the end is the number
+// of words, not of bytes.
 
 /**
  * Returns the seed (unsigned 32-bit) of the stream `name` at `coordinates`; coordinates are integers of magnitude below

@@ -1,6 +1,6 @@
 // The system message of an episode (RAGEN's ctx_manager): opener, instruction of the task, meaning of the state's
-// symbols, and available actions. All parts come from the configured environment: the legend lists the configured
-// symbols, and coordinates are explained only if the state uses them.
+// symbols, and available actions. All parts come from the configured environment: the legend lists the symbols that are
+// configured, and coordinates are explained only if the states contain coordinates.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 
@@ -9,8 +9,8 @@ const opener = "You're a helpful assistant. ";
 /** The options that the message depends on. */
 export interface SystemMessageOptions {
   /**
-   * The instruction in `custom_envs.<tag>`. If it is set, the environment's instruction is not used; an empty text
-   * counts as set.
+   * The instruction in `custom_envs.<tag>`. If it is set, even to an empty text, the environment's instruction is not
+   * used.
    */
   env_instruction?: string | null;
   max_actions_per_traj: number;

@@ -1,6 +1,6 @@
 // The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and the
-// parsing of a response into thought and actions. Pure text functions. An episode's tokens are the sampled ids; parsed
-// or canonical text is never tokenised into them.
+// parsing of a response into thought and actions. Pure text functions. These texts are never tokenised to get an
+// episode's response tokens, which are always the sampled ids.
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import { pythonFloat } from './python-float';
 
@@ -30,7 +30,7 @@ export interface TurnPrompt {
   turn: number;
   state: string;
   actions_left: number;
-  /** True if the previous turn had no valid action; the prompt then includes a warning. */
+  /** True if the previous turn had no valid action, so that the prompt includes a warning. */
   warn: boolean;
   /** Response length that the prompt requests, in words. */
   max_tokens: number;
@@ -38,7 +38,7 @@ export interface TurnPrompt {
 
 /** The result of parsing a response. */
 export interface ParsedResponse {
-  /** Text of the thought; null if the response does not follow the format, or if thinking is off. */
+  /** Text of the thought; null if the response does not follow the format, or if `enable_think` is false. */
   thought: string | null;
   /** Text of the answer; null if the response does not follow the format. */
   answer: string | null;

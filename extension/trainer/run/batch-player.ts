@@ -18,7 +18,7 @@ import { deriveSeed } from '../rollout/seeds';
 /** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
 
-/** Identifies a training batch. ReMax plays one greedy episode for each prompt of this batch. */
+/** Identifies the training batch for whose prompts ReMax plays greedy episodes, one per prompt. */
 interface Greedy {
   step: number;
   round: number;
@@ -65,10 +65,7 @@ export class BatchPlayer {
     this.proxy.restore(state);
   }
 
-  /**
-   * Plays one batch of episodes, number `round` (from 0) of its step. A stop or an error leaves the seed counter
-   * unchanged.
-   */
+  /** Plays batch number `round` (from 0) of a step. A stop or an error leaves the seed counter unchanged. */
   async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
     const { seed, es_manager, workbench } = this.run.config;
     const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN repeats the same groups

@@ -1,7 +1,7 @@
 // Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes the status. Every
-// append is a complete line. A step's metrics line is written last, so if a step has a metrics line, its other data are
-// complete. If the disk refuses a write, this write and all later ones are queued. The trainer waits at the end of a
-// step until the queue is written.
+// append is a complete line. The metrics line of a step is written after all other data of the step, so a step with a
+// metrics line is complete. If a write fails, for example on a full disk, it is queued with all later writes; the
+// trainer waits at the end of the step until the queue is written.
 import { relative } from 'node:path';
 import type { Episode } from '../../run-data/episode';
 import type { GroupRow, ScoresLine } from '../../run-data/step-lines';
@@ -41,7 +41,7 @@ export class Journal {
   private readonly tensorboard: ReturnType<RunFolder['eventLog']> | undefined;
   private readonly statusFile: StatusWriter;
   private readonly started = performance.now();
-  /** Pending writes, oldest first. If the list is not empty, the disk refused its first write. */
+  /** Queued writes, oldest first; the first of them has failed at least once. */
   private readonly backlog: (() => void)[] = [];
 
   constructor(
@@ -83,7 +83,7 @@ export class Journal {
     };
   }
 
-  /** Last link of the ledger's hash chain, for a checkpoint. */
+  /** Last hash in the ledger's hash chain, for a checkpoint. */
   get logChain(): string {
     return this.ledger.mark.chain;
   }
@@ -136,7 +136,8 @@ export class Journal {
         log.close();
       }
     });
-    // A checkpoint flushes the ledger. An evaluation writes no checkpoint, so the ledger is flushed here.
+    // In a training, writing a checkpoint flushes the ledger. An evaluation writes no checkpoints, so the ledger is
+    // flushed here.
     if (!anew) this.write(() => this.ledger.flush());
   }
 
@@ -169,7 +170,7 @@ export class Journal {
     this.watchers.appended(file, piece.to, step);
   }
 
-  /** Changes the status. Watchers are notified immediately; the file is written after any earlier write has ended. */
+  /** Changes the status. Watchers are notified immediately; the status file is written after any pending write. */
   update(change: Partial<RunStatus>, fraction = 0): void {
     this.statusFile.update(change, fraction);
   }
@@ -182,7 +183,7 @@ export class Journal {
   /**
    * Runs `job`, and repeats it while the disk refuses its writes, for example until space is freed. The run is paused
    * in the meantime.
-   * @param job must be repeatable
+   * @param job may be called several times
    * @throws StoreRefusal if the run is to stop instead of waiting
    */
   async retryUntilWritable<T>(job: () => T | Promise<T>): Promise<T> {
@@ -202,7 +203,7 @@ export class Journal {
     await this.retryUntilWritable(() => this.flush());
   }
 
-  /** Makes every earlier write durable. @throws StoreRefusal like `retryUntilWritable` */
+  /** Makes everything written so far durable. @throws StoreRefusal like `retryUntilWritable` */
   async sync(): Promise<void> {
     await this.retryUntilWritable(async () => {
       this.flush();
@@ -236,13 +237,13 @@ export class Journal {
       this.event('state', `failed: ${sentence}`);
       this.flush();
     } catch {
-      // The disk refused the sentence; trainer.log and the watchers have received it.
+      // The sentence could not be written here, but trainer.log and the watchers have received it.
     }
   }
 
   /**
-   * Like `fail`, for an unexpected error of the trainer: the status becomes final. Returns when the status is on disk.
-   * If writing takes longer than `withinMs`, overwrites the old status in place and returns.
+   * Like `fail`, but for an unexpected error of the trainer: later changes of the status are ignored. Resolves when the
+   * status is on disk. If writing takes longer than `withinMs`, the old status file is overwritten in place.
    */
   async crash(sentence: string, withinMs: number): Promise<void> {
     if (this.statusFile.frozen) return;

@@ -132,8 +132,8 @@ export async function openRun({
 }
 
 /**
- * Writes the memory plan as an event, and a warning if the plan exceeds the available memory. Skipped for a GPU,
- * because most of the model is then in the GPU's memory.
+ * Writes the memory plan as an event, and a warning if the plan exceeds the available memory. Does nothing if the model
+ * runs on a GPU, because most of the model is then in the GPU's memory.
  */
 function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void {
   const { device } = config.workbench;

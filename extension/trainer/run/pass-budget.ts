@@ -4,7 +4,7 @@ import type { RunConfig } from '../config/schema';
 import type { PassBudget } from '../../engine/training-samples';
 
 /**
- * Returns the limits of one engine pass: the number of tokens of `episodes` episodes of full length, limited by
+ * Returns the limits of one engine pass: as many tokens as `episodes` episodes of full length, but at most
  * ppo_max_token_len_per_gpu.
  */
 export function passBudget({ actor_rollout_ref }: RunConfig, episodes: number, rows: number): PassBudget {

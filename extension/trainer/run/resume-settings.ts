@@ -9,7 +9,7 @@ import { PendingSettings } from '../live/pending-settings';
 import { onlyEvaluates, readableConfig } from './stored-config';
 import type { RunFolder } from '../store/run-folder';
 
-/** Reason why a key cannot change, by pattern of keys; the first match applies. */
+/** Reasons why keys cannot change. The reason of the first pattern that matches a key applies. */
 const reasons: readonly [prefix: RegExp, reason: string][] = [
   [
     /^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/,
@@ -45,8 +45,8 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
 }
 
 /**
- * Returns a warning if a resume changes the number of steps and the learning rate has so far decayed over the old
- * number; otherwise null. Such a run differs from a run that was configured with the new number from the start.
+ * Returns a warning if a resume changes the number of steps although the learning rate has been decaying over the old
+ * number; otherwise null. The results of such a run differ from those of a run that has the new number from the start.
  */
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
   const steps = values['trainer.total_training_steps'];

@@ -1,7 +1,7 @@
-// Checks the logs of a run on resume. The weights do not depend on the logs, but logs are results, so a damaged log
-// prevents a resume until the user accepts the damage (`--accept-damaged-logs`). The damaged file is then copied to
-// `damaged/`, its readable lines are kept, and an event reports the damage. The settings in events.jsonl must match
-// those of the checkpoint, even if the damage is accepted.
+// Checks the logs of a run on resume. The weights do not depend on the logs. The logs are results, however, so a run
+// with a damaged log cannot be resumed until the user accepts the damage (`--accept-damaged-logs`). The damaged file is
+// then copied to `damaged/`, its readable lines are kept, and an event reports the damage. Even then, the settings in
+// events.jsonl must match those of the checkpoint.
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { runFiles } from '../../run-data/run-file-names';
@@ -22,7 +22,7 @@ interface Acceptance {
   command: string;
 }
 
-/** Notes for the user, and the number of bytes to keep of each log. */
+/** Notes for the user, and the number of leading bytes to keep of each log, by file name. */
 interface AcceptedLogs {
   notes: string[];
   offsets: Record<string, number>;
@@ -95,8 +95,8 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
 }
 
 /**
- * Classifies damages. If a file of episodes, diagnoses or TensorBoard events is missing completely, the user has
- * probably deleted it to free space, so it is only mentioned in a note.
+ * Classifies damages. A missing file of episodes, diagnoses or TensorBoard events is only mentioned in a note, because
+ * the user has probably deleted it to free space.
  */
 function sorted(damages: readonly LogDamage[]): {
   damaged: LogDamage[];
@@ -117,8 +117,8 @@ function sorted(damages: readonly LogDamage[]): {
 const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
 
 /**
- * Rebuilds a derived file. Columns are deleted here and rebuilt when their log is opened; the index is rebuilt from the
- * episodes.
+ * Rebuilds a derived file. The file of columns is only deleted here; it is rebuilt when it is next opened. The index is
+ * rebuilt from the episodes.
  */
 function remake(folder: RunFolder, file: string): void {
   if (file === runFiles.episodeIndex) {

@@ -1,6 +1,5 @@
 // Handles requests to a running trainer: pause, resume, stop, checkpoint. A pause takes effect between turns and
-// between steps. A stop also interrupts work in progress, between decoding steps, between passes, and during
-// environment calls.
+// between steps. A stop takes effect earlier: between decoding steps, between passes, or during an environment call.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RunState } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
@@ -20,7 +19,7 @@ type Waiter = { resolve: (folder: string) => void; reject: (error: Error) => voi
 export class RunControl {
   private stopping = false;
   private paused = false;
-  /** Reason of a pause that `wait` began; undefined outside such a pause. */
+  /** Reason for the current pause if `wait` began it; otherwise undefined. */
   private waiting: string | undefined;
   /** Receives the rollout's progress and sends it to watchers. */
   readonly live = new LiveView();
@@ -51,9 +50,9 @@ export class RunControl {
   }
 
   /**
-   * Pauses the run and shows `sentence` as the reason. The pause lasts until `resumeAfterWait` is called. The promise
-   * resolves after `ms` milliseconds, or earlier if the user resumes or stops the run. Its value is false if the run is
-   * to stop.
+   * Pauses the run and shows `sentence` as the reason. The run stays paused until `resumeAfterWait` is called, but the
+   * returned promise already resolves after `ms` milliseconds, or earlier if the user resumes or stops the run. It
+   * resolves with false if the run is to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
     if (this.stopping) return false;
@@ -103,7 +102,10 @@ export class RunControl {
     return environments.debug(true);
   }
 
-  /** Ends debugging for the client `who`. When no client is left, time limits of environment calls apply again. */
+  /**
+   * Ends debugging for the client `who`. When no client with debugging is left, the time limits of environment calls
+   * apply again.
+   */
   async endDebugging(who: object): Promise<void> {
     if (this.debuggers.delete(who) && this.debuggers.size === 0) await this.environments?.debug(false);
   }

@@ -8,10 +8,15 @@ import { readTextShape } from '../../models/weights/model-folder';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
 
-/** Maximum milliseconds of one request to a server, without the computation, which is waited for separately. */
+/**
+ * Maximum milliseconds of one HTTP request to a server. A computation may take longer, because its result is fetched by
+ * separate requests.
+ */
 const requestMs = 120_000;
 
-/** Starts the engine; its model is loaded by `load`. `modelFolder` holds the tokenizer and config.json. */
+/**
+ * Starts the engine without a model; `load` then loads the model. `modelFolder` holds the tokenizer and config.json.
+ */
 export function openEngine(
   { workbench }: Pick<RunConfig, 'workbench'>,
   modelFolder: string,

@@ -64,8 +64,8 @@ export async function openEnvironments(
 }
 
 /**
- * Number of environment processes for a tag, at most the number of cores. More processes would not speed up I/O,
- * because calls that wait for I/O overlap within a process.
+ * Number of environment processes for a tag, at most the number of cores. More processes would not help environments
+ * that wait for I/O, because their calls overlap within one process.
  */
 export const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
   parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;

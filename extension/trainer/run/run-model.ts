@@ -19,7 +19,7 @@ import type { RunFolder } from '../store/run-folder';
 
 /** Minimum milliseconds between status updates for the same file. A new file causes an update immediately. */
 const updateMs = 1000;
-/** Number of updates over which the download speed is averaged. */
+/** Number of status updates over which the download speed is averaged. */
 const speedOver = 10;
 
 /**
@@ -52,7 +52,10 @@ export async function runModelFolder(
   }
 }
 
-/** Copies the model's tokenizer.json into the run folder, so that the token ids of its episodes stay readable. */
+/**
+ * Copies the model's tokenizer.json into the run folder, so that the token ids in the run's episodes can always be
+ * decoded.
+ */
 export async function keepTokenizer(folder: RunFolder, modelFolder: string): Promise<void> {
   const kept = folder.file(runFiles.tokenizer);
   if (existsSync(kept)) return;

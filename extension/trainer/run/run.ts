@@ -27,7 +27,10 @@ export class Run {
   /** Seed counter at the beginning of the current step. */
   private before: SeedState | undefined;
   private readonly diagnoses: Parameters<Journal['diagnosis']>[] = [];
-  /** True if a stop interrupted optimizer steps that cannot be undone; the weights then correspond to no step. */
+  /**
+   * True if a stop interrupted optimizer steps that cannot be undone. The weights are then not those of any finished
+   * step.
+   */
   halfway = false;
 
   constructor(
@@ -62,7 +65,7 @@ export class Run {
 
   /**
    * Computes a gradient of the maximum size and discards it (workbench.try_longest_batch). If memory is insufficient,
-   * the run fails here, and not only when the first long episodes are trained on.
+   * the run therefore fails at its start, and not later when it trains on long episodes.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
@@ -76,14 +79,14 @@ export class Run {
     const held = process.resourceUsage().maxRSS / 2 ** 20;
     this.journal.event(
       'longest_batch',
-      `the longest pass, ${tokens} tokens, took ${seconds.toFixed(1)} s; the trainer's peak memory so far is ${held.toFixed(1)} GiB`,
+      `the longest pass (${tokens} tokens) took ${seconds.toFixed(1)} s; the trainer's peak memory so far is ${held.toFixed(1)} GiB`,
     );
   }
 
   /**
    * Shows the progress of the following engine calls.
    * @param what label of the calls
-   * @param part number of the call within its phase, if the phase has several
+   * @param part index of the call within its phase, and number of calls of the phase
    */
   follow(what: string, part = { index: 0, of: 1 }): void {
     const { index, of: parts } = part;
@@ -109,8 +112,8 @@ export class Run {
   }
 
   /**
-   * Restores the state at the beginning of a stopped step, so that a resume repeats the step. If the weights cannot be
-   * restored, `halfway` is set and no further checkpoint is written.
+   * Restores the state that the run had at the beginning of a stopped step, so that a resume repeats the step. If the
+   * weights cannot be restored, `halfway` is set and no further checkpoint is written.
    */
   async undo(): Promise<void> {
     if (this.before) this.batches.restoreSeeds(this.before);
@@ -151,8 +154,8 @@ export class Run {
   }
 
   /**
-   * Shows a finished step in the status. The success rate comes from the newest validation. Before the first
-   * validation, it comes from training.
+   * Shows a finished step in the status. The success rate is that of the newest validation or, before the first
+   * validation, that of the step's training episodes.
    */
   progress(step: number, metrics: Readonly<Record<string, number>>): void {
     const total = this.config.trainer.total_training_steps;

@@ -59,7 +59,7 @@ export async function rollBackTo(
 }
 
 /**
- * If this run starts from a checkpoint of another run (trainer.resume_mode=resume_path), verifies and returns this
+ * If this run starts from another run's checkpoint (trainer.resume_mode=resume_path), verifies and returns that
  * checkpoint; otherwise returns null.
  */
 export async function foreignStart(folder: RunFolder, workspace: string): Promise<StoredCheckpoint | null> {

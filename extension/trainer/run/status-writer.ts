@@ -1,6 +1,6 @@
 // Writes a run's status file and notifies watchers of each change. Watchers are notified immediately; the file is
-// written after any earlier write has ended. If the disk has no room for a replacement file, the status of a failed or
-// waiting run overwrites the old file in place.
+// written after any earlier write has ended. If the disk is too full for a replacement file and the run has failed or
+// is waiting, the old file is overwritten in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { runFiles } from '../../run-data/run-file-names';
@@ -58,7 +58,7 @@ export class StatusWriter {
     await this.writing;
   }
 
-  /** Makes the newest status durable. @throws StoreRefusal if the disk refuses it */
+  /** Makes the newest status durable. @throws StoreRefusal if writing fails */
   async sync(): Promise<void> {
     await this.writing;
     if (this.unwritten) {
@@ -95,14 +95,14 @@ export class StatusWriter {
     try {
       overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
     } catch {
-      // The disk accepts no write at all.
+      // Even this write failed.
     }
   }
 }
 
 /**
- * Overwrites a file in place. This needs additional disk space only if the text is longer than the file. The text must
- * be JSON; the remaining bytes of the file become blanks.
+ * Overwrites a file in place. This needs additional disk space only if the text is longer than the file. If the text is
+ * shorter, blanks fill the rest of the file, which JSON permits.
  */
 function overwrite(file: string, text: string): void {
   const fd = openSync(file, 'r+');

@@ -17,7 +17,7 @@ const startFrom = (path: string): string =>
 
 /**
  * Returns the configuration in the manifest.
- * @throws UserError if the version that created the run has other configuration keys; the message ends with `remedy`
+ * @throws UserError if the run was created by a version with other configuration keys; the message ends with `remedy`
  */
 export function storedConfig(
   { id, path, manifest }: Pick<RunFolder, 'id' | 'path' | 'manifest'>,
@@ -26,10 +26,12 @@ export function storedConfig(
   const parsed = runConfigSchema.safeParse(manifest.config);
   if (parsed.success) return parsed.data;
   const [{ path: key, message }] = parsed.error.issues;
-  throw new UserError(`run ${id}: its configuration is of another version (${key.join('.')}: ${message}): ${remedy}`);
+  throw new UserError(
+    `run ${id}: its configuration was written by an incompatible version (${key.join('.')}: ${message}): ${remedy}`,
+  );
 }
 
-/** Whether a configuration, of any version, belongs to an evaluation. */
+/** Whether a configuration belongs to an evaluation. The configuration may be of any version. */
 export const onlyEvaluates = (config: unknown): boolean => valueAt(config, 'trainer.val_only') === true;
 
 /** Returns the configuration after all changes in the run's events. @throws UserError like `storedConfig` */

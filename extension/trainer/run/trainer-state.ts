@@ -1,5 +1,5 @@
-// The state of a trainer between steps, besides weights and optimizer, and its form in a checkpoint's manifest. A
-// checkpoint of an earlier version may lack newer keys; a missing key gets the value that it has before the first step.
+// The state of a trainer between steps, besides weights and optimizer, and its form in a checkpoint's manifest.
+// Checkpoints of earlier versions lack newer keys; a missing key gets its initial value, as before the first step.
 import type { ServerState } from '../../engine/engine';
 import type { RunConfig } from '../config/schema';
 import { nothingSeen } from '../loop/early-stops';
@@ -46,7 +46,7 @@ export interface SavedState {
   environments?: Record<string, string>;
   actor_updates: number;
   critic_updates: number;
-  /** State of the engine that a server keeps; absent for the engine on this machine. */
+  /** The part of the engine's state that a Tinker server stores; absent for the engine on this machine. */
   server?: ServerState['server'];
   wall_s: number;
   success: number | null;

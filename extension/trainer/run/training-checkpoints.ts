@@ -96,8 +96,8 @@ export class TrainingCheckpoints {
   }
 
   /**
-   * Writes the checkpoint at the end of a run. Writes none if no step is finished, the newest checkpoint already
-   * contains the state, or the weights correspond to no step.
+   * Writes the checkpoint at the end of a run. Writes none if no step is finished, if the newest checkpoint already
+   * contains the state, or if the weights are not those of a finished step.
    */
   async writeLast(state: TrainerState): Promise<void> {
     if (this.run.halfway) {
@@ -110,7 +110,7 @@ export class TrainingCheckpoints {
   /** Restores the engine and the run from a checkpoint; returns the trainer's state. */
   async restore(checkpoint: StoredCheckpoint): Promise<TrainerState> {
     const { step, seed_counter } = checkpoint.manifest;
-    // eslint-disable-next-line no-restricted-syntax -- `write` above stored it; its schema is any JSON
+    // eslint-disable-next-line no-restricted-syntax -- stored by `write` above; its schema is any JSON
     const saved = checkpoint.manifest.state as unknown as SavedState;
     const { unvalidated } = saved;
     const first = firstState(this.run.config); // for keys that a checkpoint of an earlier version lacks

@@ -1,4 +1,4 @@
-// Checks a run folder before its code is executed and before files in it are written. The files that determine the
+// Checks a run folder before code from it is executed and before files in it are written. The files that determine the
 // executed code must be signed by this user's trainer or accepted by the user. The folder must not contain links, which
 // could redirect writes to other folders (node/run-trust.ts).
 import { readdirSync, type Dirent } from 'node:fs';
@@ -15,7 +15,7 @@ export const trustFlag = '--trust-code';
 /**
  * Must be called before environments, models or programs that a manifest names are executed.
  * @param trustCode sha256 of a manifest that the user accepts once
- * @param remedy instruction in the message; the message continues it with `with --trust-code <sha256>`
+ * @param remedy instruction in the message; `with --trust-code <sha256>` is appended to it
  * @throws UserError that names the manifest and its hash if it is neither signed nor accepted
  */
 export function requireTrusted(
@@ -25,7 +25,7 @@ export function requireTrusted(
   if (untrusted(id, [manifestCode], trustCode === undefined ? [] : [trustCode]).length === 0) return;
   const { file, sha256 } = manifestCode;
   throw new UserError(
-    `run ${id}: ${join(path, file)} (sha256 ${sha256}) names the code to execute and was not written here by your trainer (${runFiles.signature} does not sign it): ${remedy} with ${trustFlag} ${sha256}`,
+    `run ${id}: ${join(path, file)} (sha256 ${sha256}) names the code to execute and was not written to this folder by your trainer (${runFiles.signature} does not sign it): ${remedy} with ${trustFlag} ${sha256}`,
   );
 }
 
@@ -42,7 +42,7 @@ export function requireTrustedCode(
   const [first] = untrusted(id, code, accepted);
   if (first)
     throw new UserError(
-      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written here by your trainer and is not executed: repeat the action in the editor, which shows the file first`,
+      `run ${id}: ${join(path, first.file)} (sha256 ${first.sha256}) was not written to this folder by your trainer and is not executed: repeat the action in the editor, which shows the file first`,
     );
 }
 

@@ -7,8 +7,8 @@ export interface BpeOptions {
   /** Number of tokens, including the 256 bytes and the added tokens. */
   vocabSize: number;
   /**
-   * Regular expression in Hugging Face's syntax. Merges never cross the boundary of a match: each match is one piece,
-   * and so is the text between two matches.
+   * Regular expression in Hugging Face's syntax. Each match is one piece, and the text between two matches is one
+   * piece; merges never cross the boundary between two pieces.
    */
   isolate: string;
   /** Tokens that are never split, in the order of their ids. Special tokens are omitted when ids are decoded. */

@@ -1,7 +1,7 @@
-// The demonstrator's response in a turn: reads the state as the model sees it, and writes a thought and an answer.
-// Style `looking`: the thought states the goal's position and the next cells, and the answer has the solver's moves.
-// Style `guessing`: the answer has random moves. A model trained on a mixture of both styles can improve through
-// reinforcement learning.
+// The demonstrator's response in a turn: a thought and an answer, computed from the state as the model sees it. In
+// style `looking`, the thought states the position of the goal and the next cells, and the answer contains the solver's
+// moves. In style `guessing`, the answer contains random moves. A model trained on a mixture of both styles can improve
+// through reinforcement learning.
 import type { RandomStream } from '../../engine/sampling/random-stream';
 
 export type DemonstrationStyle = 'looking' | 'guessing';

@@ -1,6 +1,6 @@
-// Creates demonstrations: episodes that an environment's solver played successfully, with seeds from `seed` on. A level
-// is skipped if it has no solution, or if its solution needs more turns than an episode permits. On slippery ice, the
-// solver plans again in each turn, and only successful episodes are used.
+// Creates demonstrations: successful episodes in which an environment's solver chose the actions. The levels have the
+// seeds from `seed` on. A level is skipped if it has no solution, or if its solution needs more turns than an episode
+// permits. The solver plans again in each turn, because an action on slippery ice may have an unplanned result.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';

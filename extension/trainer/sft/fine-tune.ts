@@ -1,6 +1,6 @@
-// Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote; other tokens of
-// an episode are not trained on. The order of an epoch depends only on its seed, so a training resumed from a
-// checkpoint gives the same numbers as an uninterrupted one.
+// Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote. Other tokens of
+// an episode do not contribute to the loss. The order of an epoch depends only on its seed, so a training resumed from
+// a checkpoint gives the same numbers as an uninterrupted one.
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import { learningRate } from '../../algorithms/learning-rate';
 import type { Engine } from '../../engine/engine';
@@ -32,7 +32,10 @@ export function stepsOf(samples: number, { data, trainer }: Pick<SftConfig, 'dat
 export interface FineTuneStart {
   /** Number of finished steps. */
   done: number;
-  /** The step after `done`, if its update is finished and its validation was interrupted; otherwise undefined. */
+  /**
+   * Metrics of the step after `done`, if its update is finished but its validation was interrupted; otherwise
+   * undefined.
+   */
   unvalidated?: FineTuneStep;
 }
 
@@ -47,8 +50,8 @@ export interface FineTuneListener {
 }
 
 /**
- * Trains to the last step. @throws RunStopped if the engine is stopped. `onStep` was then called for complete steps
- * only.
+ * Trains to the last step. Throws RunStopped if the engine is stopped; `onStep` has then been called only for complete
+ * steps.
  */
 export async function fineTune(
   engine: Pick<Engine, 'trainSupervised' | 'score'>,

@@ -1,7 +1,7 @@
 // Creates media/models/ragen-tiny: `npm run make:tiny-model`. Trains a vocabulary on transcripts of demonstrated
 // episodes, then a small Qwen2 decoder on demonstrations (supervised warm start). In the last phase the demonstrator
-// guesses in most turns. The resulting model can read the state and reason about it but rarely does, so reinforcement
-// learning can improve it. All random draws are seeded.
+// guesses in most turns. The resulting model is able to read the state and to reason about it, but rarely does so.
+// Reinforcement learning can therefore improve the model. All random draws are seeded.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpus } from 'node:os';
@@ -153,7 +153,7 @@ async function makeVocabulary(
   );
 }
 
-/** Limits of a pass: none, because demonstrations are short and a batch fits into one pass. */
+/** A pass without limits, because a batch of short demonstrations always fits into one pass. */
 const unlimitedPass = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */

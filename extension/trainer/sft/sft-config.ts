@@ -43,7 +43,7 @@ const sftSchema = z
         val_size: count('Demonstrations to validate on; their levels are not trained on.'),
         train_batch_size: count('Demonstrations per optimizer step.'),
         micro_batch_size_per_gpu: count(
-          'Micro-batch size: a pass processes at most this number times max_length tokens.',
+          'Micro-batch size: a pass processes at most as many tokens as this number of demonstrations of max_length tokens.',
         ),
         max_length: count('Maximum tokens of a demonstration; longer ones are dropped.'),
       })
@@ -102,7 +102,7 @@ export type SftConfig = z.infer<typeof sftSchema>;
 
 const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
 
-/** Keys of verl that have no effect here: they configure GPUs, FSDP and other formats of data files. */
+/** Keys of verl that have no effect here, because they configure GPUs, FSDP and other formats of data files. */
 const ignored = [
   'trainer.nnodes',
   'trainer.n_gpus_per_node',

@@ -1,5 +1,5 @@
-// Request and result of a fine-tuning, and the names of the files in its folder. The result is stored in the folder and
-// returned immediately if the same request is repeated.
+// Request and result of a fine-tuning, and the names of the files in its folder. The result is also stored in the
+// folder. If the same request is repeated, the stored result is returned.
 import type { FineTuneStep } from './fine-tune';
 import type { SftConfig } from './sft-config';
 

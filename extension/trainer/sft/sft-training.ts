@@ -1,5 +1,6 @@
 // Trains on demonstrations, continuing from the newest checkpoint, and exports the model after the last step. A
-// checkpoint stores a hash of the metrics up to its step; if the metrics file has changed since, resuming is refused.
+// checkpoint stores a hash of the metrics up to its step. If the metrics file has been changed since then, training
+// cannot be resumed.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -169,8 +170,8 @@ async function save(
 }
 
 /**
- * Returns the sha256 (hex) of the metrics up to byte `offset`. The file has one line per step, so hashing it for each
- * checkpoint takes little time.
+ * Returns the sha256 (hex) of the metrics up to byte `offset`. Hashing the metrics for each checkpoint takes little
+ * time, because they have only one line per step.
  */
 const sumOf = async (folder: string, offset: number): Promise<string> =>
   (

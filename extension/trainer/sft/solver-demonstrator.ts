@@ -9,7 +9,7 @@ import { demonstrate } from './demonstrated-response';
 import type { DemonstratorTools } from './demonstrator';
 
 export interface SolverOptions {
-  /** Maximum number of actions of a solution; an episode with a longer solution counts as unsolved. */
+  /** Maximum number of actions of a solution; an episode with a longer solution is treated as unsolved. */
   maxDepth: number;
   actionsPerTurn: number;
   actionSeparator: string;

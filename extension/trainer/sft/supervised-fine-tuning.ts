@@ -1,7 +1,7 @@
-// Supervised fine-tuning from a configuration to a model folder: creates demonstrations by solvers
-// (demonstration-set.ts), trains with checkpoints, and exports the model with merged adapters (sft-training.ts). A run
-// can use the exported folder as its model_path. All files are in one folder. If an interrupted training is requested
-// again, it continues from its newest checkpoint.
+// Supervised fine-tuning from a configuration to a model folder: creates demonstrations with the environments' solvers
+// (demonstration-set.ts), trains on them, and exports the model (sft-training.ts). A run can use the exported folder as
+// its model_path. All files are in one folder. An interrupted training continues from its newest checkpoint when the
+// same training is requested again.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
@@ -28,7 +28,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
   const positions = readDecoderConfig(modelFolder).maxPositions;
   if (config.data.max_length > positions)
     throw new UserError(
-      `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} has ${positions} positions: use at most ${positions}`,
+      `config: data.max_length is ${config.data.max_length}, but ${config.model.partial_pretrain} supports only ${positions} positions: use at most ${positions}`,
     );
   try {
     return await demonstrateAndTrain(request, folder);

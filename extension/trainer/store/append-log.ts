@@ -1,5 +1,5 @@
 // Append-only files of records. Invariant: the file up to `offset` consists of complete records; the bytes of a failed
-// append are removed before the next one.
+// append are removed before the next append.
 import { createHash } from 'node:crypto';
 import { UserError } from '../../common/user-error';
 import { storeError, syncFileSystem } from '../../node/files';
@@ -25,8 +25,8 @@ export class AppendLog {
   private readonly fd: number;
   private end: number;
   /**
-   * Number of bytes that are durable on disk. `doubtful` is true after a failed sync; all bytes from `durable` on must
-   * then be written again.
+   * Number of leading bytes that are durable on disk. After a failed sync, `doubtful` is true, and all bytes from
+   * `durable` on must be written again.
    */
   private durable: number;
   private doubtful = false;
@@ -154,9 +154,9 @@ export class AppendLog {
   }
 
   /**
-   * Writes all bytes after the last successful sync again. This is necessary because a failed fsync may mark unwritten
-   * pages as clean, so the next fsync would succeed without writing them (Rebello et al., Can Applications Recover from
-   * fsync Failures?, USENIX ATC 2020). The page cache still contains the bytes, so they can be read.
+   * Writes all bytes after the last successful sync again. A failed fsync may mark unwritten pages as clean, and the
+   * next fsync would then succeed without writing these pages. See Rebello et al., "Can Applications Recover from fsync
+   * Failures?", USENIX ATC 2020. The bytes can be read again, because they are still in the page cache.
    */
   private writeAgain(): void {
     const bytes = this.bytesFrom(this.durable);

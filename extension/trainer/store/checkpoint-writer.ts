@@ -1,7 +1,7 @@
 // Writes checkpoints: several files that are committed together. All files are written and fsynced in a temporary
-// folder, `checkpoint.json` with the checksums last. The folder is then renamed to its final name. Older checkpoints
-// are removed after the rename. After a crash at any time, the newest valid checkpoint is therefore the previous one or
-// the new one.
+// folder. The last of them is `checkpoint.json`, which contains the checksums. The folder is then renamed to its final
+// name. Older checkpoints are removed after the rename. After a crash at any time, the newest valid checkpoint is
+// therefore either the previous checkpoint or the new one.
 import { randomBytes } from 'node:crypto';
 import { basename, join } from 'node:path';
 import { checkpointFolder, runFiles } from '../../run-data/run-file-names';
@@ -23,9 +23,9 @@ import {
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
 /**
- * Writes the checkpoint of `state.step` into the run folder. Then removes old checkpoints; the `keep` newest remain (at
- * least 1, including the new one). Also removes all checkpoints of later steps; such checkpoints exist if the run was
- * resumed from an earlier step. Returns the new folder. Errors are UserErrors and leave the existing checkpoints
+ * Writes the checkpoint of `state.step` into the run folder. Then removes old checkpoints except the `keep` newest, of
+ * which the new one is the first. Also removes all checkpoints of later steps, which exist if the run was resumed from
+ * an earlier step. Returns the new folder. If writing fails, throws a UserError, and the existing checkpoints stay
  * unchanged.
  */
 export async function writeCheckpoint(
@@ -85,8 +85,8 @@ export async function removeLater(runFolder: string, step: number, fs: FileSyste
 }
 
 /**
- * Recovers from an interrupted save: removes temporary folders. If a checkpoint was renamed to `.old-…` and the new
- * checkpoint is complete, the old one is removed; otherwise it gets its name back.
+ * Recovers from an interrupted save: removes temporary folders. A checkpoint that was renamed to `.old-…` is removed if
+ * the checkpoint that replaced it is complete; otherwise it gets its former name back.
  */
 async function recover(parent: string, fs: FileSystem): Promise<void> {
   const names = await listFolder(parent, fs);
@@ -110,7 +110,7 @@ async function removeOthers(parent: string, step: number, keep: number, fs: File
     for (const text of [...later, ...older.slice(Math.max(keep, 1) - 1)])
       await fs.rm(join(parent, `step-${text}`), { recursive: true, force: true });
   } catch {
-    // A checkpoint that cannot be removed does no harm except for its disk space.
+    // A checkpoint that cannot be removed only takes up disk space.
   }
 }
 

@@ -19,7 +19,9 @@ export const stepFolder = /^step-(\d{6,})$/;
 export const replacedFolder = /^\.old-(step-\d{6,})$/;
 
 export const checkpointSchema = z.strictObject({
-  schema: z.union([z.literal(1), z.literal(2)]).describe('1 if written by a version without the key sha256'),
+  schema: z
+    .union([z.literal(1), z.literal(2)])
+    .describe('1 in checkpoints of earlier versions, which lack the key sha256'),
   step: z.int().min(0).describe('steps finished'),
   files: z.record(
     z.string().regex(fileName),
@@ -33,7 +35,10 @@ export const checkpointSchema = z.strictObject({
     .object({ id: z.string(), manifest: z.string() })
     .optional()
     .describe('owning run: id and seal of its manifest (manifest-seal.ts)'),
-  log_chain: z.string().optional().describe('last link of checksums.jsonl at this step (log-ledger.ts)'),
+  log_chain: z
+    .string()
+    .optional()
+    .describe('last hash of the hash chain in checksums.jsonl at this step (log-ledger.ts)'),
   sha256: z.string().optional().describe('sha256 of all other keys, as canonical JSON'),
 });
 /** The content of `checkpoint.json`. */

@@ -1,6 +1,6 @@
 // Writer of `metrics.columns` (run-data/metric-segments.ts). The writer receives each line of metrics.jsonl and appends
-// a segment after every `segmentRows` lines. The file is derived data: after a write error the file is closed, and
-// readers take all later lines from metrics.jsonl. The run is not affected.
+// a segment after every `segmentRows` lines. The file is derived data: after a write error, the run goes on, the file
+// is closed, and readers take all later lines from metrics.jsonl.
 import {
   columnsOf,
   decodeSegments,

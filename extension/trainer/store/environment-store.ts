@@ -18,8 +18,8 @@ import { sourceSnapshots } from './source-snapshots';
 const coveredSteps = 100;
 
 /**
- * Stores and signs the bundle and the sources of an environment version. Comments do not change a version. If a version
- * is stored again with other comments, the new sources replace the old ones.
+ * Stores and signs the bundle and the sources of an environment version. Comments in the sources do not affect the
+ * version. If a version is stored again with other comments, the new sources replace the old ones.
  */
 export async function keepEnvironment(
   folder: RunFolder,
@@ -56,7 +56,8 @@ export async function keepEnvironment(
 }
 
 /**
- * Returns the stored code of an environment version, for execution; undefined if the run has no code of this version.
+ * Returns the stored code of an environment version, which may then be executed; undefined if the run has no code of
+ * this version.
  */
 export function keptCode(
   folder: RunFolder,

@@ -1,5 +1,5 @@
-// Writer of `episodes/index.jsonl` (run-data/episode-index-line.ts). The index is derived data: after a write error it
-// is closed, and the editor reads later episodes from their files. The run is not affected. When the index is opened,
+// Writer of `episodes/index.jsonl` (run-data/episode-index-line.ts). The index is derived data: after a write error,
+// the run goes on, the index is closed, and the editor reads later episodes from their files. When the index is opened,
 // for example on resume, lines that refer to bytes beyond the end of an episode file are removed.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 // Writes a run's metrics as scalars to TensorBoard event files. A file is a sequence of TFRecords (length and payload,
-// each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto), of which only the needed
-// fields are written. Each session of a run has a separate file, as TensorBoard expects. If a session resumes from step
-// n, its file makes TensorBoard discard the earlier values of all steps after n.
+// each with a masked CRC-32C); a payload is an Event (tensorflow/core/util/event.proto) with only some of its fields.
+// Each session of a run has a separate file, as TensorBoard expects. If a session resumes from step n, its file makes
+// TensorBoard discard the earlier values of all steps after n.
 // @roboflow/tfrecords is not used, because it writes TensorFlow's Examples instead of Events.
 import { Writer } from 'protobufjs';
 import { AppendLog } from './append-log';
@@ -89,8 +89,8 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * Returns TFRecord's masked CRC. TFRecord masks CRCs because the CRC of data that contains CRCs detects errors less
- * reliably.
+ * Returns TFRecord's masked CRC. The mask is part of the format: an unmasked CRC over data that itself contains CRCs
+ * detects errors less reliably.
  */
 function maskedCrc(bytes: Uint8Array): number {
   let crc = 0xffffffff;

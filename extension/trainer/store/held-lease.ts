@@ -1,9 +1,9 @@
 // The lease names the process that trains a run. The file is created exclusively and touched every second.
 // node/lease-liveness.ts decides whether the trainer is alive. On this machine, its process must exist. On another
-// machine or in another container, it must keep touching the lease. A second exclusive file guards the takeover of an
-// abandoned lease, so that only one of several candidates succeeds.
-// proper-lockfile is not used, because it checks only when a lock was touched. It does not check whether the process
-// that holds the lock still exists (boot, pid and start time).
+// machine or in another container, the process must keep touching the lease. While a trainer takes over an abandoned
+// lease, it holds a second exclusive file (the guard), so that only one of several trainers succeeds.
+// proper-lockfile is not used, because it checks only when a lock was last touched, and not whether the process that
+// holds the lock still exists.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -30,14 +30,12 @@ import { storeError } from '../../node/files';
 
 const touchMs = 1000;
 /**
- * Age of the last touch, in milliseconds by the local clock, from which a lease counts as abandoned. The age is so
- * large that differences between the clocks of two machines do not matter. Such a lease is taken over without waiting.
+ * A lease that was last touched this many milliseconds ago, by the local clock, is abandoned and taken over without
+ * waiting. The number is so large that differences between the clocks of two machines do not matter.
  */
 const longAgoMs = 60_000;
 
-/**
- * Maximum number of attempts in which the lease cannot be created because it exists, but is missing when it is read.
- */
+/** Maximum number of attempts that fail because the lease exists when it is created, but is missing when it is read. */
 const mostMissing = 40;
 
 /** External dependencies of a lease, injectable in tests. */
@@ -92,7 +90,8 @@ interface Found {
   lease: Lease | null;
   touched: number;
   /**
-   * True if this folder is a copy and the lease was written for the original folder. No process holds this folder then.
+   * True if this folder is a copy and its lease was written for the original folder; no process then trains the run in
+   * this folder.
    */
   isForeign: boolean;
 }
@@ -123,7 +122,7 @@ export async function acquireLease(
   for (let missing = 0; !create(file, text, dependencies);) {
     const found = find(file);
     if (found === null) {
-      // The lease was released between the two calls, or it is a link to a missing file.
+      // The lease was released after the attempt to create it, or it is a link to a missing file.
       if (++missing > mostMissing)
         throw new UserError(`store: ${file} can be neither read nor created: remove it, then start or resume the run`);
       await dependencies.sleep(50);
@@ -182,8 +181,8 @@ export function readLease(
 }
 
 /**
- * Describes the process named in a lease. For a process on another machine or in another container, also states why it
- * counts as alive.
+ * Describes the process named in a lease. For a process on another machine or in another container, also states why the
+ * process is regarded as alive.
  */
 function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidScope'> = defaultDependencies): string {
   if (lease === null) return 'process unknown';
@@ -193,7 +192,7 @@ function nameOf(lease: Lease | null, { pidScope }: Pick<LeaseDependencies, 'pidS
     : `process ${lease.pid} of ${its.host} (on another machine or in another container; its lease is still being renewed)`;
 }
 
-/** Returns the sentence with which a trainer ends after it lost its lease: cause and remedy. */
+/** Returns the error message of a trainer that ends because it lost its lease: cause and remedy. */
 function lossSentence({ runFolder, run }: LeaseRequest, file: string, dependencies: LeaseDependencies): string {
   if (!existsSync(runFolder)) return folderGone({ path: runFolder, id: run });
   const other = find(file)?.lease;
@@ -282,7 +281,7 @@ function removeAbandoned(file: string, abandoned: Found, dependencies: LeaseDepe
     touch(guard, dependencies);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw storeError('write', guard, error);
-    // A takeover holds the guard only briefly, so an old guard was left by a crash.
+    // A takeover takes only a short time, so an old guard was left behind by a crash.
     if (!isFresh(statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? dependencies.now(), dependencies.now()))
       rmSync(guard, { recursive: true, force: true });
     return false;

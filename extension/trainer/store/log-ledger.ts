@@ -1,7 +1,7 @@
 // The ledger `checksums.jsonl`: checksums of a run's logs, piece by piece. A line names a file, a byte range and its
-// sha256; `chain` is a hash of the line and of the previous line's `chain`. A checkpoint stores the last `chain`. This
-// detects every later change of a log or of the ledger in the part that was written before the checkpoint. Pieces are
-// hashed while they are appended, so writing a checkpoint reads no logs.
+// sha256; `chain` is a hash of the line and of the previous line's `chain`. A checkpoint stores the last `chain`. If a
+// log or the ledger is later changed in a part that was written before the checkpoint, the hashes no longer match.
+// Pieces are hashed while they are appended, so writing a checkpoint reads no logs.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
@@ -33,7 +33,7 @@ export interface LedgerMark {
 /** A log whose content differs from what the trainer wrote. */
 export interface LogDamage {
   file: string;
-  /** A predicate about the file, such as `ends at byte 10 …`. */
+  /** The damage, worded to follow the name of the file, such as `ends at byte 10 …`. */
   how: string;
   /** True if the file is missing. */
   gone: boolean;
@@ -120,7 +120,7 @@ export async function checkLogs(
 
 /**
  * Returns the pieces of each file, in order; overwritten pieces are omitted. If the ledger is damaged, returns a
- * predicate that describes the damage (`how`).
+ * description of the damage (`how`), worded to follow the file name.
  */
 function readLedger(file: string, mark: LedgerMark | null): { pieces: Map<string, LogPiece[]> } | { how: string } {
   if (!existsSync(file)) return { how: isGone };

@@ -1,5 +1,5 @@
-// Finds the newest intact checkpoint of a run; reads only. A checkpoint of another run counts as broken. If the newest
-// checkpoint is broken, the user decides whether to continue from an older one.
+// Finds the newest intact checkpoint of a run; reads only. A checkpoint of another run is treated as broken. If the
+// newest checkpoint is broken, the user decides whether to continue from an older one.
 import { basename, join } from 'node:path';
 import { runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
@@ -17,7 +17,7 @@ export interface BrokenCheckpoint {
 
 /**
  * Returns the newest checkpoint whose files all match their checksums (null if there is none), and all newer broken
- * checkpoints, newest first. With `owner`, a checkpoint of another run counts as broken. Reads only.
+ * checkpoints, newest first. With `owner`, a checkpoint of another run is treated as broken. Reads only.
  */
 export async function newestValid(
   runFolder: string,
@@ -72,7 +72,7 @@ export function refuseForeign({ folder, manifest: { run } }: StoredCheckpoint, o
   if (run === undefined || (run.id === owner.id && run.manifest === owner.manifest)) return;
   throw new UserError(
     run.id === owner.id
-      ? `store: ${folder} was written under another manifest of run ${owner.id}: restore manifest.json as it was, or begin a new run with trainer.resume_mode=resume_path`
+      ? `store: ${folder} was written when run ${owner.id} had another manifest.json: restore that manifest.json, or start a new run with trainer.resume_mode=resume_path`
       : `store: ${folder} is a checkpoint of run ${run.id} and not of ${owner.id}: start a new run from it with trainer.resume_mode=resume_path`,
   );
 }

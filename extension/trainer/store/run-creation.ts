@@ -66,7 +66,8 @@ async function claim(runs: string, name: (counter: number) => string): Promise<s
       await mkdir(join(runs, name(counter)));
       return name(counter);
     } catch (error) {
-      // Only 65,536 names exist per second and slug. If all are taken, the limit of attempts ends the loop.
+      // For each second and slug there are only 65,536 names. If all of them are taken, the limit of attempts ends the
+      // loop.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || counter > 1_000_000) throw error;
     }
   }

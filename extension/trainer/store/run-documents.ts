@@ -11,7 +11,7 @@ export const json = (value: unknown): string => `${JSON.stringify(value, null, 1
 
 /**
  * Writes a signature. If the signature cannot be computed because the user's storage is not writable, a note is printed
- * and the run stays unsigned. An unsigned run trains normally, but resuming it needs the user's confirmation.
+ * and the run stays unsigned. An unsigned run trains normally, but the user must confirm before it is resumed.
  */
 export async function writeSignature(file: string, text: () => string): Promise<void> {
   let signature: string;
@@ -19,7 +19,7 @@ export async function writeSignature(file: string, text: () => string): Promise<
     signature = text();
   } catch (error) {
     process.stderr.write(
-      `note: ${(error as Error).message}; until then the run is not signed, and resuming it needs your confirmation\n`,
+      `note: ${(error as Error).message}; the new run is therefore not signed, and you must confirm before it is resumed\n`,
     );
     return;
   }

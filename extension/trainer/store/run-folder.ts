@@ -126,8 +126,8 @@ export class RunFolder {
   }
 
   /**
-   * Reads the user's labels of the run. Returns empty labels if the file is missing or damaged, because no result
-   * depends on them.
+   * Reads the user's labels of the run. If the file is missing or damaged, returns empty labels, because no result
+   * depends on labels.
    */
   readLabels(): Labels {
     try {
@@ -204,7 +204,7 @@ export class RunFolder {
     };
   }
 
-  /** The manifest with its hash and signature state; it determines which code the run executes. */
+  /** The run's manifest, which determines the code that the run executes, with its hash and signature state. */
   get manifestCode(): RunCode {
     const sha256 = this.manifestSha256;
     return { file: runFiles.manifest, sha256, signed: isManifestSigned(this.path, this.id, sha256) };

@@ -1,5 +1,5 @@
-// Extracts the sources of a bundle from its source map, as they were at the time of the build. Sources of packages are
-// omitted. Names are relative to the deepest folder that contains all sources.
+// Extracts the sources from which a bundle was built from the bundle's source map. Sources of packages are omitted.
+// Names are relative to the deepest folder that contains all sources.
 import { dirname, relative, resolve, sep } from 'node:path';
 
 export interface SourceSnapshot {

@@ -191,9 +191,9 @@ describe('model', () => {
       ...[2, 3, 4].map(step => [step, 1]),
     ]);
     expect(checkpoints).toEqual(['step-000001']);
-    const matching = events.filter(({ message }) => message.startsWith('step 2 changed nothing: engine: '));
+    const matching = events.filter(({ message }) => message.startsWith('step 2 changed no weights: engine: '));
     expect(matching).toMatchObject([{ kind: 'warning', step: 1 }]);
-    expect(events.filter(({ message }) => message.includes('changed nothing: '))).toEqual(matching); // once
+    expect(events.filter(({ message }) => message.includes('changed no weights: '))).toEqual(matching); // once
   });
 
   test('a context too short for the first prompt is refused', async () => {
@@ -205,7 +205,7 @@ describe('model', () => {
 
   test("a context longer than the model's positions is refused", async () => {
     const { message } = await refused(train('actor_rollout_ref.rollout.max_model_len=4000'));
-    expect(message).toMatch(/max_model_len is 4000, but models\/random has 512 positions: use at most 512/);
+    expect(message).toMatch(/max_model_len is 4000, but models\/random supports only 512 positions: use at most 512/);
   });
 });
 

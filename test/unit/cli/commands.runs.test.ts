@@ -86,7 +86,7 @@ describe('train', () => {
     const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with values of this machine
     expect(measured.map(({ kind }) => kind)).toEqual(['memory_plan', 'longest_batch']);
     // Written only if the run ends before the type check.
-    const late = 'environments: the types of their code are not checked (it was stopped)';
+    const late = 'environments: the types in environment code are not checked (it was stopped)';
     const said = events.filter(({ message }) => message !== late);
     expect(said.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
       'state running',
@@ -133,7 +133,7 @@ describe('train', () => {
       'trainer.total_training_steps=9',
     ]);
     expect(code, stderr).toBe(0);
-    const reason = 'share of answers without a valid action rose over 90 % for 3 steps: 1, bound 0.9';
+    const reason = 'share of answers without a valid action was above 90 % in each of the last 3 steps: 1, bound 0.9';
     expect(stderr).toContain(`alarm at step 3: ${reason}\n`);
     expect(stderr).toContain(`stopped early at step 3: ${reason}`);
     expect(stdout).toMatch(/^Run \S+ finished after 3 steps/);

@@ -78,7 +78,7 @@ describe('a filter line', () => {
     ['step:forty', 'step needs a number or a range such as 1..5, not “forty”'],
     ['step:1..x', 'step needs a number or a range such as 1..5, not “1..x”'],
     ['step<1..2', 'step needs a number or a range such as 1..5, not “1..2”'],
-    ['tag<a', 'tag is a text: write tag:a'],
+    ['tag<a', 'tag is a text, so “<” does not apply: write tag:a'],
     ['mode:test', 'mode is train or val, not “test”'],
   ])('%s shows its error', (line, problem) => {
     expect(parseFilter(line)).toEqual({ terms: [], problems: [problem] });

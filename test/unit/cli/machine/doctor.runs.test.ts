@@ -182,7 +182,7 @@ test('a run that cannot be planned gives one sentence', async () => {
     [['--config-name', 'words', 'lora.rnak=1'], /^config: lora\.rnak is not in the configuration: did you mean/],
     [
       ['--config-name', 'words', 'actor_rollout_ref.rollout.max_model_len=513'],
-      /max_model_len is 513, but models\/random has 512 positions: use at most 512$/,
+      /max_model_len is 513, but models\/random supports only 512 positions: use at most 512$/,
     ],
     [
       ['--config-name', 'words', 'actor_rollout_ref.model.lora_adapter_path=nowhere'],

@@ -104,7 +104,7 @@ describe('defaults', () => {
     write('a.yaml', 'defaults: [b]');
     write('b.yaml', 'defaults: [a]');
     expect(problemsOf(() => loadFile('defaults: [a]')).map(p => p.message)).toEqual([
-      'config: a.yaml includes itself through defaults: remove one of these entries of defaults',
+      'config: a.yaml includes itself through the defaults lists: remove one of the entries that form this cycle',
     ]);
     expect(problemsOf(() => loadFile('defaults:\n  - bse'))).toEqual([
       {
@@ -286,7 +286,7 @@ test('model_path accepts a bundled model, a folder or a Hub model', () => {
   // a mistyped path causes no network request
   mkdirSync(join(folder, 'models/other'), { recursive: true });
   write('models/other/config.json', '{}');
-  expect(problem('models/none')).toMatch(/, or models\/none@main for the hub's model of that name$/);
+  expect(problem('models/none')).toMatch(/, or models\/none@main for the Hugging Face model of that name$/);
   expect(modelSource('models/none@main', where)).toEqual(hub('models/none', 'main'));
   expect(modelSource('models/other', where)).toEqual({ folder: join(folder, 'models/other') });
 });

@@ -64,7 +64,7 @@ describe('a length set for this model', () => {
     ['in a file over that of the model', 'above', []],
   ])('is refused: %s', (_, name, overrides) => {
     expect(() => fitted(name, ...overrides)).toThrow(
-      `config: ${length} is 3000, but ragen-tiny has 2048 positions: use at most 2048`,
+      `config: ${length} is 3000, but ragen-tiny supports only 2048 positions: use at most 2048`,
     );
   });
 });

@@ -20,6 +20,6 @@ describe('a resolved configuration', () => {
   test('refuses keys and values that a configuration file may not contain', () => {
     expect(() => overrideConfig(stored, ['trainer.val_onli=true'])).toThrow(ConfigError);
     expect(() => overrideConfig({ ...stored, es_manager: 3 }, [])).toThrow(/es_manager/);
-    expect(() => overrideConfig(null as never, [])).toThrow(/config: the configuration is not a map of keys/);
+    expect(() => overrideConfig(null as never, [])).toThrow(/config: the stored configuration is not a map of keys/);
   });
 });

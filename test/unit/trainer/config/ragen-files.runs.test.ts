@@ -88,7 +88,8 @@ describe("RAGEN's evaluation lines", () => {
 
 describe('episodes longer than the model has positions', () => {
   const length = 'actor_rollout_ref.rollout.max_model_len';
-  const sentence = (n: number) => `config: ${length} is ${n}, but ragen-tiny has 2048 positions: use at most 2048`;
+  const sentence = (n: number) =>
+    `config: ${length} is ${n}, but ragen-tiny supports only 2048 positions: use at most 2048`;
 
   test.each([
     ['an override', ['--config-name', 'base', 'model_path=ragen-tiny', `${length}=3600`], 3600],

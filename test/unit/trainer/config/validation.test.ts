@@ -252,7 +252,7 @@ describe('rules between keys', () => {
     ],
     [
       ['agent_proxy.use_turn_scores=true', 'algorithm.bi_level_gae=true', 'workbench.compat=ragen'],
-      'config: workbench.compat is ragen, which has no bi-level GAE over turn scores: set it to corrected',
+      'config: workbench.compat is ragen, but RAGEN does not support use_turn_scores with bi_level_gae: set workbench.compat to corrected',
     ],
     [
       ['grpo_advantage_length_weight=true'],

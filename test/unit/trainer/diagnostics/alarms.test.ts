@@ -28,7 +28,8 @@ describe('the alarm monitor', () => {
       metric: 'rollout/in_group_reward_std',
       value: 0.049,
       bound: 0.05,
-      sentence: 'in-group reward std fell under 10 % of its first-10-step mean for 5 steps: 0.049, bound 0.05',
+      sentence:
+        'in-group reward std was below 10 % of its mean over the first 10 steps in each of the last 5 steps: 0.049, bound 0.05',
     });
   });
 
@@ -43,7 +44,7 @@ describe('the alarm monitor', () => {
     const raised = watched('rollout/in_group_reward_std', [0.5, 0.5, ...repeat(0, 10)]);
     expect(names(raised)).toEqual([[8, ['reward_variance']]]);
     expect(raised.get(8)![0].sentence).toBe(
-      'in-group reward std fell under 10 % of its first-3-step mean for 5 steps: 0, bound 0.0333',
+      'in-group reward std was below 10 % of its mean over the first 3 steps in each of the last 5 steps: 0, bound 0.0333',
     );
     expect(names(watched('actor/grad_norm', [1, 1, 11, 11]))).toEqual([[4, ['gradient_spike']]]);
   });
@@ -66,7 +67,7 @@ describe('the alarm monitor', () => {
     });
     expect(steps.filter(([, raised]) => raised.length > 0)).toEqual([[6, ['entropy_rise'], 6]]);
     expect(activeAlarms(state)[0].sentence).toBe(
-      'entropy rose over halfway from its first-3-step mean to its maximum for 3 steps: 6.5, bound 6',
+      'entropy was above the midpoint between its mean over the first 3 steps and its maximum in each of the last 3 steps: 6.5, bound 6',
     );
     const limits = repeat(7, 6);
     expect(boundsOver(alarmRules.entropy_rise, [...repeat(5, 3), ...repeat(6.5, 3)], limits).at(-1)).toBe(6);
@@ -82,7 +83,7 @@ describe('the alarm monitor', () => {
     const raised = watched('actor/grad_norm', [...repeat(1, 12), 9.9, 1, 10.1, 1]);
     expect(names(raised)).toEqual([[15, ['gradient_spike']]]);
     expect(raised.get(15)![0].sentence).toBe(
-      'gradient norm rose over 10 × the median of the 14 steps before: 10.1, bound 10',
+      'gradient norm was above 10 × its median over the 14 steps before: 10.1, bound 10',
     );
   });
 

@@ -20,7 +20,8 @@ function played(watch: RunConfig['workbench']['watch']): { state: WatchState; ev
 it('writes an alarm with its evidence, and ends the run if the alarm is configured to do so', () => {
   const watch = { enabled: true, stop_on: ['reward_variance' as const] };
   const { state, events } = played(watch);
-  const sentence = 'in-group reward std fell under 10 % of its first-10-step mean for 5 steps: 0.01, bound 0.1';
+  const sentence =
+    'in-group reward std was below 10 % of its mean over the first 10 steps in each of the last 5 steps: 0.01, bound 0.1';
   expect(events).toEqual([
     [
       'alarm',

@@ -21,13 +21,13 @@ describe('a stored configuration', () => {
   it('of another version is refused with the reader’s options, if the run is only read', () => {
     const manifest = { config: { ...structuredClone(config), data: undefined } } as never;
     expect(() => storedConfig({ id: 'r1', path: '/r1', manifest }, 'look at what it recorded')).toThrow(
-      /^run r1: its configuration is of another version \(data: .*\): look at what it recorded$/,
+      /^run r1: its configuration was written by an incompatible version \(data: .*\): look at what it recorded$/,
     );
   });
 
   it('of another version is refused with instructions to continue from its checkpoint', () => {
     expect(() => stored({ data: undefined })).toThrow(
-      /^run r1: its configuration is of another version \(data: .*\): start a new run with trainer\.resume_mode=resume_path and trainer\.resume_from_path=\/w\/\.ragen\/runs\/r1$/,
+      /^run r1: its configuration was written by an incompatible version \(data: .*\): start a new run with trainer\.resume_mode=resume_path and trainer\.resume_from_path=\/w\/\.ragen\/runs\/r1$/,
     );
   });
 });

@@ -94,12 +94,14 @@ describe('what if', () => {
   test('executes code of a copied folder only if its exact bytes are accepted', async () => {
     const run = copied();
     await expect(replay(run)).rejects.toThrow(
-      /manifest\.json \(sha256 [0-9a-f]{64}\) was not written here by your trainer and is not executed/,
+      /manifest\.json \(sha256 [0-9a-f]{64}\) was not written to this folder by your trainer and is not executed/,
     );
     edit(file(run, 'environment.js'), text => evil() + text);
     const { mode, step, id } = origin;
     const accepted = [join(run, 'manifest.json'), file(run, 'version.json')].map(hashOf);
-    await expect(replay(run, accepted)).rejects.toThrow(/environment\.js \(sha256 [0-9a-f]{64}\) was not written here/);
+    await expect(replay(run, accepted)).rejects.toThrow(
+      /environment\.js \(sha256 [0-9a-f]{64}\) was not written to this folder/,
+    );
     await expect(inspector.legalActions({ folder: run, mode, step, id, accepted })).rejects.toThrow(/environment\.js/);
     expect(existsSync(marker)).toBe(false);
     const shown = hashOf(file(run, 'environment.js'));
@@ -119,7 +121,7 @@ describe('what if', () => {
     acceptFiles(names.map(name => ({ run: basename(run), file: name, sha256: hashOf(join(run, name)) })));
     expect((await replay(run)).written).not.toBeNull();
     edit(file(run, 'version.json'), text => text.replace('"root": "', '"root": "/elsewhere'));
-    await expect(replay(run)).rejects.toThrow(/version\.json \(sha256 [0-9a-f]{64}\) was not written here/);
+    await expect(replay(run)).rejects.toThrow(/version\.json \(sha256 [0-9a-f]{64}\) was not written to this folder/);
   });
 
   test.each(['environment.js', 'version.json', 'manifest.json'])(
@@ -129,7 +131,7 @@ describe('what if', () => {
       const before = readFileSync(path, 'utf8');
       try {
         edit(path, text => (name === 'environment.js' ? evil() + text : `${text} `));
-        await expect(replay(own.folder)).rejects.toThrow('was not written here by your trainer');
+        await expect(replay(own.folder)).rejects.toThrow('was not written to this folder by your trainer');
         expect(existsSync(marker)).toBe(false);
       } finally {
         writeFileSync(path, before);
@@ -168,7 +170,7 @@ describe('the CLI', () => {
   test('refuses to resume, duplicate or evaluate a foreign run, and names the file to read', async () => {
     const run = strange();
     const [id, path] = [basename(run), join(run, 'manifest.json')];
-    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written here by your trainer (signature.json does not sign it): read the file, then repeat the command with --trust-code ${hashOf(path)}`;
+    const expectedText = `run ${id}: ${path} (sha256 ${hashOf(path)}) names the code to execute and was not written to this folder by your trainer (signature.json does not sign it): read the file, then repeat the command with --trust-code ${hashOf(path)}`;
     for (const args of [
       ['resume', id],
       ['resume', id, '--checkpoint', '1'],
@@ -182,7 +184,10 @@ describe('the CLI', () => {
       cwd: workspace.folder,
       encoding: 'utf8',
     });
-    expect([trainer.status, trainer.stderr.includes('was not written here by your trainer')]).toEqual([1, true]);
+    expect([trainer.status, trainer.stderr.includes('was not written to this folder by your trainer')]).toEqual([
+      1,
+      true,
+    ]);
     expect(existsSync(marker)).toBe(false);
     expect(existsSync(join(run, 'lease'))).toBe(false);
   });
@@ -210,7 +215,7 @@ describe('the CLI', () => {
     const { code, stderr } = await ragen('sweep', 'tried.yaml');
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /run zz-copy: .* was not written here by your trainer \(signature\.json does not sign it\): read the file, then run ragen resume zz-copy with --trust-code/,
+      /run zz-copy: .* was not written to this folder by your trainer \(signature\.json does not sign it\): read the file, then run ragen resume zz-copy with --trust-code/,
     );
     renameSync(copy, first);
     edit(join(first, 'status.json'), text => text.replace('"stopped"', '"finished"'));
@@ -239,6 +244,6 @@ describe('the CLI', () => {
       env,
       encoding: 'utf8',
     });
-    expect([status, stderr.includes('was not written here by your trainer')]).toEqual([1, true]);
+    expect([status, stderr.includes('was not written to this folder by your trainer')]).toEqual([1, true]);
   });
 });
