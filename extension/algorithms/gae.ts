@@ -1,5 +1,5 @@
-// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode. Masked as
-// in verl: at a token that was not sampled, the next value and the running advantage stay unchanged.
+// Generalised advantage estimation (Schulman et al., 2016) over the sampled tokens of a multi-turn episode. As in verl,
+// tokens that were not sampled are skipped: the next value and the running advantage are carried past them unchanged.
 import { whitenTokens } from './token-sequences';
 
 /** One sequence with the critic's values; all arrays of equal length. */

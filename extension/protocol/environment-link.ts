@@ -1,5 +1,5 @@
 // Messages between a trainer and its environment process. Messages are frames (frames.ts) over a pipe on file
-// descriptor 3. A request contains a batch of episodes. It gets one reply, or several replies if some episodes are
+// descriptor 3. A request may cover a batch of episodes. It gets one reply, or several replies if some episodes are
 // ready before others. A request may be sent before earlier requests are answered; a reply has the `id` of its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
 import { isRecord } from '../common/json';

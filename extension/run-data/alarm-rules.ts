@@ -1,5 +1,5 @@
 // Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric. The alarm of a rule is raised when the metric
-// has exceeded the bound in each of the newest `steps` steps, which are called the judged window. A bound is a
+// has exceeded the bound in each of the newest `steps` steps. These steps are called the judged window. A bound is a
 // constant, or it is computed from the run's earlier steps. The trainer raises alarms with these rules
 // (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's description
 // of collapsed runs and its early stopping. Pure functions.

@@ -52,15 +52,15 @@ export interface RegimeJudgement {
 export const regimeRule = {
   /** Threshold of I(X;Z) as a share of `best`. */
   share: 0.7,
-  /** Retrieval accuracy from which reasoning is judged dependent on its prompt, regardless of I(X;Z). */
+  /** Retrieval accuracy at or above which reasoning is judged dependent on its prompt, regardless of I(X;Z). */
   retrieval: 0.5,
   /** Minimum of the threshold of I(X;Z). */
   floor: 0.05,
   /** Threshold of H(Z|X) for reasoning that depends on its prompt. */
   entropy: 0.3,
   /**
-   * Threshold of H(Z|X) for reasoning that does not depend on its prompt. It is higher, because a few different texts
-   * among many equal texts raise the mean.
+   * Threshold of H(Z|X) for reasoning that does not depend on its prompt. This threshold is higher, because a few
+   * different texts among many equal texts raise the mean.
    */
   entropyAlone: 0.8,
   /** Weight of the newest diagnosis in its average with the previous diagnosis. */

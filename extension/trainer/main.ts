@@ -37,8 +37,8 @@ const log = pino(
   destination,
 );
 clearPrinted(process.stdout, process.stderr);
-// An error of standard error is ignored. If the disk is full, log lines are lost, but the run's final status must still
-// be written.
+// Failed writes to standard error are ignored. If the disk is full, log lines are lost, but the run's final status must
+// still be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
 /** State for the handler of unexpected errors: the objects that it closes, and whether it is already running. */

@@ -114,7 +114,7 @@ export function compose(path: string, presetFolders: readonly string[], problems
     const entries = defaults ? defaultsOf(defaults, complain) : [{ name: underEnvironments, location }];
     if (!entries.some(entry => entry.name === '_self_')) entries.push({ name: '_self_', location });
     const folders = [dirname(file), ...presetFolders];
-    const within = defaults ? [...above, file] : above; // base.yaml may include this file again (envs.yaml)
+    const within = defaults ? [...above, file] : above; // `underEnvironments` may include this file again
     let merged: Tree = emptyMap({ file });
     for (const { name, location } of entries) {
       if (name === '_self_') {

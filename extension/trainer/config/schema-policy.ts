@@ -151,7 +151,7 @@ const rollout = z
       .enum(topPModes)
       .describe('How top_p converts scores to shares: linear or softmax.'),
     rollout_filter_selection_eps: weight(
-      'Tolerance of linear top_p: this amount is subtracted from the summed score to reach.',
+      'Tolerance of linear top_p: amount subtracted from the summed score that the kept groups must reach.',
     ),
     gradient_analysis_num_buckets: count(
       'Maximum number of buckets into which the gradient analysis divides the groups.',

@@ -121,7 +121,7 @@ export class ApiClient {
   private read(text: string): ApiAnswer | Failure {
     try {
       const answer = this.service.read(JSON.parse(text));
-      return { ...answer, text: secrets.text(answer.text) }; // the text is stored and sent again
+      return { ...answer, text: secrets.text(answer.text) }; // because later requests contain the text
     } catch {
       return { why: `the reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
     }

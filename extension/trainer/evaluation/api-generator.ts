@@ -14,7 +14,7 @@ import { RequestRefused } from './api-client';
  * its earlier ids as prefix.
  */
 export class MessageNumbers implements PromptTokenizer {
-  /** Equals no id of a prompt, because ids are indices from 0 on. */
+  /** Differs from every id of a prompt, because those ids are indices from 0 on. */
   readonly turnMarker = -1;
   private readonly messages: ChatMessage[] = [];
   private readonly numbers = new Map<string, number>();

@@ -54,7 +54,7 @@ export class ScriptedTurns implements TextGenerator {
   }
 
   async release(rows: readonly string[]): Promise<void> {
-    if (rows.length === 0) return; // a call with names always names the only row
+    if (rows.length === 0) return; // a non-empty list names the only row
     this.held = [];
     const { read } = this;
     this.read = undefined;

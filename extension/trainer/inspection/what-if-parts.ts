@@ -12,7 +12,7 @@ export interface WhatIfParts {
   tokenizer: ChatTokenizer;
   environment: ReplayedEnvironment;
   origin: Episode;
-  /** Returns a function that calls other functions with the policy of a named checkpoint. */
+  /** Returns a function that runs a callback with the engine of the named checkpoint's policy. */
   policy(checkpoint: string): PolicyTurn;
   onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
 }

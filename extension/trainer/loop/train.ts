@@ -217,7 +217,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
   const step = state.step + 1;
-  const clock = new Stopwatch(); // its phases must not appear in the step's times
+  const clock = new Stopwatch(); // keeps these phases out of the step's times
   const layout = gradientRollout(config);
   const source = layout ? await collectRollout(run, step, clock, layout) : rollout;
   const prepared = async (kept: RolloutEpisode[], keptRatio: number) =>

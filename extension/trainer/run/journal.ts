@@ -283,7 +283,7 @@ export class Journal {
    */
   private write(job: () => void): void {
     this.backlog.push(job);
-    if (this.backlog.length > 1) return; // an earlier write is still refused
+    if (this.backlog.length > 1) return; // earlier writes come first
     try {
       this.flush();
     } catch (error) {

@@ -35,10 +35,7 @@ export const checkpointSchema = z.strictObject({
     .object({ id: z.string(), manifest: z.string() })
     .optional()
     .describe('owning run: id and seal of its manifest (manifest-seal.ts)'),
-  log_chain: z
-    .string()
-    .optional()
-    .describe('last hash of the hash chain in checksums.jsonl at this step (log-ledger.ts)'),
+  log_chain: z.string().optional().describe('last hash in the chain of checksums.jsonl at this step (log-ledger.ts)'),
   sha256: z.string().optional().describe('sha256 of all other keys, as canonical JSON'),
 });
 /** The content of `checkpoint.json`. */

@@ -36,7 +36,7 @@ export async function rollBack(
 async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
   await makeFolder(folder.file(runFiles.episodes), fileSystem, folder.path); // the user may have deleted the folder
   for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
-    if (name === runFiles.checksums && !existsSync(folder.file(name))) continue; // the run's version wrote no checksums
+    if (name === runFiles.checksums && !existsSync(folder.file(name))) continue; // run of a version without checksums
     const log = new LineLog(folder.file(name), { fsync: 'explicit' });
     try {
       log.truncateTo(offsets[name] ?? 0);
@@ -80,7 +80,7 @@ function* names(folder: RunFolder, below = '', level = 0): Generator<string> {
 
 function cutScores(folder: RunFolder, step: number): void {
   const file = folder.file(runFiles.scores);
-  if (!existsSync(file)) return; // the run's version did not write this log
+  if (!existsSync(file)) return; // run of a version without this log
   const log = folder.scores();
   try {
     log.truncateTo(endOfStep(file, step));

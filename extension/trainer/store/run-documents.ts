@@ -19,7 +19,7 @@ export async function writeSignature(file: string, text: () => string): Promise<
     signature = text();
   } catch (error) {
     process.stderr.write(
-      `note: ${(error as Error).message}; the new run is therefore not signed, and you must confirm before it is resumed\n`,
+      `note: ${(error as Error).message}; the run is therefore not signed, and you must confirm before it is resumed\n`,
     );
     return;
   }
