@@ -1,5 +1,5 @@
-// Turn-level GRPO for per-turn rewards (`agent_proxy.use_turn_scores`): compares the return of a turn with the returns
-// of all turns in the rollouts of the same prompt, as RAGEN's step-level GRPO does. With one reward at the end of the
+// Turn-level GRPO for per-turn rewards (`agent_proxy.use_turn_scores`). Like RAGEN's step-level GRPO, it compares the
+// return of a turn with the returns of all turns in the rollouts of the same prompt. With one reward at the end of the
 // episode and without discount, the result is almost that of GRPO. One difference remains: an episode contributes one
 // value per turn to the moments of its group.
 import type { GrpoOptions } from './grpo';

@@ -179,8 +179,8 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 const isSource = (value: unknown): boolean => typeof value === 'string';
 
 /**
- * For each reply: the name of its list, the function that checks an entry of the list, and the key that must be unique
- * in the list ('' if none).
+ * Properties of the list in each reply: its name, the function that checks an entry, and the key that must be unique
+ * among the entries ('' if none).
  */
 const replyLists: Readonly<
   Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>

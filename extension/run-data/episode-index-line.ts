@@ -46,8 +46,8 @@ export function indexLine(mode: 'train' | 'val', step: number, from: number): Ep
 }
 
 /**
- * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`; its
- * default value is correct only if the keys of the episode's line are in the order in which the trainer writes them.
+ * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`. Its
+ * default value is correct only for an episode line whose keys are in the trainer's order.
  */
 export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
   if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);

@@ -20,7 +20,7 @@ const algorithm = z
     adv_estimator: z
       .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean of the batch, the baseline of remax is the score of a greedy episode of the same prompt, and arpo has no baseline.',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag(

@@ -1,5 +1,5 @@
-// Turns a composed tree into a typed configuration: removes ignored keys, checks the schema and the rules between keys,
-// and adds to every problem the source location of the value.
+// Turns a composed tree into a typed configuration: removes ignored keys, and checks the schema and the rules between
+// keys. Every problem gets the source location of its value.
 import type { z } from 'zod';
 import { expectation, schemaAt } from '../../common/json-schema';
 import type { JsonSchema } from '../../common/json-schema';
@@ -137,8 +137,8 @@ function reportIssues(
 }
 
 /**
- * Returns the remedy for the unknown key `unknown` below `path`: a schema key of the same name at another level, or
- * else a schema key with a similar name at the same level.
+ * Returns the remedy for the unknown key `unknown` below `path`. The remedy suggests a schema key of the same name at
+ * another level, or else a schema key with a similar name at the same level.
  */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
   const schema = schemaAt(configJsonSchema, path);

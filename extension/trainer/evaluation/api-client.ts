@@ -2,7 +2,7 @@
 // service asks for a pause in its Retry-After header, all requests are paused. The API key is removed from error texts
 // of the service. If all retries of a request fail, the evaluation ends and can be resumed; an outage of the service is
 // thus never recorded as a failure of the model.
-// p-retry is not used, because a requested pause must delay all requests, and pauses must come from a seeded stream.
+// The package p-retry is not used, because a pause must delay all requests and must come from a seeded stream.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';

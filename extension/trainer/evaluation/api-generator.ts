@@ -1,4 +1,4 @@
-// Adapts a model behind an API to the engine's interface, so that the agent proxy plays episodes of an API model in the
+// Adapts a model behind an API to the engine's interface. The agent proxy can then play episodes of an API model in the
 // same way as episodes of a local model, including contexts and memories. An API returns no token ids. Instead of
 // tokens, complete messages are numbered: an "id" is an index into a table of messages. A prompt has one id per
 // message, and a response has a single id. Each generator serves one episode and counts its tokens and requests.

@@ -1,5 +1,5 @@
-// Alarm monitor: checks the metrics of each step against the alarm rules (diagnostics/alarms.ts), writes new alarms as
-// events, and ends the run if an alarm in `workbench.watch.stop_on` is active.
+// Alarm monitor: checks the metrics of each step against the alarm rules (diagnostics/alarms.ts) and writes new alarms
+// as events. An active alarm that is listed in `workbench.watch.stop_on` ends the run.
 import type { AlarmName } from '../../run-data/alarm-rules';
 import type { RunConfig } from '../config/schema';
 import { activeAlarms, watchStep } from '../diagnostics/alarms';

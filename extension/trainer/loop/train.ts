@@ -1,8 +1,10 @@
-// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), in reading order: play
-// groups of complete episodes, keep the groups with differing scores, compute an advantage for every sampled token, and
-// take clipped policy-gradient steps on exactly the sampled token ids. algorithms/ contains the computations as pure
-// functions; engine/ runs the model. A written step consists of its episodes, its metrics line and, when due, its
-// checkpoint; a step interrupted by a stop is not written.
+// StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), in reading order:
+// - play groups of complete episodes
+// - keep the groups with differing scores
+// - compute an advantage for every sampled token
+// - take clipped policy-gradient steps on exactly the sampled token ids
+// The folder algorithms/ contains the computations as pure functions; engine/ runs the model. A written step consists
+// of its episodes, its metrics line and, when due, its checkpoint; a step interrupted by a stop is not written.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';

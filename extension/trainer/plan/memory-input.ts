@@ -1,6 +1,6 @@
-// Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts):
-// the networks that a run loads, the size of the run's passes, and the number of concurrent rollouts. The weights are
-// not needed, so a run can be planned before its model is downloaded.
+// Converts a configuration and a model's config.json into the input of the memory plan (models/memory/memory-plan.ts).
+// This input contains the networks that a run loads, the size of the run's passes, and the number of concurrent
+// rollouts. The weights are not needed, so a run can be planned before its model is downloaded.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { maximum } from '../../common/lists';

@@ -80,8 +80,8 @@ export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMes
 }
 
 /**
- * Shortens a chat as RAGEN does: removes the oldest turn, and the user message after it, which contains the reward of
- * this turn and the state of the next. The remaining chat begins with a response. If the removed user message belongs
+ * Shortens a chat as RAGEN does: removes the oldest turn and the next user message, which contains the reward of this
+ * turn and the state of the next turn. The remaining chat begins with a response. If the removed user message belongs
  * to the current turn, the prompt no longer contains the current state. Returns null if at most two messages are left.
  */
 export function withoutOldestMessages(messages: readonly WindowMessage[]): WindowMessage[] | null {
@@ -114,8 +114,8 @@ export class ChatWindow implements ContextWindow {
   }
 
   /**
-   * Returns the ids of a chat: the system message, the first user message (if the chat begins with a user message), and
-   * then each sampled response and the text after it.
+   * Returns the ids of a chat. They begin with the system message and, if the chat begins with a user message, this
+   * user message. Then follows each sampled response with the text after it.
    */
   private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;

@@ -1,5 +1,5 @@
-// The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, maps
-// parsed responses to actions, and stores each episode's state, rewards, penalties, status and history.
+// The environment state manager (RAGEN's es_manager): lays out a batch of episodes, resets their environments, and maps
+// parsed responses to actions. It also stores the state, rewards and history of each episode.
 // The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj,
 // `terminated` and `truncated` are set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching
 // max_turn sets neither. Success is the value of `success` in the environment's last info.

@@ -1,5 +1,5 @@
-// Waves of a rollout: episodes that become ready at about the same time are generated in one call, because generation
-// takes less time per episode in a larger batch.
+// Waves of a rollout: episodes that become ready at about the same time are generated in one call. In a larger batch,
+// generation takes less time per episode.
 import { appendAll } from '../../common/lists';
 import type { EpisodeEntry } from './environment-state-manager';
 

@@ -7,8 +7,8 @@ export interface PromptTokenizer {
   /** Returns the ids of a conversation, followed by the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
   /**
-   * Returns the ids between the sampled ids `answer` and the next response: the part of the turn's end that was not
-   * sampled, the user's message, the assistant's header, and `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response. They are the part of the turn's end that
+   * was not sampled, the user's message, the assistant's header, and `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
   /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */

@@ -1,8 +1,8 @@
 // The result of a rollout: complete episodes with the tokens that the model saw and sampled, and the metrics of the
 // batch. Used by training, validation, the run folder and the diagnostics.
-// Training uses the samples of an episode: in mode `full` one sample for the complete chat, plus one each time the chat
-// was shortened; in the windowed modes one sample per turn. Scores, groups, filter and metrics refer to episodes,
-// regardless of the number of samples of an episode.
+// Training uses the samples of an episode: in mode `full`, one sample for the complete chat plus one each time the chat
+// was shortened. In the windowed modes, there is one sample per turn. Scores, groups, filter and metrics refer to
+// episodes, regardless of the number of samples of an episode.
 import type { EpisodeTurn } from '../../run-data/episode';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';

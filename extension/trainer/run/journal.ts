@@ -1,6 +1,6 @@
 // Writes a run's logs: metrics (also for TensorBoard), episodes and events; status-writer.ts writes the status. Every
 // append is a complete line. The metrics line of a step is written after all other data of the step, so a step with a
-// metrics line is complete. If a write fails, for example on a full disk, it is queued with all later writes; the
+// metrics line is complete. If a write fails, for example on a full disk, it is queued with all later writes. The
 // trainer waits at the end of the step until the queue is written.
 import { relative } from 'node:path';
 import type { Episode } from '../../run-data/episode';

@@ -1,5 +1,5 @@
-// The work of a trainer between acquiring the lease and the end of the run: training or, with val_only, an evaluation
-// of a local model or of a model behind an API.
+// The work of a trainer between acquiring the lease and the end of the run. This work is training or, with val_only, an
+// evaluation of a local model or of a model behind an API.
 import { storedConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
 import { logNotice, openEnvironments } from './run-environments';

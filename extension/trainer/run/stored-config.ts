@@ -1,5 +1,5 @@
-// Reads the configuration of a run folder in two forms: as stored in the manifest when the run was created, and with
-// the setting changes that the run's events record.
+// Reads the configuration of a run folder in two forms: as stored in the manifest, and with the setting changes that
+// the run's events record.
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { runFiles } from '../../run-data/run-file-names';

@@ -1,7 +1,7 @@
 // The lease names the process that trains a run. The file is created exclusively and touched every second.
 // node/lease-liveness.ts decides whether the trainer is alive. On this machine, its process must exist. On another
 // machine or in another container, the process must keep touching the lease. While a trainer takes over an abandoned
-// lease, it holds a second exclusive file (the guard), so that only one of several trainers succeeds.
+// lease, it holds a second exclusive file (the guard). Of several trainers, only one therefore succeeds.
 // proper-lockfile is not used, because it checks only when a lock was last touched, and not whether the process that
 // holds the lock still exists.
 import { randomBytes } from 'node:crypto';

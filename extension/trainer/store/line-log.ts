@@ -71,8 +71,8 @@ export interface Line {
 
 /**
  * Yields the complete lines of a file from byte `from` on; an incomplete last line is omitted. A missing file has no
- * lines. Throws a UserError if the path is not a regular file, if it is a link to a file outside of `within` (by
- * default the file's folder), or if a line is longer than `mostLineBytes`.
+ * lines. Throws a UserError if the path is not a regular file, if it is a link to a file outside of `within`, or if a
+ * line is longer than `mostLineBytes`. `within` defaults to the file's folder.
  */
 export function readLines(
   file: string,

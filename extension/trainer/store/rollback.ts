@@ -1,6 +1,6 @@
 // Rolls a run folder back to the end of a step, before a resume: truncates the logs to the checkpoint's offsets, and
-// removes files of later steps and temporary files left by a crash. `removeLater` in checkpoint-writer.ts removes the
-// checkpoints of later steps.
+// removes files of later steps. Also removes temporary files left by a crash. `removeLater` in checkpoint-writer.ts
+// removes the checkpoints of later steps.
 import { existsSync, statSync } from 'node:fs';
 import { rm, truncate } from 'node:fs/promises';
 import { basename, join } from 'node:path';

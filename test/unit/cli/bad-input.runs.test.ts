@@ -183,7 +183,7 @@ describe('model', () => {
       ),
     );
     expect(message).toMatch(
-      /^engine: the policy's logits are not finite \(row .*\), because the policy's weights have diverged: .*lower learning rate \(3 steps in a row changed nothing, workbench\.max_skipped_steps is 2; /,
+      /^engine: the policy's logits are not finite \(row .*\), because the policy's weights have diverged: .*lower learning rate \(3 consecutive steps changed no weights; workbench\.max_skipped_steps is 2\)/,
     );
     const { metrics, events, checkpoints } = readRun(run);
     expect(metrics.map(({ step, 'train/skipped_step': skipped }) => [step, skipped])).toEqual([
