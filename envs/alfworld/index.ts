@@ -1,5 +1,5 @@
 // Household tasks in text (RAGEN, ALFWorld on TextWorld). The games need Python, so they run on a server; the clients
-// in `envs/remote` connect to it. The server uses the seed to select a game of the split. Its info contains
+// in `envs/remote` connect to it. The server uses the seed to select a game of the split. The server's info contains
 // `admissible_commands` and `won`. As RAGEN does, this file computes the observation, the reward and the info flags,
 // and applies the step limit.
 import { z } from 'zod';
@@ -22,7 +22,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the server's environment. The configuration that it sends names the split as ALFWorld does. */
+/** The client of the server. Its configuration, which is sent to the server, contains ALFWorld's name of the split. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

@@ -25,7 +25,7 @@ export interface DataSetOptions {
    * files are used.
    */
   configuration?: string;
-  /** Name of a split, such as `train`. If no file name contains a split, all files are used. */
+  /** Name of a split, such as `train`. If no file name contains the name of a split, all files are used. */
   split?: string;
   /** What the user can do to get the data, as an imperative. Error messages end with this text. */
   remedy: string;

@@ -1,12 +1,14 @@
 // The interface of an environment, with Gymnasium's names and meanings. An environment file has one default export,
-// created by `defineEnvironment`. All of this code runs in the environment process. Invariant: an episode is a pure
-// function of (config, seed, member, actions), so it can be replayed.
+// created by `defineEnvironment`. Environments run in the environment process. Invariant: an episode is a pure function
+// of (config, seed, member, actions), so it can be replayed.
 import type { z } from 'zod';
 
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
 export type Observation = string | { text: string; images: Uint8Array[] };
 
-/** Values and flags of a step. A run averages the numbers and booleans of each key into a metric with this key. */
+/**
+ * Values and flags of a step. For each key with numbers or booleans, a run logs their average as a metric of this name.
+ */
 export type Info = Record<string, unknown>;
 
 /**
@@ -59,8 +61,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export type ActionLookup = Readonly<Record<number, string>>;
 
 /**
- * Any zod schema. Type parameters use this bound instead of `z.ZodType`, with which a type check of an environment
- * takes twenty times as long. Environments are type-checked at each save.
+ * Any zod schema. The bound of type parameters is this type and not `z.ZodType`, which would make the type check of an
+ * environment take twenty times as long. Environments are type-checked at each save.
  */
 export type ConfigSchema = z.core.$ZodType;
 
@@ -76,7 +78,10 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
   actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup | undefined);
   /** If true, the whole answer, for example a program, is one action and is not split at `agent_proxy.action_sep`. */
   wholeAnswer?: boolean;
-  /** The task description in the system message; a tag's `env_instruction` replaces it. */
+  /**
+   * The task description in the system message; the configuration key `env_instruction` of an environment tag replaces
+   * it.
+   */
   instruction: string | ((config: z.infer<Schema>) => string);
   /**
    * Meaning of each symbol in the observation under this configuration (RAGEN's `grid_vocab`). Omitted or empty if the

@@ -1,6 +1,5 @@
-// Opens the files of data sets and models that a configuration names; symbolic links are followed. Only regular files
-// are opened, because reading a pipe may block forever and reading a device may never end. Opening a file does not
-// block.
+// Opens the data files and model files that a configuration names; symbolic links are followed. Only regular files are
+// opened, because reading a pipe may block forever and reading a device may never end. Opening a file does not block.
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 
 /** O_NONBLOCK is undefined on Windows, where the file system contains no pipes. */

@@ -1,10 +1,10 @@
 // Creates a cgroup for each tested program, if this process has the permission. The kernel then limits the number of
 // the program's processes and their total memory, including kernel structures. In version 2, the new cgroup is a child
-// of the nearest enclosing cgroup that delegates memory to its children. In version 1, it is a child of this process's
-// own cgroup in the memory hierarchy, and likewise in the pids hierarchy. Permissions are not checked in advance, so
-// the creation of a cgroup may fail. extension/node/control-group.ts is a separate implementation for the environment
-// process, because environments must not import other code of the product. Sources:
-// docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
+// of the nearest enclosing cgroup that delegates memory to its children. In version 1, one cgroup is created in the
+// memory hierarchy and one in the pids hierarchy, each as a child of this process's own cgroup. Permissions are not
+// checked in advance, so the creation of a cgroup may fail. extension/node/control-group.ts, which limits the
+// environment process, is a separate implementation, because environments must not import other code of the product.
+// Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -27,8 +27,8 @@ interface ControlGroupMount {
 }
 
 /**
- * Prefix of cgroup names. The creating process's id follows it, so that other processes can remove the cgroup when its
- * creator has ended.
+ * Prefix of cgroup names. It is followed by the id of the process that created the cgroup. Other processes can
+ * therefore remove cgroups whose creator has ended.
  */
 const prefix = 'ragen-program-';
 

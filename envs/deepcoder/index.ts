@@ -1,7 +1,7 @@
 // DeepCoder (RAGEN): a programming task. The answer is a Python or JavaScript program or function; the reward is the
-// share of the task's tests that it passes. By default, programs run in isolation, and the environment fails to load if
-// isolation is unavailable. sandbox.ts lists what the isolation covers. The built-in tasks are media/data/deepcoder;
-// RAGEN uses agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
+// share of the task's tests that the answer passes. By default, programs run in isolation, and the environment fails to
+// load if isolation is unavailable. sandbox.ts lists what the isolation covers. The built-in tasks are
+// media/data/deepcoder; RAGEN uses agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';

@@ -271,7 +271,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Whether every user may execute a file, or enter a folder, and enter all its parent folders. */
+/** Whether every user may execute the file (or enter the folder) and enter all its parent folders. */
 function isOpenToAll(path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
     if ((statSync(at).mode & 0o001) === 0) return false;
@@ -284,8 +284,8 @@ const identity = (): { uid: number; gid: number } | undefined =>
 const prlimit = '/usr/bin/prlimit';
 
 /**
- * A command with prlimit's limits. The kernel counts all processes of the user against the process limit, so this limit
- * is set only in a separate user namespace.
+ * The command with prlimit in front, which sets the limits. The kernel counts all processes of the user against the
+ * process limit, so this limit is set only in a separate user namespace.
  */
 function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[], isolated = true): string[] {
   const { seconds, megabytes } = limits;

@@ -1,6 +1,6 @@
 // The map of a frozen lake, and RAGEN's generator: tiles, start and goal are drawn from numpy's PCG64, and redrawn
-// until the goal is reachable. Cells are flat indices, row · size + column. Equal seeds yield RAGEN's maps;
-// test/golden/envs/frozen-lake.json holds them.
+// until the goal is reachable. Cells are flat indices, row · size + column. A seed gives the same map as in RAGEN;
+// test/golden/envs/frozen-lake.json holds maps from RAGEN.
 import { Pcg64 } from '../api/random/pcg64';
 
 export const frozen = 0;

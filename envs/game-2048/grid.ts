@@ -1,6 +1,6 @@
 // The grid of 2048 and its moves: 0 up, 1 right, 2 down, 3 left. Cells are flat indices, row · size + column; 0 is an
-// empty cell. A move packs each line towards its side. Equal neighbours merge, starting at that side; each tile merges
-// at most once per move.
+// empty cell. A move pushes the tiles of each line to one side. Equal neighbours merge, starting at this side; each
+// tile merges at most once per move.
 
 export interface Slide {
   grid: number[];

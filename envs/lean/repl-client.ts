@@ -21,7 +21,7 @@ class Repl {
   private buffer = '';
   private waiting: ((reply: unknown) => void) | undefined;
   private ended: string | undefined;
-  /** For each header, the REPL's id of the state after it. */
+  /** For each header, the REPL's id of the state after the header. */
   readonly states = new Map<string, number>();
 
   private constructor(private readonly child: ChildProcessWithoutNullStreams) {

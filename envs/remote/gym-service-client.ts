@@ -28,8 +28,8 @@ export function gymServicePeer(options: PeerOptions): RemotePeer {
 
   async function connect() {
     const { data } = await post('/connect', { env_config: options.envConfig }).catch((error: unknown) => {
-      // This is no lost session: the client has no session yet, and a session without a client expires on the server.
-      // Status 404 means that the server is not a GymService.
+      // Status 404 cannot mean a lost session here, because no session exists yet. It means that the server is not a
+      // GymService.
       if (error instanceof SessionLost && error.message.includes(' 404')) throw new Error(error.message);
       throw error;
     });

@@ -32,9 +32,9 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
 }
 
 /**
- * Ticks of a logarithmic range. If `roomy` is true: at most nine powers of ten, and in a range of at most two decades
- * also their multiples 2 and 5. If `roomy` is false: at most four powers of ten, and in a range of one decade also the
- * multiple 3.
+ * Ticks of a logarithmic range. If `roomy` is true, the ticks are at most nine powers of ten; a range of at most two
+ * decades also has ticks at 2 and 5 times these powers. If `roomy` is false, the ticks are at most four powers of ten;
+ * a range of one decade also has ticks at 3 times these powers.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];

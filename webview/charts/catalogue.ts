@@ -5,7 +5,7 @@ import type { Unit } from '../shared/format';
 
 /**
  * Band around a line. If two metrics are logged as its edges, `low` and `high` are their keys. Otherwise the band is
- * the confidence interval of a share, and `episodes` is the key of the number of episodes.
+ * the confidence interval of a share, and `episodes` is the key of the metric that counts the episodes.
  */
 export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
@@ -270,8 +270,8 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
 }
 
 /**
- * Adds a chart for each quantity that is logged by tag. The chart has one line for each combination of tag and side
- * (training or validation).
+ * Adds a chart for each quantity that is logged separately for each environment tag. The chart has one line for each
+ * combination of tag and side (training or validation).
  */
 function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, LineBand>, group: ChartGroup): void {
   const things = new Map<string, string[]>();

@@ -18,14 +18,15 @@ export class Curve {
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
   /**
-   * Histogram of the distances in rows between neighbouring finite values. `alike` is the number of latest distances
-   * that are equal. It is added to the histogram when a different distance follows or the median is read.
+   * Histogram of the distances in rows between neighbouring finite values. `alike` counts the latest distances as long
+   * as they are equal. This count is added to the histogram when a different distance follows or the median is read.
    */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };
   private lastFiniteRow = -1;
   /**
-   * Maximum distance in rows between two values whose line is not broken; undefined for 1.5 times the usual spacing.
+   * The line is broken between two values that are more than this number of rows apart; undefined means 1.5 times the
+   * usual spacing.
    */
   private fixedHole: number | undefined;
 

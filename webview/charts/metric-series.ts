@@ -1,6 +1,6 @@
 // A run's metrics in the page: its rows, and the curves of metrics that have been displayed. In a long run, a curve is
 // first loaded as an overview and then completely. Each request is sent once. New rows are appended. When the run is
-// resumed, a new epoch starts and all data is reloaded.
+// resumed, the host sends a new `epoch` number and all data is reloaded.
 import { MovingAverage, smoothOn } from '../../extension/common/smoothing';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
@@ -56,7 +56,7 @@ export class SeriesStore {
   private recent: MetricNumbers[] = [];
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
-  /** Smoothing factor sent with requests, because the host smooths overviews. */
+  /** Smoothing factor. It is sent with requests, because the extension host smooths overviews. */
   smoothing = 0;
 
   constructor(

@@ -1,4 +1,4 @@
-// Defines the data colours as CSS variables, for SVG and bars.
+// Defines the colours of data as CSS variables, which SVG drawings and bars use.
 import { colourOfRun } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 

@@ -1,5 +1,5 @@
 // A scroll container that stays at its end while `following` is true. It changes only the scroll position and reports
-// when the user scrolls back. The surrounding template sets its children, role, accessible name and focus.
+// when the user scrolls back. The surrounding template sets the container's children, role, accessible name and focus.
 import { ReactiveElement, type PropertyValues } from 'lit';
 
 /** Distance from the end, in pixels, below which the container counts as being at its end. */

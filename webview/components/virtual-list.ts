@@ -87,7 +87,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     return Math.floor(this.scrolled / this.rowHeight);
   }
 
-  /** Scrolls the row of an index to the top. */
+  /** Scrolls the list so that the row with this index is at the top. */
   showFrom(index: number): void {
     this.scrollToPixel(index * this.rowHeight);
   }
@@ -154,8 +154,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   /**
-   * Selects a row and scrolls it into view. Here, the row is scrolled only if it is already selected; any other row is
-   * scrolled when `selected` changes.
+   * Selects a row and scrolls it into view. This method itself scrolls only if the row is already selected; otherwise
+   * the change of `selected` causes the scrolling.
    */
   private choose(index: number): void {
     const item = this.source.at(index);

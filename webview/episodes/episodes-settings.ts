@@ -21,7 +21,8 @@ export interface EpisodesSettings {
   readonly open: string | null;
   readonly reading: Reading;
   /**
-   * If `reading` is `training`, the occurrence with which the open occurrence is compared: the first or the previous.
+   * If `reading` is `training`, the open occurrence of the prompt is compared with its first or its previous
+   * occurrence.
    */
   readonly against: 'first' | 'before';
   readonly filter: string;

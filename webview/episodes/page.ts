@@ -102,8 +102,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   /**
-   * Scrolls the list to the previous (−1) or the next (1) step, or to its start (0). If the reader shows a prompt over
-   * training, opens the previous or the next occurrence instead.
+   * Scrolls the list to the previous (−1) or the next (1) step, or to the start of the list (0). If the reader shows a
+   * prompt over training, opens the previous or the next occurrence instead.
    */
   function goStep(by: -1 | 0 | 1): void {
     const { state } = store;

@@ -16,7 +16,7 @@ export interface ShapedStep<Config> extends StepResult {
 
 /**
  * @param reward returns the reward that replaces `step.reward`. Must be a pure function of its argument (no clock, no
- * `Math.random`, no state between calls), otherwise equal seeds and actions would give different rewards.
+ * `Math.random`, no state between calls). Otherwise equal seeds and actions would give different rewards.
  */
 export function withRewardShaping<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

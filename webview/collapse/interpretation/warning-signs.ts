@@ -24,9 +24,7 @@ export interface Sign {
 
 type DatedSign = Sign & { step: number; onset: Onset };
 
-/**
- * Number of steps before a fall or a spike. A setting that was changed in these steps is reported as a possible cause.
- */
+/** A setting that was changed within this number of steps before a fall or a spike is reported as a possible cause. */
 const suspicious = 10;
 
 /** The signs, most severe first. `information` is the fall of the mutual information; null if it has not fallen. */
@@ -47,7 +45,7 @@ export function signsOf(evidence: Evidence, information: Fall | null): Sign[] {
   ].filter(sign => sign !== null);
 }
 
-/** Settings that were changed shortly before one of the onsets. */
+/** Settings that were changed shortly before a fall or a spike began. */
 function recentChanges({ changes }: Evidence, onsets: readonly Onset[]): Sign[] {
   const before = changes.filter(({ step }) =>
     onsets.some(({ fine, began }) => step >= fine - suspicious && step < began),

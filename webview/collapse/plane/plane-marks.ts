@@ -26,10 +26,7 @@ export function quadrants({ above, below, y }: ThresholdLines): TemplateResult[]
   ];
 }
 
-/**
- * The names of the regimes. Each name is in the corner of its quadrant that is a corner of the plane, and is no wider
- * than the quadrant.
- */
+/** The names of the regimes. Each name is in the outer corner of its quadrant, and is no wider than the quadrant. */
 export const regimeLabels = (lines: ThresholdLines): TemplateResult[] =>
   regimes.map(([name, text]) => {
     const anchor = labelAnchor(name, lines);

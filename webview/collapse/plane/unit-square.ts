@@ -32,8 +32,8 @@ export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
 }
 
 /**
- * Returns an extent that contains the lines (`own`) and the bounds (`all`). If it is more than twice as wide as `own`,
- * returns `own`, because a distant bound would flatten the lines.
+ * Returns an extent that contains the lines (`own`) and the bounds (`all`). If this extent is more than twice as wide
+ * as `own`, returns `own`, because a distant bound would flatten the lines.
  */
 export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;
@@ -45,7 +45,7 @@ export function withBounds(own: Extent | null, all: Extent | null): Extent | nul
 export type ToShare = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
-/** A line through the finite values, which is continuous across NaN. A single value is drawn as a dot. */
+/** A line through the finite values. A NaN does not interrupt the line. A single value is drawn as a dot. */
 export function linePath(steps: readonly number[], column: ArrayLike<number>, x: ToShare, y: ToShare): string {
   const rows = thinned(column);
   if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;

@@ -15,8 +15,8 @@ export interface JudgedGroup extends PromptGroup {
 }
 
 /**
- * The filter settings of a step's rollout: the initial settings, with the last `rollout_filter_value` set before the
- * step.
+ * The filter settings of a step's rollout: the initial settings, but with the value that `rollout_filter_value` had at
+ * this step.
  */
 export function filterAt(
   filter: FilterSettings | null,

@@ -84,7 +84,7 @@ export interface PathPoint {
   judgement: RegimeJudgement;
 }
 
-/** The families of pairs; `name` is the prefix of their metrics. */
+/** The families of pairs of prompt and reasoning. `name` is the prefix of a family's metrics. */
 export const families = [
   { name: 'collapse_first_turn_sample', label: 'First turns', title: 'First turns; one column per prompt group' },
   {

@@ -1,5 +1,5 @@
 // The drawing of a chart. It is recomputed only if rows, columns or settings have changed. The last drawing is also
-// reused if a new row changes it by less than half a pixel, as in a long run.
+// reused if a new row changes it by less than half a pixel, which is usual in a long run.
 import { areSame } from '../../shared/memoize-latest';
 import { relativePosition, type Range } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';

@@ -35,5 +35,5 @@ function isSame({ time, kind, message }: RunEvent, opened: RunEvent | null): boo
   return opened !== null && time === opened.time && kind === opened.kind && message === opened.message;
 }
 
-/** Date and time of an ISO timestamp, in the time zone that the trainer wrote. */
+/** Date and time of an ISO timestamp, in the time zone of the timestamp. */
 const clock = (time: string): string => time.slice(0, 16).replace('T', ' ');

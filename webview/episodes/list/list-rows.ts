@@ -15,7 +15,7 @@ interface ExtraColumn {
 /** Additional columns, each shown only when the list is sorted by it. */
 const extra: Partial<Record<SortColumn, ExtraColumn>> = { advantage: { label: 'adv.', value: row => row.advantage } };
 
-/** The additional column of a sort order; undefined for other orders. */
+/** The additional column of a sort order; undefined if the sort order has none. */
 export const extraColumn = (sort: Sort | null): ExtraColumn | undefined => (sort ? extra[sort.by] : undefined);
 
 /** Renders an item of a list; `sort` is the list's order. */
@@ -73,7 +73,7 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
-/** The position of the episode in the run, from `unit` on. The headings above show the larger units. */
+/** The position of the episode in the run, beginning with `unit`. The headings above show the preceding parts. */
 function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
   const { id, mode, step, group_id, member, tag } = row;
   const title = `${id} · ${tag}`;

@@ -10,17 +10,18 @@ export type ListItem =
       key: string;
       tag: string;
       group_id: number;
-      /** Number of listed members; `size` is the number of all members. */
+      /** Number of listed episodes of the group; `size` is the number of all its episodes. */
       count: number;
       size: number;
-      /** Number of successful members, including members that are not listed. */
+      /** Number of successful episodes of the group, including episodes that are not listed. */
       solved: number;
       std: number;
       kept: boolean | null;
     }
   /**
-   * `unit` is the largest unit in the position that the row shows: `step` in a flat list. In a grouped list it is
-   * `member` under a group heading, and `group` if the episode is the only member of its group.
+   * A row shows its position in the run, without the parts that the headings above the row show. `unit` is the first
+   * part that the row shows: `step` in a flat list, `member` under a group heading, and `group` if the episode is the
+   * only member of its group.
    */
   | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step' };
 
@@ -180,7 +181,10 @@ export class Listing {
   }
 }
 
-/** Number of rows that pass the test. All rows that pass must come first, because the function uses binary search. */
+/**
+ * Number of rows that pass the test. The rows that pass must precede all others, because the function uses binary
+ * search.
+ */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
   while (low < high) {

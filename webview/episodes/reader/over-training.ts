@@ -1,4 +1,4 @@
-// Finds the episodes of the same prompt at different steps. They show how the reasoning changes over training. Pure
+// Finds the episodes of the same prompt at different steps, which show how the reasoning changes over training. Pure
 // functions.
 import type { EpisodeTable } from '../../../extension/run-data/episode-table';
 

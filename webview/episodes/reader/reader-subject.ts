@@ -25,8 +25,8 @@ export interface PromptHistory {
   readonly at: number;
   readonly against: EpisodesSettings['against'];
   /**
-   * Whether the episode is from training and the run has validation episodes. If its prompt occurs only once, the
-   * reader then points to the validation, whose prompts are the same each time.
+   * Whether the episode is from training and the run has validation episodes. In this case, if the prompt occurs only
+   * once, the reader suggests validation episodes, because every validation uses the same prompts.
    */
   readonly hasValidation: boolean;
 }

@@ -9,8 +9,8 @@ interface Anchor {
 }
 
 /**
- * Stores the scroll position of the pane and returns a function that restores it. Call `holdPosition` before the pane
- * renders `now`, and the returned function afterwards.
+ * Stores the scroll position of the pane and returns a function that restores it. The caller calls `holdPosition`
+ * before the pane renders `now`, and the returned function afterwards.
  */
 export function holdPosition(pane: HTMLElement | null, before: Shown | null, now: Shown | null): () => void {
   if (!pane || now?.kind !== 'episode') return () => undefined;
