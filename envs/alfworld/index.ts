@@ -60,7 +60,7 @@ export default defineEnvironment({
     requireServer(
       config,
       peerFor(config, 'train'),
-      'start a server for ALFWorld (docs/environments/alfworld.md contains one), or correct env_config.url and env_config.protocol',
+      'start a server for ALFWorld (docs/environments/alfworld.md contains the code of one), or correct env_config.url and env_config.protocol',
     ),
 
   create(config) {

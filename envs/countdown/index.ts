@@ -22,7 +22,7 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'file, folder or hub data set with the validation problems; null: those of train_path are used, or the shipped validation problems if train_path is null too',
+      'file, folder or hub data set with the validation problems; null: the problems of train_path are used, or the shipped validation problems if train_path is null too',
     ),
   max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, starting with the first'),
   solvable_filter: z

@@ -31,7 +31,7 @@ const config = z.strictObject({
   language: z
     .enum(['python', 'javascript'])
     .default('python')
-    .describe('language that is assumed for an answer whose code fence names none'),
+    .describe('language that is assumed for an answer whose code fence names no language'),
   isolation: z
     .enum(['bubblewrap', 'none'])
     .default('bubblewrap')

@@ -109,7 +109,7 @@ export interface Protection {
 export async function requireIsolation(): Promise<Protection> {
   const refuse = (why: string): never => {
     throw new MissingDependency(
-      `cannot isolate the programs that it runs (${why})`,
+      `cannot isolate the programs in answers (${why})`,
       'install bubblewrap on Linux (apt-get install bubblewrap) where user namespaces are allowed, or set env_config.isolation to none to run programs of the model with your own user permissions',
     );
   };

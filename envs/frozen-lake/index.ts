@@ -26,7 +26,7 @@ const config = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe('seed of one map that all episodes share; null: each episode has the map of its own seed'),
+    .describe('seed of one map that all episodes share; null: the seed of an episode determines its map'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
   action_lookup: z

@@ -53,7 +53,9 @@ const config = z.strictObject({
     .number()
     .positive()
     .default(60)
-    .describe('timeout of an HTTP request in seconds; if repl_command is set, the timeout of the imports'),
+    .describe(
+      'timeout in seconds of an HTTP request to the server or, if repl_command is set, of starting the REPL and importing modules',
+    ),
   max_retries: z.int().min(1).default(3).describe('maximum number of attempts per request to the server'),
   max_steps: z.int().min(1).default(100),
   step_penalty: z.number().default(-0.1),

@@ -25,7 +25,7 @@ const config = z.strictObject({
     .string()
     .nullable()
     .default(null)
-    .describe('file or folder with the validation questions; null: those of train_path are used'),
+    .describe('file or folder with the validation questions; null: the questions of train_path are used'),
   max_instances: z.int().min(1).default(20000).describe('maximum number of questions to use, starting with the first'),
   corpus_path: z
     .string()
@@ -42,7 +42,7 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe(
-      'address of a retrieval server; null: the address is read from the environment variable RETRIEVAL_SERVER_URL, and if that is not set, the corpus in memory is searched',
+      'address of a retrieval server; null: the address is read from the environment variable RETRIEVAL_SERVER_URL, and if this variable is not set, the corpus in memory is searched',
     ),
   retrieval_timeout: z.number().positive().default(30).describe('timeout of a request to the server in seconds'),
   max_search_results: z.int().min(1).max(50).default(5),

@@ -15,7 +15,7 @@ const config = z.strictObject({
     .enum(['small', 'full'])
     .default('small')
     .describe(
-      'small: the smaller files of file_path or the shipped catalogue are read; full: all products of file_path are read, and file_path must be set',
+      'small: the smaller files of file_path are read, or the shipped catalogue if file_path is null; full: all products of file_path are read, and file_path must be set',
     ),
   observation_mode: z.enum(['text', 'html']).default('text'),
   file_path: z

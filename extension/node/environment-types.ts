@@ -1,7 +1,7 @@
 // Provides the types of `ragen-workbench/…` and `zod` to the editor in a workspace without node_modules. `.ragen/types`
-// contains one declaration file per importable module. The file re-exports the module from the installed extension, and
-// `paths` in `envs/tsconfig.json` refers to the file. Each version of the extension has another folder, so the files
-// are rewritten after each update.
+// contains one declaration file per importable module. Each file re-exports its module from the installed extension,
+// and `paths` in `envs/tsconfig.json` maps the module's name to the file. The files are rewritten when the extension's
+// folder changes, which happens with each version.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

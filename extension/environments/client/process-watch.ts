@@ -18,7 +18,10 @@ export interface Offence {
   what: string;
   /** What the user can do, as an imperative. */
   remedy: string;
-  /** Whether child processes use the memory. A call that ended earlier may have started these processes. */
+  /**
+   * Whether the excessive memory is used by child processes rather than by the environment process itself. A call that
+   * ended earlier may have started the child processes.
+   */
   children?: boolean;
   /** Tag of the environment at fault, if known. */
   tag?: string;

@@ -73,7 +73,10 @@ export interface Job<Result, Cause> {
   fail(episode: string, ending: Ending<Cause>): Result;
   /** Receives results as soon as they are ready. */
   onResults?(results: Results<Result>): void;
-  /** Awaited after earlier calls of the same episodes and before the calls are first sent. */
+  /**
+   * Called once, after all earlier calls of the same episodes have ended. The calls of this job are sent when the
+   * returned promise resolves.
+   */
   after?(): Promise<unknown>;
 }
 

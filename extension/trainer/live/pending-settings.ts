@@ -80,9 +80,7 @@ function refuseUnless(key: string, config: Plain): void {
   }
   const idle = idleBecause(config, key);
   if (idle !== undefined)
-    throw new UserError(
-      `${key} has no effect in this run, since ${idle}: start another run in which both keys are set`,
-    );
+    throw new UserError(`${key} has no effect in this run, since ${idle}: set both keys in a new run`);
 }
 
 /**

@@ -12,7 +12,10 @@ import type { Stopwatch } from './stopwatch';
 import type { BatchSample } from './training-batch';
 import type { Episode } from '../../run-data/episode';
 
-/** Returns the results per token of each sample in `own`, the list of samples before RAGEN's batch adjustment. */
+/**
+ * Returns the results per token for each sample in `own`. These are the samples before RAGEN's batch adjustment, which
+ * may drop samples; the advantages of a dropped sample are 0.
+ */
 export function trainedTokens(
   run: Run,
   own: readonly BatchSample[],

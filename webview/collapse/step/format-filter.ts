@@ -66,7 +66,10 @@ export function judgedGroups(filter: FilterSettings | null, groups: readonly Pro
 interface Rank {
   measure: number;
   rank: number;
-  /** Sum of the measure over all groups that rank before this group. `mass` is this sum plus the measure of the group. */
+  /**
+   * Sum of the filter's measure over all groups that rank before this group. `mass` is this sum plus the measure of
+   * this group.
+   */
   before: number;
   mass: number;
   total: number;

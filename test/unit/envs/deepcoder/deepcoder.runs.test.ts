@@ -181,7 +181,7 @@ test('without isolation, the environment is refused by default', async () => {
   process.env.PATH = folder;
   try {
     await expect(deepcoder.dependencies!(deepcoder.config.parse({}))).rejects.toMatchObject({
-      message: 'cannot isolate the programs that it runs (the program bwrap is not installed)',
+      message: 'cannot isolate the programs in answers (the program bwrap is not installed)',
       remedy: expect.stringContaining('apt-get install bubblewrap'),
     });
   } finally {
