@@ -1,8 +1,7 @@
-// System calls that are refused to model-written programs, by architecture. Some allocate memory outside the memory
-// limits: System V segments, memory files, message queues, pinned buffers. The others concern: kernel key rings;
-// sockets except connected pairs; tracing; namespaces and mounts; handles that bypass path checks; bpf, io_uring, perf
-// and userfaultfd; administration. Call numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h
-// (arm64).
+// System calls that are refused to programs written by a model, by architecture. Some of these calls allocate memory
+// outside the memory limits: System V segments, memory files, message queues, pinned buffers. The other calls give
+// access to the kernel, the machine or other processes, for example key rings, sockets, tracing and mounts. Call
+// numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
 
 export type Processor = 'x64' | 'arm64';
 

@@ -109,7 +109,7 @@ export class RemoteEpisode {
 
   private differs(what: string): MissingDependency {
     return new MissingDependency(
-      `lost its session at ${this.retry.url} and could not restore the episode (${what} differs although seed and actions are equal)`,
+      `lost its session on the server at ${this.retry.url}, and a replay of the episode gave another result (${what} differs, although seed and actions are equal)`,
       'make the server deterministic, or make it keep its sessions',
     );
   }

@@ -82,8 +82,8 @@ export default defineEnvironment({
       },
 
       render,
-      // If the moves of the scramble cancel each other out, the cube is solved at the start but counts as solved only
-      // after a move. The solution is then a turn and its inverse.
+      // If the moves of the scramble cancel each other out, the cube is solved at the start, but success is reported
+      // only after a move. The solution is then a turn and its inverse.
       solve: () => {
         if (ending !== '') return isSolved(cube) ? [] : undefined;
         return isSolved(cube) ? [1, 2] : solveCube(cube, tables)?.map(move => move + 1);

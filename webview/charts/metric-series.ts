@@ -34,8 +34,8 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
 }
 
 /**
- * Number of stored recent lines. Lines that arrive while a column is loading are stored and appended to the column
- * afterwards. If more lines than this arrive meanwhile, the column is requested again.
+ * Maximum number of stored recent lines. Lines that arrive while a column is loading are stored and appended to the
+ * column afterwards. If more lines than this maximum arrive while the column is loading, the column is requested again.
  */
 const recentLines = 256;
 

@@ -1,6 +1,6 @@
 // Data derived once from a snapshot of the compared runs. Metrics with a chart are listed in the dashboard's groups and
-// order. A group of runs has the colour that its first run has on other pages. If an earlier group uses this colour,
-// the group gets the next free colour.
+// order. A group of runs is drawn in the colour that the group's first run has on other pages. If an earlier group
+// already uses this colour, the group gets the next free colour.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';

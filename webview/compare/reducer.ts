@@ -77,7 +77,7 @@ const withSettings = (state: CompareState, part: Partial<CompareSettings>): Comp
 
 const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
 
-/** The columns after an answer. An answer is ignored if its runs are no longer the compared runs. */
+/** The columns after an answer. The answer is ignored if the compared runs have changed since the request. */
 function columnsAfter(
   { compared, columns }: CompareState,
   { keys, of, runs }: Extract<CompareEvent, { type: 'answered' }>,

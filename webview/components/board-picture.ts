@@ -1,5 +1,6 @@
-// A board as a small SVG in the theme's colours; the drawing code is shared with the host's pictures. Cells are created
-// directly in the DOM, and only when the board changes, because sixteen episodes side by side have thousands of cells.
+// A board as a small SVG in the theme's colours; the extension host's pictures use the same drawing code. Cells are
+// created directly in the DOM, and only when the board changes, because sixteen episodes side by side have thousands of
+// cells.
 import { html, noChange, type TemplateResult } from 'lit';
 import { Directive, directive, type ElementPart } from 'lit/directive.js';
 import { describeBoard, type Board } from '../../extension/common/board';

@@ -108,8 +108,8 @@ export interface CheckboxOptions {
 }
 
 export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
-  // The toolkit's checkbox emits `change` when the user clicks it and when code writes `checked`. To ignore the second
-  // case, the listener ignores an event whose value equals the rendered value.
+  // The toolkit's checkbox emits `change` when the user clicks it and when code writes `checked`. To skip events caused
+  // by code, the listener ignores an event whose value equals the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);

@@ -2,7 +2,7 @@
 // when the user scrolls back. The surrounding template sets the container's children, role, accessible name and focus.
 import { ReactiveElement, type PropertyValues } from 'lit';
 
-/** Distance from the end, in pixels, below which the container counts as being at its end. */
+/** The container is treated as scrolled to its end if it is less than this number of pixels away from the end. */
 const nearEnd = 24;
 
 export class ScrollFollower extends ReactiveElement {

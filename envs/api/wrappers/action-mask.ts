@@ -1,7 +1,8 @@
 // Forbids some actions in some states. A forbidden action is not passed to the environment: the state stays the same,
-// the reward is `penalty`, and the action counts as invalid. If actions are named, the info contains `action_mask`, an
-// array with one boolean per action, in the order of the ids. True means allowed. `solve` returns a solution only if
-// the mask allows each of its actions; the wrapper replays the solution in a second environment to check this.
+// the reward is `penalty`, and the action is reported as invalid. If actions are named, the info contains
+// `action_mask`, an array with one boolean per action, in the order of the ids. True means allowed. `solve` returns a
+// solution only if the mask allows each of its actions; the wrapper replays the solution in a second environment to
+// check this.
 import type { z } from 'zod';
 import type {
   Action,

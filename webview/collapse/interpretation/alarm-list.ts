@@ -26,7 +26,8 @@ export function alarmList(
 }
 
 function alarmItem(event: RunEvent, step: number, go: (step: number) => void): TemplateResult {
-  // `event.step` is the step at which the event was written; `data.step` is the step that raised the alarm.
+  // `event.step` is the step during which the event was written; `data.step` is the step whose metrics raised the
+  // alarm.
   const at = typeof event.data?.step === 'number' ? event.data.step : event.step;
   return html`<li class=${at > step ? 'later' : nothing}
     ><span class="alarm-sign" aria-hidden="true">▲</span

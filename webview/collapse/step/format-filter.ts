@@ -39,7 +39,8 @@ export function formatFilter(filter: FilterSettings | null, groups: readonly Pro
   const rule = keepsAll(filter) ? `No filter (${filter.strategy} ${filter.value})` : ruleOf(filter, groups.length);
   const parts = [`${rule}: ${count}`];
   if (!filter.include_zero) parts.push(`groups whose ${metricOf(filter)} is zero are dropped first`);
-  if (filter.dynamic_sampling) parts.push('then uninformative groups are dropped, and further batches replace them');
+  if (filter.dynamic_sampling)
+    parts.push('then groups without a learning signal are dropped and replaced by groups of further batches');
   if (filter.normalised) parts.push('the filter used normalised scores');
   return parts.join('; ');
 }
@@ -85,10 +86,10 @@ function reason(filter: FilterSettings, { episodes, mean }: JudgedGroup, at: Ran
     case 'top_p':
       if (filter.top_p_prob_mode !== 'linear' || !(at.total > 0)) return rank;
       return at.before < filter.value * at.total
-        ? `${rank}; the ranks up to it have ${formatPercent(at.mass / at.total)} of the sum`
-        : `${rank}; the ranks before it have ${formatPercent(at.before / at.total)} of the sum`;
+        ? `${rank}; the groups up to this rank have ${formatPercent(at.mass / at.total)} of the sum`
+        : `${rank}; the groups before this rank already have ${formatPercent(at.before / at.total)} of the sum`;
     case 'min_p':
-      return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the best` : rank;
+      return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the largest value` : rank;
     default:
       return rank;
   }

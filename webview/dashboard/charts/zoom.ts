@@ -48,7 +48,7 @@ export interface ZoomHandlers {
   reset(): void;
 }
 
-/** Movement in pixels up to which a drag counts as a click. */
+/** A drag of at most this many pixels is treated as a click. */
 const dragPixels = 5;
 
 /** Handles zoom and pan gestures on a chart; `selection` is the element that highlights the selected range. */
