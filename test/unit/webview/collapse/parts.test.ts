@@ -49,7 +49,7 @@ describe('the description of the filter', () => {
     expect(formatFilter({ ...filter, value: 1, include_zero: true }, groups)).toBe('No filter (top_p 1): kept 2 of 4');
     expect(
       formatFilter({ ...filter, strategy: 'min_p', value: 0.1, include_zero: true, dynamic_sampling: true }, groups),
-    ).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; then uninformative groups/);
+    ).toMatch(/^min_p 0.1 of the best reward variance: kept 2 of 4; then groups without a learning signal/);
     expect(formatFilter(filter, [group(0, [1], null)])).toContain('the kept groups are not recorded');
     expect(formatFilter(null, groups)).toBe('The filter’s configuration is not known: kept 2 of 4');
   });
