@@ -56,9 +56,9 @@ function withoutEmptyEnds(text: string): string {
 }
 
 /**
- * Combines Python code with its problem's starter code. A bare method is indented into the starter's class. The answer
- * replaces the starter if the answer defines the class itself, or if the starter ends in a function header without a
- * body.
+ * Combines Python code with its problem's starter code. If the code is a method without a class, it is indented and
+ * inserted into the starter's class. The answer replaces the starter if the answer defines the class itself, or if the
+ * starter ends in a function header without a body.
  */
 export function withStarter(code: string, starter: string): string {
   const given = starter.trimEnd();

@@ -56,7 +56,7 @@ export function seccompFilter(processor: Processor): Buffer {
     const checks = [
       load(field.argument(argument)),
       { code: code.and, then: 0, otherwise: 0, value: mask },
-      // a match skips the remaining comparisons and one more instruction
+      // a match skips the remaining comparisons and the instruction after them
       ...values.map((value, i) => ifEqual(value, values.length - i, 0)),
       ...(refuse === 'these' ? [jump(1)] : []),
       end(answer.errno(errno)),

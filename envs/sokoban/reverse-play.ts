@@ -69,7 +69,7 @@ export function pullApart(
     for (const step of steps) {
       const from = man;
       const next = from + step;
-      // blocked: the state does not change and was visited before
+      // The move is blocked: it leads back to the current state, which has been visited.
       if (fixed[next] === wall || occupant[next] !== 0) continue;
       const behind = from - step;
       const pulled = occupant[behind];

@@ -125,8 +125,7 @@ const valueOf = (event: Event): string => (event.currentTarget as HTMLElement & 
 
 /**
  * Writes the value from the state to a text field. If the field has the focus and the value in the state has not
- * changed, nothing is written. Otherwise a render would overwrite text that is not yet in the state, such as a
- * half-typed number.
+ * changed, nothing is written. This exception keeps text that is not yet in the state, such as a half-typed number.
  */
 class FieldValue extends Directive {
   private value: string | undefined;

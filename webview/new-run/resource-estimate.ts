@@ -1,5 +1,5 @@
 // Estimated resources of the run, next to the form. A bar compares the estimated memory with the available memory.
-// Below it are the time per step and the source of this estimate. The warning that a run does not fit is from
+// Below the bar are the time per step and the source of this time. The warning that a run does not fit is from
 // trainer/plan/run-plan.ts.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
