@@ -1,5 +1,5 @@
-// Entry point of the extension: creates the shared services and registers the features, each of which has its own
-// folder in vscode/.
+// Entry point of the extension: creates the shared services and registers the features. Each feature has its own folder
+// in vscode/.
 import type * as vscode from 'vscode';
 import { registerConfigurations } from './vscode/configuration/configurations';
 import { registerDoctor } from './vscode/doctor/doctor-command';
@@ -16,8 +16,8 @@ import { registerWhatIf } from './vscode/traces/what-if/what-if-command';
 import { registerWalkthrough } from './vscode/walkthrough';
 
 /**
- * Activates the extension. Runs outlive the window: each activation finds the active runs again, so deactivation needs
- * no cleanup.
+ * Activates the extension. Deactivation needs no cleanup: runs outlive the window, and the next activation finds the
+ * active runs again.
  */
 export function activate(context: vscode.ExtensionContext): void {
   const host = createHost(context);

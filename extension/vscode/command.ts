@@ -23,7 +23,8 @@ export function guarded(host: Host, command: Command): (argument: unknown, nodes
   const run = command(host);
   return async (argument, nodes) => {
     try {
-      // Key bindings of the tree pass `selection`, because VS Code passes the selected nodes only to menu commands.
+      // VS Code passes the tree's selected nodes to a command called from a menu, but not to a command called by a key.
+      // The tree's key bindings in package.json therefore pass the text `selection`.
       const selected: unknown[] = argument === 'selection' ? host.tree.selected : Array.isArray(nodes) ? nodes : [];
       const all = selected.filter(isRunArgument);
       await run(argument !== 'selection' && isRunArgument(argument) ? argument : all[0], all);
@@ -60,8 +61,8 @@ export async function report({ log }: Pick<Host, 'log'>, error: unknown): Promis
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Whether a command's argument identifies a run. VS Code passes nodes to commands of a view, and undefined or unrelated
- * values to other commands.
+ * Whether a command's argument identifies a run. VS Code passes a tree node to a command called from a view, and
+ * undefined or an unrelated value to a command called from elsewhere.
  */
 function isRunArgument(argument: unknown): argument is RunArgument {
   return typeof argument === 'string' || (typeof argument === 'object' && argument !== null && 'folder' in argument);

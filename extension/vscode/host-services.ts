@@ -17,7 +17,9 @@ export interface Host extends RunPages, vscode.Disposable {
   /** Returns the CLI for a folder, and the Node.js that executes it (see CliLauncher). */
   cliFor(cwd: string): Promise<CliInvocation>;
   secrets: SecretStore;
-  /** Requests the user's permission before the code in a run folder, or code that its manifest names, is executed. */
+  /**
+   * Requests the user's permission before code is executed that a run folder contains or that the run's manifest names.
+   */
   trust: RunTrust;
   store: RunStore;
   picker: RunPicker;

@@ -1,6 +1,6 @@
 // Completes a step of the walkthrough when the user opens the step's view. VS Code's own completion events do not
-// suffice: they do not fire for clicks in the Runs view, nor before the walkthrough was first shown. Completed steps
-// are stored for all windows. VS Code completes a step only if the step's context key changes to true while the
+// suffice, because they do not fire for clicks in the Runs view or before the walkthrough was first shown. Completed
+// steps are stored for all windows. VS Code completes a step only if the step's context key changes to true while the
 // walkthrough is open; a key that is already true has no effect. The keys are therefore set to true only briefly, each
 // time a walkthrough may have been opened.
 import * as vscode from 'vscode';

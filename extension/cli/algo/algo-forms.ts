@@ -1,6 +1,6 @@
 // Building blocks for the input schemas of `ragen algo` (rows with one number per token, masks, group ids), and checks
-// that compare several keys. Contract: an error message begins with the invalid or missing key, because callers prepend
-// the location of the case.
+// that compare several keys. Contract: an error message begins with the invalid or missing key. The caller prepends the
+// location of the case in the input.
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 

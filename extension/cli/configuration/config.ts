@@ -1,5 +1,5 @@
 // `ragen config`: prints a configuration after `defaults` and overrides are applied, without starting a run. The output
-// is a configuration as well: if it is saved as a file, the file resolves to the same values and the same hash.
+// is itself a valid configuration: if it is saved as a file, this file resolves to the same values and the same hash.
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { UserError } from '../../common/user-error';
@@ -62,8 +62,8 @@ function show(overrides: readonly string[], flags: ConfigFlags): Answer {
 }
 
 /**
- * Returns the maximum number of positions of the configuration's model. Infinity if the model is behind an API, has not
- * been fetched, or is unusable.
+ * Returns the maximum number of positions of the configuration's model. Returns Infinity if the model is behind an API,
+ * has not been fetched, or is unusable.
  */
 function positionsAtHand({ model_path, model_config, trainer }: RunConfig, workspace: string): number {
   if (model_config !== null && trainer.val_only) return Infinity;

@@ -12,7 +12,7 @@ import { workspaceOf } from '../options/workspace';
 
 export function addEnvNew(env: Command): void {
   withCommon(env.command('new').description('write a new environment with test cases and a training configuration'))
-    .argument('<name>', 'small letters, digits and underscores')
+    .argument('<name>', 'name of lower-case letters, digits and underscores')
     .action((name: string, flags: CommonFlags) =>
       answer(flags, async () => {
         const workspace = workspaceOf(flags.workspace);

@@ -45,7 +45,7 @@ export function addEnvServe(group: Command): void {
   withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
     .argument(
       '[environments...]',
-      'built-in environments or files (default: all built-in); a request that names no environment gets the first',
+      'built-in environments or files (default: all built-in); requests without the name of an environment use the first one',
     )
     .option('--host <address>', 'address to listen on; any address but loopback requires --api-key-env', '127.0.0.1')
     .option('--port <number>', 'port; 0 selects a free port', atLeast(0, true), 8000)
@@ -79,7 +79,9 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
   if (flags.apiKeyEnv !== undefined) secrets.name(flags.apiKeyEnv);
   const apiKey = flags.apiKeyEnv === undefined ? undefined : process.env[flags.apiKeyEnv];
   if (flags.apiKeyEnv !== undefined && !apiKey)
-    throw new UserError(`env serve: the environment variable ${flags.apiKeyEnv} is not set: set it to the key`);
+    throw new UserError(
+      `env serve: the environment variable ${flags.apiKeyEnv} is not set: set it to the key that clients must send`,
+    );
   const offered = await offeredBy(environments, flags);
   secrets.nameAllIn(offered);
   const variables = environmentVariables(offered, installation.environments);

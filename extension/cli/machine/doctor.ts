@@ -46,7 +46,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
   const { node } = machine;
   const failed = node.fits
     ? (run?.remedy ?? undefined)
-    : `doctor: this is Node ${node.version}, but ${node.required} is needed: install a newer one`;
+    : `doctor: this is Node ${node.version}, but ${node.required} is needed: install a newer version`;
   return {
     document: { machine, run },
     plainText: [...formatMachine(machine), ...(run ? ['', ...formatRun(run)] : [])].join('\n'),

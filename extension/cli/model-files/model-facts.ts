@@ -33,13 +33,16 @@ export async function modelFacts(
   if (engine === 'tinker') {
     if ('folder' in source) return tokenizerFacts(path, source.folder);
     throw new UserError(
-      `config: model_path is ${path}, which is on the hub, but workbench.engine=tinker needs a folder: download tokenizer.json, tokenizer_config.json and config.json of the model into a folder, and give its path`,
+      `config: model_path is ${path}, which is on the hub, but workbench.engine=tinker needs a folder: download tokenizer.json, tokenizer_config.json and config.json of the model into a folder, and set model_path to this folder`,
     );
   }
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
 }
 
-/** The facts about a folder with a tokenizer and config.json, whose weights are on a server. */
+/**
+ * Returns the facts about a model whose weights are on a server. The folder contains only the tokenizer and
+ * config.json.
+ */
 function tokenizerFacts(path: string, folder: string): ModelFacts {
   const { vocabSize, maxPositions } = readTextShape(folder);
   readTokenizerFor(folder, { vocabSize });

@@ -25,7 +25,7 @@ export interface OpenModel {
   folder: string;
   config: DecoderConfig;
   engine: RemoteEngine;
-  /** The model's tokenizer. Null if the tokenizer is unusable and no row requires it. */
+  /** The model's tokenizer. Null if the tokenizer is unusable and all rows are token ids. */
   tokenizer: ChatTokenizer | null;
   /** Token ids of each input row, in order, and the row's location for errors. */
   prompts: { ids: number[]; location: () => string }[];

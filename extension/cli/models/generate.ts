@@ -53,11 +53,11 @@ export function addGenerate(program: Command): void {
     .option('--min-p <share>', 'minimum token probability relative to the top token; 0 is off', fraction('--min-p'), 0)
     .option(
       '--repetition-penalty <number>',
-      'factor that divides the positive logits and multiplies the negative logits of tokens that occurred; 1 is off',
+      'factor that divides the positive logits and multiplies the negative logits of tokens that have already occurred; 1 is off',
       above0('--repetition-penalty'),
       1,
     )
-    .option('--stop <text...>', 'end a row when its text contains one of these', [])
+    .option('--stop <text...>', 'end a row when its text contains one of these texts', [])
     .option('--greedy', 'always take the most likely token', false)
     .addHelpText(
       'after',
@@ -109,7 +109,9 @@ function generate(flags: GenerateFlags): Promise<ContinuedRow[]> {
 
 function samplingFor(flags: GenerateFlags, { config, folder, tokenizer }: OpenModel): SamplingOptions {
   if (flags.stop.length > 0 && !tokenizer)
-    throw new UserError(`${folder}: --stop needs the tokenizer that this folder lacks: add tokenizer.json to it`);
+    throw new UserError(
+      `${folder}: --stop needs a tokenizer, which this folder lacks: add tokenizer.json to the folder`,
+    );
   return {
     temperature: flags.temperature,
     top_p: flags.topP,

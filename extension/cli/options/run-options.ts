@@ -37,7 +37,7 @@ export const withCommon = (command: Command): Command =>
 export const withTrust = (command: Command): Command =>
   command.option(
     `${trustFlag} <sha256>`,
-    'let this command execute the code that the manifest.json with this sha256 names, although your trainer did not sign this manifest',
+    'SHA-256 of a manifest.json that your trainer did not sign; allows this command to execute the code that this manifest names',
   );
 
 /** Adds the options of withCommon, and overrides, --config-name, --config and --detach. */

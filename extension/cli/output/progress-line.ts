@@ -12,7 +12,7 @@ export class ProgressLine {
     this.bars = out.isTTY ? new MultiBar({ ...format, stream: out }, Presets.shades_classic) : null;
   }
 
-  /** Shows that `done` of `of` parts of the work `what` are finished. */
+  /** Shows the progress of the task `what`: the number of finished parts (`done`) and of all parts (`of`). */
   show(what: string, done: number, of: number): void {
     if (!this.bars) return;
     this.bar ??= this.bars.create(of, done, { what });

@@ -9,7 +9,7 @@ export interface DiagnosedRegime {
   step: number;
   /** Null if fewer than half of the step's answers have a readable thought. */
   regime: Regime | null;
-  /** Probability that the regime is right; absent from runs of versions before 0.2. */
+  /** Probability that the diagnosed regime is correct; missing in runs of versions before 0.2. */
   confidence?: number;
   /** Mutual information I(X;Z), at most `bound`. */
   mutual_information: number;

@@ -30,8 +30,8 @@ const reachMs = 30_000;
 
 /**
  * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, the caller handles
- * interrupts and aborts `halt` to stop the run. If `hasEnded` returns true, the trainer counts as ended, even if its
- * lease is still live.
+ * interrupts and aborts `halt` to stop the run. If `hasEnded` returns true, the trainer is treated as ended, even if
+ * its lease is still live.
  */
 export async function follow(
   folder: RunFolder,
@@ -190,7 +190,8 @@ export async function joinTrainer(
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
     socket.once('error', () => resolve(false));
-    // The time limit covers a hanging trainer: the system then queues the connection without accepting it.
+    // A time limit is needed because the trainer may hang: the system then queues the connection, but the trainer never
+    // accepts it.
     socket.setTimeout(limitMs, () => resolve(false));
   });
   socket.setTimeout(0);
@@ -210,7 +211,7 @@ export async function joinTrainer(
     isOurs = run === folder.id;
     if (isOurs) return connection;
   } catch {
-    // The trainer has ended, or its token differs from the lease's.
+    // The trainer has ended, or its token differs from the token in the lease.
   }
   socket.destroy(); // also if `run` differs: this folder is then a copy of the run that the trainer serves
   return undefined;

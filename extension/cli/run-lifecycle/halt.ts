@@ -1,5 +1,5 @@
-// Shared implementation of `ragen stop` and `ragen pause`. They have the same effect as the editor's buttons, and are
-// intended for runs that no terminal follows. `ragen resume` continues a stopped or a paused run.
+// Shared implementation of `ragen stop` and `ragen pause`. The commands have the same effect as the editor's buttons,
+// and are intended for runs that no terminal follows. `ragen resume` continues a stopped or a paused run.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import type { RunStatus } from '../../run-data/run-status-file';

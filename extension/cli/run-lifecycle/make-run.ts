@@ -101,7 +101,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   const gone = run.overrides.find(override => !given.has(keyOf(override)));
   if (gone !== undefined)
     throw new UserError(
-      `run ${run.id}: ${configFile ?? configName} has changed since the run, so it may give ${keyOf(gone)} another value than it had in the run: add an override for this key`,
+      `run ${run.id}: ${configFile ?? configName} has changed since the run, so the value of ${keyOf(gone)} may differ from its value in the run: add an override for this key`,
     );
   const changed = overrides.filter(override => !run.overrides.includes(override));
   return overrideConfig(

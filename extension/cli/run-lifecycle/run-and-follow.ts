@@ -43,9 +43,9 @@ export async function start(
 }
 
 /**
- * Starts a trainer with `args` for an existing run and follows the run to its end. A trainer that ends before it serves
- * the run has the same result as a run that fails later. The two cases cannot be distinguished reliably, because the
- * CLI polls the run folder and can miss a trainer that serves the run only briefly.
+ * Starts a trainer with `args` for an existing run and follows the run to its end. The result is the same whether the
+ * trainer ends before it serves the run or fails later. The CLI cannot distinguish these cases reliably, because it
+ * polls the run folder and can miss a trainer that serves the run only briefly.
  */
 export async function serveAndFollow(
   folder: RunFolder,

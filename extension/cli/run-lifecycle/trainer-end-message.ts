@@ -11,12 +11,12 @@ import type { TrainerExit, TrainerProcess } from './trainer-exit';
 
 /**
  * Explains why a trainer ended before it served its run. Called if the run's status contains no error. Returns the last
- * error in the trainer's log or, without one, its exit code or signal.
+ * error in the trainer's log or, without one, the trainer's exit code or signal.
  */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
   const log = folder.file(runFiles.log);
-  // If a trainer aborts its own process by a signal, it first logs a fatal error. If the process ended by a signal,
-  // errors of lower levels are therefore not the cause.
+  // A trainer that ends its own process by a signal first logs a fatal error. If a signal ended the process, an error
+  // of a lower level is therefore not the cause.
   const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (
     logged ??

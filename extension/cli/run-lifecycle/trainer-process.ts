@@ -57,8 +57,8 @@ export async function startTrainer(
   };
   for (;;) {
     const lease = readLease(folder.path);
-    // A live lease does not show that the trainer serves the run. The trainer first takes the lease, then checks the
-    // checkpoint, and writes a status last.
+    // A live lease alone does not show that the trainer serves the run, because the trainer acquires the lease before
+    // it checks the checkpoint and writes a status.
     if (lease?.live && lease.lease?.pid === child.pid && folder.readStatus()?.updated !== earlier) return trainer;
     if (failed) throw new TrainerEnded(`trainer: ${process.execPath} does not start: ${failed.message}`);
     const end = trainer.ended();

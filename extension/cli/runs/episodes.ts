@@ -79,7 +79,7 @@ function episodes(run: string, filter: readonly string[], flags: EpisodesFlags):
   };
 }
 
-const none = 'No such episodes.';
+const none = 'No episodes match.';
 
 /** Returns the newest `limit` episodes that match a filter line. @throws UserError for an invalid line */
 function search(folder: RunFolder, line: string, limit: number): Found[] {

@@ -10,7 +10,7 @@ import { start } from '../run-lifecycle/run-and-follow';
 
 export function addTrain(program: Command): void {
   withTrust(withConfig(program.command('train').description('train a policy')))
-    .option('--from <run>', 'use the configuration of this run; the given overrides replace the overrides of that run')
+    .option('--from <run>', 'use the configuration of this run, but replace the run’s overrides by the given overrides')
     .action((overrides: string[], flags: StartFlags & { from?: string }) =>
       answer(flags, async () => {
         if (flags.from === undefined) return start(overrides, flags);

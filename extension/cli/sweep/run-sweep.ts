@@ -27,8 +27,8 @@ export interface SweepOptions {
 }
 
 /**
- * Returns the newest run of each member of the plan, by the member's index. If a member has runs that this user's
- * trainer signed, the newest signed run is returned.
+ * Returns the existing run folder of each planned run, by the index in `plan.members`. If several folders exist for a
+ * planned run, returns the newest folder that this user's trainer signed or, if none is signed, the newest folder.
  */
 export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
@@ -41,7 +41,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   return found;
 }
 
-/** Runs all unfinished members. Returns the run folders by member index. */
+/** Runs all unfinished runs of the plan. Returns the run folders by the index in `plan.members`. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
   const reported = new Set<string>();
@@ -70,7 +70,7 @@ export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<
   return runs;
 }
 
-/** Creates, joins or resumes the run of one member and follows it to its end. */
+/** Creates, joins or resumes one run of the plan and follows it to its end. */
 async function play(
   plan: SweepPlan,
   m: number,

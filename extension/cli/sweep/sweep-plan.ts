@@ -92,8 +92,8 @@ export interface SweepPlan {
 export interface SweepSource {
   workspace: string;
   /**
-   * Folders in which configurations are looked up by name. `sweepFolders` are the folders in which sweeps are looked
-   * up.
+   * Folders in which configurations are looked up by name. The folders in `sweepFolders` are searched for sweeps
+   * instead.
    */
   presetFolders: readonly string[];
   sweepFolders: readonly string[];

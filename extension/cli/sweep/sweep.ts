@@ -59,7 +59,7 @@ async function sweep(file: string, overrides: readonly string[], flags: SweepFla
   const printLine = (line: string): void => void process.stderr.write(`${line}\n`);
   const interrupt = (): void => {
     if (halt.signal.aborted) {
-      printLine('The current runs continue: see ragen runs. The same command joins them.');
+      printLine('The current runs continue: see ragen runs. To follow them again, run the same command.');
       process.exit(130);
     }
     halt.abort();

@@ -117,7 +117,7 @@ export class EnvironmentCell {
         appendAll(prepared, own?.environments ?? [this.endsItsProcess(spec)]);
       }
     } catch {
-      // the cell was stopped, or the earlier code no longer loads; the next request reports this
+      // The cell was stopped, or the earlier code no longer loads. The next request reports this error.
     }
     return prepared;
   }
@@ -132,7 +132,7 @@ export class EnvironmentCell {
     return this.afterLoads(async () => {
       const environments = prepared.map(({ spec, environment }) => this.held.keep(spec, environment));
       await this.requests.send('use', { tags: environments.map(({ tag }) => tag) });
-      // loads the code if the process died meanwhile
+      // If the process died in the meantime, this loads the code.
       const { error } = await this.requests.send('load', this.loads(environments));
       if (error) throw new UserError(error.message);
     });
@@ -275,8 +275,9 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // Replaying the episodes that use the memory would allocate it again, so these episodes fail. An episode with a
-    // pending call is retried instead, because this call may have allocated the memory.
+    // The live episodes of the tag at fault fail, because their replay would allocate the same memory again. An episode
+    // with a pending call is an exception: it is retried, because the pending call may have allocated the memory. If
+    // child processes use the memory, there is no exception.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {
@@ -286,7 +287,7 @@ export class EnvironmentCell {
     this.moveApart(offence.tag === undefined ? tags : [offence.tag]);
   }
 
-  /** Logs why the process was ended. The log entry is needed because sometimes no episode fails. */
+  /** Logs why the process was ended. Without this log entry, the reason would not be reported if no episode fails. */
   private report({ tag, what, remedy }: Offence): void {
     const who = tag ?? this.held.tags.join(' or ');
     const text = `environment process: ${who} ${what}: ${remedy}\n`;

@@ -1,6 +1,6 @@
-// The trainer's interface to environments. All tags share one process. If a tag may have violated a limit or ended the
-// shared process, it moves to a separate process. A separate process prevents a repeated fault from affecting other
-// tags' episodes. An episode's results do not depend on its process.
+// The trainer's interface to environments. All tags share one process. A tag that may have violated a limit or ended
+// the shared process moves to a separate process, so that a repeated fault does not affect other tags' episodes. An
+// episode's results do not depend on its process.
 import { killAbandoned } from '../../node/end-processes';
 import type {
   CoveredCode,

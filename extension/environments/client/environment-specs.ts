@@ -6,8 +6,8 @@ import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { UserError } from '../../common/user-error';
 
 /**
- * All `env_type`s of RAGEN. For a name that is in this list but not in the registry, the error message says that it is
- * not available in this version.
+ * All `env_type`s of RAGEN. For a name that is in this list but not in the registry, the error message says that this
+ * version does not contain the environment.
  */
 const ragenEnvironments: readonly string[] = [
   'alfworld',

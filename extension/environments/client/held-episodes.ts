@@ -13,7 +13,7 @@ import type {
 import { EpisodeHistory, type EpisodeRecord } from '../supervision/episode-history';
 import type { ProcessEnd } from './process-handle';
 
-/** The history of an episode. `note` is the version of the code that it started with. */
+/** The history of an episode. `note` is the version of the code with which the episode started. */
 export type HeldEpisode = EpisodeRecord<EpisodeReset, string>;
 
 /** A cell's state for one tag. */
@@ -73,7 +73,7 @@ export class HeldEpisodes {
     return { spec, builds, episodes };
   }
 
-  /** Records the result of a reset: a started episode, or nothing if it failed. */
+  /** Records the result of a reset: a started episode or, if the reset failed, nothing. */
   begun(reset: EpisodeReset, state: EpisodeState): EpisodeState {
     if (state.error) this.history.close(state.episode);
     else this.history.begun(reset, state.version);

@@ -1,6 +1,6 @@
-// Forwards the output of an environment process, at a limited rate. Above the rate, reading pauses, and the environment
-// process blocks when it writes more. Otherwise, endless output would use all processor time of the reading process.
-// Secrets are removed, even if they span several chunks.
+// Forwards the output of an environment process, at a limited rate. Above this rate, reading pauses, and the
+// environment process blocks when it writes more. Without the limit, endless output would use all processor time of the
+// reading process. Secrets are removed, even if they span several chunks.
 import type { Readable } from 'node:stream';
 import type { OutputBudget } from '../../node/output-budget';
 import { secrets } from '../../node/secrets';

@@ -145,7 +145,7 @@ export class ProcessHandle {
         for (const { reply } of this.open.values()) reply(undefined);
         this.open.clear();
         if (this.offence) return resolve({ how: this.offence.what, offence: this.offence });
-        resolve({ how: this.stderrTail ? `${how}; it said: ${this.stderrTail}` : how });
+        resolve({ how: this.stderrTail ? `${how}; its last output: ${this.stderrTail}` : how });
       };
       child.on('error', error => (child.pid === undefined ? end(error.message) : undefined));
       child.on('exit', (code, signal) => {

@@ -1,6 +1,7 @@
 // The environment processes of a run. An episode's seed and member determine its process, so the assignment does not
-// depend on timing. Process k, counted from 0, serves the tags that have more than k workers. Invariant: for each tag,
-// all processes run the same code, because the first process builds the code and the others load this build.
+// depend on timing. Process k, counted from 0, serves the tags for which more than k workers are configured. Invariant:
+// for each tag, all processes run the same code, because the first process builds the code and the others load this
+// build.
 import type {
   CoveredCode,
   EnvironmentFailure,

@@ -55,8 +55,8 @@ export class ProcessRequests {
   }
 
   /**
-   * Sends a request once; `onPart` receives all replies including the last. Returns an ending if the process died or
-   * cannot be rebuilt.
+   * Sends a request once; `onPart` receives all replies including the last. If the process died or cannot be rebuilt,
+   * returns the reason as an `Ending`.
    */
   async supervise<M extends Method>(
     method: M,

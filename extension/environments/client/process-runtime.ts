@@ -1,7 +1,7 @@
 // The current environment process of a cell, as a runtime for the supervisor: starts processes, loads the tags' code,
-// and replays the live episodes in a new process. It is not known which call ended a process. The supervisor therefore
-// repeats the calls, first all together, because most deaths have an external cause, such as another program that uses
-// up the memory.
+// and replays the live episodes in a new process. It is not known which call ended a process, so the supervisor repeats
+// all interrupted calls. It first repeats them all together, because most processes end for an external reason, such as
+// another program that uses up the memory.
 import type { EnvironmentFailure, EnvironmentReply, EnvironmentRequest } from '../../protocol/environment-link';
 import type { Ending, Replay, Runtime } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';
@@ -37,7 +37,8 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
   private nextId = 1;
 
   /**
-   * @param owner receives each end of a process in `died`; `separate` is called before calls are repeated one at a time
+   * @param owner `died` is called when a process has ended; `separate` is called before calls are repeated one at a
+   * time
    */
   constructor(
     private readonly options: EnvironmentProcessOptions,
@@ -129,7 +130,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     content: Content<M>,
     onPart?: (part: Reply<M>) => void,
   ): Promise<Reply<M> | undefined> {
-    // eslint-disable-next-line no-restricted-syntax -- the parts of a request of this method, put together
+    // eslint-disable-next-line no-restricted-syntax -- builds a request of this method from its parts
     const request = { ...content, method, id: this.nextId++ } as unknown as EnvironmentRequest;
     return (await this.handle?.ask(request, onPart as ((part: EnvironmentReply) => void) | undefined)) as
       Reply<M> | undefined;

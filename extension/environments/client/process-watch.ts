@@ -1,10 +1,10 @@
 // Monitors an environment process from outside, also between calls. Ends the process if it does not answer pings, or if
 // the process and its children exceed the memory limit. If a thread uses too much memory, the environment process
 // itself ends the thread. This monitor covers the other cases: memory of children, files in memory, and a blocked
-// process. Each check counts at most two check intervals as elapsed time. Therefore the environment is not ended
-// because the trainer was delayed or the machine was suspended. The memory limit is
+// process. If a check is late, because the trainer was delayed or the machine was suspended, at most two check
+// intervals are counted as elapsed. A delay therefore does not end the environment. The memory limit is
 // workbench.max_environment_memory_gb, by default half of the memory (node/machine-memory.ts). Within the process,
-// environments/runtime/threads/thread-memory-watch.ts enforces it.
+// environments/runtime/threads/thread-memory-watch.ts enforces this limit.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';
@@ -20,7 +20,7 @@ export interface Offence {
   remedy: string;
   /**
    * Whether the excessive memory is used by child processes rather than by the environment process itself. A call that
-   * ended earlier may have started the child processes.
+   * ended earlier may have started these child processes.
    */
   children?: boolean;
   /** Tag of the environment at fault, if known. */
@@ -69,7 +69,9 @@ function clearLeaving(): void {
   if (leaving.size === 0) clearing = void clearInterval(clearing);
 }
 
-/** Milliseconds for which the exit of this process waits for the processes in `leaving`. */
+/**
+ * Maximum milliseconds for which this process delays its own exit until the killed processes in `leaving` have exited.
+ */
 const leavingMs = 500;
 process.on('exit', () => {
   const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -122,7 +124,7 @@ export class ProcessWatch {
     this.timer.unref();
   }
 
-  /** Must be called for each message from the process; restarts the time without a message. */
+  /** Must be called for each message from the process; resets the measured time without a message. */
   signOfLife(): void {
     this.silent = 0;
   }

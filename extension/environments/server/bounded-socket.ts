@@ -1,5 +1,5 @@
 // A WebSocket whose use of memory is bounded. Messages are handled one at a time: reading is paused until the reply to
-// the current message has been sent. A peer that accepts no data for `sendMs` is disconnected. After `pause`, ws
+// the current message has been sent. A client that accepts no data for `sendMs` is disconnected. After `pause`, ws
 // continues to emit messages from the chunk that it has read, which has at most 64 KiB. This class queues these
 // messages. ws itself bounds replies to pings (maxPendingAutoPongs).
 import type { Socket } from 'node:net';
@@ -12,7 +12,7 @@ export class BoundedSocket {
 
   /**
    * @param transport the socket below the WebSocket; no other code may set its timeout
-   * @param sendMs maximum milliseconds for which the peer may accept no data
+   * @param sendMs maximum milliseconds for which the client may accept no data
    */
   constructor(
     private readonly socket: WebSocket,
@@ -50,7 +50,7 @@ export class BoundedSocket {
   }
 
   /**
-   * Starts the closing handshake. ws disconnects a peer that does not reply to it.
+   * Starts the closing handshake. If the client does not reply to the handshake, ws disconnects the client.
    * @param code WebSocket close code
    */
   close(code: number): void {

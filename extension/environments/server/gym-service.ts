@@ -1,8 +1,8 @@
 // VAGEN's two protocols. GymService: POST /connect and /call with multipart bodies, GET /sessions. The older batch
 // server is under /vagen: POST /environments and /batch/{reset, step, reward, system_prompt, close} with JSON; the keys
-// of each JSON object are ids that the client chooses. Each operation also has a path for a single environment. In both
-// protocols, clients send the model's whole response as the action. The text between the answer tags of this response
-// is split into actions at RAGEN's separator.
+// of each JSON object are ids that the client chooses. Each batch operation also has a variant for a single
+// environment, with its own path. In both protocols, clients send the model's whole response as the action. The text
+// between the answer tags of this response is split into actions at RAGEN's separator.
 import { z } from 'zod';
 import { decodeMultipart, encodeMultipart, type Message } from '../../../envs/remote/multipart';
 import { between } from '../../common/tagged-text';

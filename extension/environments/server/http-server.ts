@@ -1,7 +1,7 @@
 // The HTTP server of `ragen env serve`: accepts connections within limits (connections.ts), passes requests and
 // WebSockets to the router (http-router.ts), and lets running requests finish at shutdown. Each environment has its own
-// base address, /<name>; the root address serves the first environment.
-// No framework: hono and fastify limit bodies, but not the connections of a client or the memory of unread responses.
+// base address, /<name>; the root address serves the first environment. No framework is used: hono and fastify limit
+// the size of bodies, but not the number of connections per client or the memory of unread responses.
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocketServer } from 'ws';
@@ -58,7 +58,7 @@ export async function startEnvironmentServer(options: EnvironmentServerOptions):
       requestTimeout: limits.requestMs,
       connectionsCheckingInterval: Math.min(limits.headersMs, limits.requestMs) / looksPerLimit,
       maxHeaderSize: maxHeaderBytes,
-      keepAlive: true, // the system detects peers that no longer exist
+      keepAlive: true, // the system detects clients that no longer exist
     },
     (request, response) => connections.inTurn(response, () => router.respond(request, response, limits.sendMs)),
   );

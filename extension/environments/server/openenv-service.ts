@@ -105,7 +105,8 @@ export class OpenEnvService {
     } catch (error) {
       const isFull = error instanceof ServiceError && error.status === 503;
       const { maxSessions } = this.sessions;
-      // OpenEnv's client reads the error after its first request. The connection must be open until then.
+      // OpenEnv's client reads the error only after it has sent its first request, so the connection must stay open
+      // until then.
       const leave = () => socket.close(isFull ? 1013 : 1011);
       const timer = setTimeout(leave, refusedMs);
       socket.onClose(() => clearTimeout(timer));

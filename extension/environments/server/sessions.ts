@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EnvironmentPool } from '../client/environment-pool';
 
-/** The error of a request that is invalid or exceeds a limit of the server, with the HTTP status of the response. */
+/** Error for a request that is invalid or exceeds a limit of the server. Contains the HTTP status of the response. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   constructor(

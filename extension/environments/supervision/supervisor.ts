@@ -2,9 +2,9 @@
 // process (environments/client/process-runtime.ts). If the runtime ends, the supervisor starts a new runtime, replays
 // the live episodes and repeats the calls that have no result. Each call is answered exactly once. If a call ended the
 // runtime, only its episode fails. The runtime may name this episode. Otherwise, the calls or replays are repeated one
-// at a time, so that the next end of a runtime shows which episode causes it. Calls of one episode run in order; calls
-// of different episodes overlap. Whether a run pauses because many episodes fail is decided in
-// trainer/rollout/agent-proxy.ts.
+// at a time. If a runtime then ends again, the episode whose call or replay was running is at fault. Calls of one
+// episode run in order; calls of different episodes overlap. Whether a run pauses because many episodes fail is decided
+// in trainer/rollout/agent-proxy.ts.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**

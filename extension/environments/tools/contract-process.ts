@@ -23,8 +23,8 @@ import { withLocation } from './tool-process';
 /** Milliseconds after which no new episode of random play is started. */
 const budgetMs = 20_000;
 /**
- * Milliseconds to wait for the exit of a process whose channel has closed, because the exit code is a more specific
- * error than the closed channel.
+ * Milliseconds to wait for the exit of a process whose channel has closed. The wait is useful because the exit code is
+ * a more specific error than the closed channel.
  */
 const endMs = 300;
 

@@ -1,6 +1,6 @@
 // Commands of the code lenses above a run configuration: start a run, check the configuration with the trainer, or show
-// the resolved configuration. The trainer's check is authoritative. It also runs after each save in a trusted
-// workspace, and shows its problems at their lines.
+// the resolved configuration. The trainer's check is authoritative. In a trusted workspace, this check also runs after
+// each save. Each problem is shown at its line.
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
@@ -69,7 +69,7 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
   return vscode.Disposable.from(...commands, saved, documents, stop);
 }
 
-/** Whether a document is a configuration in the workspace from which a run can start. */
+/** Whether a document belongs to the workspace and contains a configuration from which a run can start. */
 export const isCompleteConfiguration = (document: vscode.TextDocument): boolean =>
   isConfigurationDocument(document) && isComplete(document.getText());
 
@@ -103,7 +103,10 @@ async function resolve(host: Host, file: string): Promise<ResolvedConfiguration>
   return resolvedConfigurationSchema.parse(await askCli(node, cli, args, cwd, doing));
 }
 
-/** Returns the saved file for a command: the command's argument, else the active editor's document. */
+/**
+ * Returns the path of a command's configuration: the command's argument or, without one, the active editor's document.
+ * Saves unsaved changes first.
+ */
 async function configurationFile(argument: unknown): Promise<string> {
   const uri = argument instanceof vscode.Uri ? argument : vscode.window.activeTextEditor?.document.uri;
   const document = uri && vscode.workspace.textDocuments.find(each => each.uri.toString() === uri.toString());

@@ -1,6 +1,6 @@
 // Resolved configurations as read-only YAML documents under a separate URI scheme. The configuration of a run is read
-// from its manifest. The configuration of a file is resolved by the CLI. A file's document is updated when a YAML file
-// is saved. The configurations of two runs are compared in VS Code's diff editor.
+// from its manifest. The configuration of a file is resolved by the CLI. When any YAML file is saved, the resolved
+// configurations of files are updated. The configurations of two runs are compared in VS Code's diff editor.
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
 export const resolvedFileUri = (file: string): vscode.Uri =>
   uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
 
-/** Schema of the displayed part of `ragen config --resolved --json`. */
+/** Schema of the displayed part of the output of `ragen config --resolved --json`. */
 export const resolvedConfigurationSchema = z.object({
   sources: z.array(z.string()),
   config: z.record(z.string(), z.unknown()),

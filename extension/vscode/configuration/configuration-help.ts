@@ -1,6 +1,6 @@
 // Editor support for run configurations: completion of keys, values and names; hovers; diagnostics while typing, with
-// quick fixes; code lenses. Requires no YAML extension; YAML extensions find the same schema in package.json
-// (yamlValidation). Other YAML files are ignored.
+// quick fixes; code lenses. No YAML extension is required. A YAML extension, if installed, finds the same schema in
+// package.json (yamlValidation). Other YAML files are ignored.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { schemaAt, type JsonSchema } from '../../common/json-schema';

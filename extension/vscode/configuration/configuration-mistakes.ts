@@ -1,5 +1,6 @@
 // Finds errors in a configuration file without reading other files: invalid YAML, unknown keys, invalid values, and
-// keys without effect. The messages equal the trainer's messages; the trainer's check is authoritative.
+// keys without effect. The messages have the same wording as the trainer's messages. The trainer's check is
+// authoritative.
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node } from 'yaml';
 import { isRecord } from '../../common/json';
 import { expectation, schemaAt, type JsonSchema } from '../../common/json-schema';

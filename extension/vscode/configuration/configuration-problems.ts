@@ -21,7 +21,7 @@ export class Problems implements vscode.Disposable {
   });
 
   /**
-   * Shows all problems whose file is known. They replace all earlier problems with the same `about`. Relative paths are
+   * Shows all problems whose file is known, in place of all earlier problems with the same `about`. Relative paths are
    * resolved against `cwd`. Returns the number of problems shown.
    */
   show(problems: ConfigProblem[], cwd: string, about = 'start'): number {

@@ -1,6 +1,7 @@
 // Finds the key or value at a position in a YAML text, and the insertions that are possible at a position. Both lookups
-// use the tree of the `yaml` library. For insertions, a placeholder word is inserted at the position and then located
-// in the tree. The parser thus interprets block, flow and multi-line forms.
+// use the tree of the `yaml` library. To find the possible insertions, a placeholder word is inserted at the position,
+// and the placeholder's node is then looked up in the tree. The library's parser thus interprets block, flow and
+// multi-line forms.
 import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } from 'yaml';
 import { yamlDocument } from '../../common/yaml-text';
 import type { KeyPath } from './configuration-schema';

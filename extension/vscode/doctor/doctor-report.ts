@@ -32,7 +32,7 @@ const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
 
 /**
  * Returns all findings in display order.
- * @param machine the CLI's report about the machine, or the reason why it is missing
+ * @param machine the CLI's report about the machine, or the reason why the CLI returned no report
  */
 export function findingsOf(editor: EditorFacts, machine: MachineFacts | { problem: string }): Finding[] {
   const own = editorFindings(editor);

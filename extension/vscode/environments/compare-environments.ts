@@ -73,7 +73,9 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   const effect = await reader.effect(from, after);
   const effectLabel = effect
     ? formatEffect(effect)
-    : vscode.l10n.t('no effect was measured, because one of the versions completed no step near the change');
+    : vscode.l10n.t(
+        'no effect was measured, because one of the versions completed no step just before or after the change of version',
+      );
   const gain = effect && `, reward ${effect.reward.difference >= 0 ? '+' : ''}${effect.reward.difference.toFixed(2)}`;
   const change = `${after.tag} ${brief(from.version)} → ${brief(after.version)}`;
   const title = `${change}${gain ?? ''}`;

@@ -1,6 +1,6 @@
 // Draws the line coverage of one run's environments in open editors: how often the run's episodes executed each line.
-// Also switches coverage on in the run's trainer. A file whose content differs from the code in use is not decorated,
-// because the line numbers differ.
+// Also switches coverage on in the run's trainer. If a file differs from the code that the run uses, the file is not
+// decorated, because its line numbers may differ.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { readRunFile } from '../../node/read-run-file';
@@ -46,8 +46,8 @@ export class CoverageDecorations implements vscode.Disposable {
   }
 
   /**
-   * Toggles the coverage of a run: switches counting and drawing on, or both off. For an ended run, the recorded
-   * coverage is drawn.
+   * Switches the coverage of a run on or off. Coverage includes both counting by the trainer and drawing in the editor.
+   * For an ended run, the recorded coverage is drawn.
    */
   async toggle(run: Run): Promise<boolean> {
     const on = this.drawn !== run.folder;

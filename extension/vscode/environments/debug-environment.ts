@@ -1,6 +1,6 @@
 // Attaches VS Code's debugger to the environment processes of an active run. The trainer opens their inspectors on the
-// loopback interface and restores the time limits when the last debug session has ended. Training continues, and waits
-// only for calls into a halted environment.
+// loopback interface and restores the time limits when the last debug session has ended. Training continues; while the
+// debugger halts an environment, training waits only for calls into this environment.
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
 import type { Run, RunStore } from '../runs/run-store';
@@ -24,8 +24,8 @@ export async function debugEnvironments(store: RunStore, run: Run): Promise<void
     open.delete(url);
     if (open.size > 0) return;
     ended.dispose();
-    // The request fails if the run has ended. The error is ignored, because the environment processes have ended as
-    // well.
+    // The request fails if the run has ended. This error is ignored, because the environment processes have then ended
+    // as well.
     trainer.endDebugging().catch(() => undefined);
   };
   for (const url of urls) {

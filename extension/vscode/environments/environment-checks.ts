@@ -14,7 +14,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     vscode.l10n.t('RAGEN environments'),
   );
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen-checks');
-  /** URIs with diagnostics of a check, by the environment's file. */
+  /** For each environment file, the URIs of the files that have diagnostics from its check. */
   private readonly marked = new Map<string, vscode.Uri[]>();
   private readonly subscriptions: vscode.Disposable[] = [this.controller, this.collection];
 

@@ -11,8 +11,11 @@ export interface LineMark {
   line: number;
   hits: number;
   /**
-   * `reached`; `partly`: a branch of the line was never executed; `never`; `unrewarded`: the line contains the word
-   * reward, and the line or one of its branches was never executed, so the policy cannot learn this reward.
+   * Kind of mark:
+   * - `reached`: the line was executed.
+   * - `partly`: a branch of the line was never executed.
+   * - `never`: the line was never executed.
+   * - `unrewarded`: as `partly` or `never`, and the line contains the word reward. The policy cannot learn this reward.
    */
   kind: 'reached' | 'partly' | 'never' | 'unrewarded';
 }

@@ -1,6 +1,6 @@
 // Live statistics in environment sources, updated at most once per second. Code lenses above `reset` and `step` show
 // the statistics of the newest run that uses the file. A line whose errors ended episodes shows the number of these
-// episodes. Editing a file does not change its statistics, which describe the code in use.
+// episodes. Editing a file does not change the statistics, because they describe the code that the run uses.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentProblems } from './environment-problems';
@@ -98,7 +98,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
       this.sources.get(key) ??
       reader.keptEnvironment(version).then(kept => kept?.sources.map(name => join(kept.root, name)) ?? []);
     this.sources.set(key, known);
-    // An empty result is not cached, because the sources may be saved later.
+    // An empty result is not cached: the trainer may write the sources to the run folder later.
     void known.then(files => files.length === 0 && this.sources.delete(key));
     return known;
   }

@@ -1,13 +1,14 @@
-// Current problems of a run's environments, computed from the run's events. There are two kinds of problems. An error
-// in saved code prevents the use of that code; it lasts until a later save fixes it. A line of the code in use has
-// errors that ended episodes; it lasts until the code changes. Must not import `vscode`.
+// Current problems of a run's environments, computed from the run's events. There are two kinds of problems. The first
+// kind is an error in edited code, which prevents the run from using this code. Such a problem lasts until a later save
+// fixes the error. The second kind is a line in the code that the run uses, if errors at this line ended episodes. Such
+// a problem lasts until the run uses other code. Must not import `vscode`.
 import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data/run-events';
 import type { RunEvent } from '../../run-data/run-events';
 
 export interface EnvironmentProblem {
   /** Absolute path of the source file. */
   file: string;
-  /** 1-based. Without an end, the problem extends to the end of the line. */
+  /** 1-based. If `endLine` and `endColumn` are missing, the problem extends to the end of the line. */
   line: number;
   column: number;
   endLine?: number;
@@ -16,7 +17,9 @@ export interface EnvironmentProblem {
   severity: 'error' | 'warning';
 }
 
-/** Returns the problems that remain after these events. A problem that several tags share is returned once. */
+/**
+ * Returns the problems that exist after the last of these events. A problem that several tags share is returned once.
+ */
 export function environmentProblems(events: readonly RunEvent[]): EnvironmentProblem[] {
   const refused = new Map<string, EnvironmentProblem[]>();
   const ended = new Map<string, Map<string, { at: EnvironmentProblem; episodes: number }>>();
@@ -55,8 +58,8 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
 }
 
 /**
- * Returns the source location of the failure that paused a run with the message `sentence`. Undefined if the run's
- * events contain no location.
+ * Returns the source location of a failure that paused a run; `sentence` is the message of the failure. Undefined if
+ * the run's events contain no location.
  */
 export function failureLocation(
   events: readonly RunEvent[],

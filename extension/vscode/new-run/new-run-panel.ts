@@ -100,8 +100,8 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   }
 
   /**
-   * Lets the user choose a file and writes the configuration. The dialog suggests the folder of the extended preset. If
-   * the preset is built-in, it suggests the workspace's folder `config`.
+   * Lets the user choose a file and writes the configuration. The dialog suggests the folder of the preset that the
+   * configuration extends. For a built-in preset, the dialog suggests the workspace's folder `config`.
    */
   private async save(choice: NewRunChoice): Promise<void> {
     const { name, file } = sourceOf(choice.preset);

@@ -34,7 +34,7 @@ export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKin
   };
 }
 
-/** What was sent to the page: the number of lines, the number of events, and all other data as text. */
+/** What was sent to the page: the number of metrics lines, the number of events, and all other data as text. */
 interface Sent {
   epochs: string;
   rows: number;

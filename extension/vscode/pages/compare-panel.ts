@@ -34,7 +34,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
     private readonly store: RunStore,
     private readonly extensionUri: vscode.Uri,
     /**
-     * Folder for metric columns that the editor computes if the trainer wrote none; null if the workspace has no
+     * Folder for metric columns that the editor computes if the trainer wrote no columns; null if the workspace has no
      * storage.
      */
     private readonly columns: string | null,
@@ -119,8 +119,8 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         if (panel.visible) messenger.sendNotification(compareGrew, page, null);
       }, updateMs);
     };
-    // Every poll fires a touch event. Touch events of runs that are not live are ignored, because changes of such runs
-    // fire onDidChange.
+    // Every poll fires a touch event. Touch events of runs that are not live are ignored, because a change of such a
+    // run also fires onDidChange.
     const listening = this.store.onDidTouch(folder => this.store.get(folder)?.summary.live && grew(folder));
     const listChanged = this.store.onDidChange(() => grew());
     this.open.set(key, panel);

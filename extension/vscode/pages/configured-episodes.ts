@@ -26,7 +26,10 @@ function byTag(
   return counts;
 }
 
-/** Returns `value`, or its property `key`, if it is a record; else an empty record. */
+/**
+ * Returns `value` or, if `key` is given, the property `key` of `value`. Returns an empty record if this is not a
+ * record.
+ */
 function at(value: unknown, key?: string): Record<string, unknown> {
   const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   return key === undefined ? record : at(record[key]);

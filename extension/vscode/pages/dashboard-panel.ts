@@ -39,7 +39,8 @@ export type DashboardActions = Record<
 /** Storage that outlives the pages of a workspace. */
 export interface DashboardStorage {
   /**
-   * Folder for metric columns that the editor computes if the trainer wrote none; null if the workspace has no storage.
+   * Folder for metric columns that the editor computes if the trainer wrote no columns; null if the workspace has no
+   * storage.
    */
   columns: string | null;
   memory: vscode.Memento;
@@ -57,10 +58,13 @@ const mostAhead = 64;
 /** Number of rows above which a column is first sent as an overview. */
 const longRun = 20_000;
 
-/** Maximum number of new lines per message. If more arrive, the page must request the data again. */
+/** Maximum number of new lines per message. If more lines are new, the page must request the data again. */
 const mostLines = 2000;
 
-/** Epoch of the temporary snapshot that contains only the newest lines. It is used while the older lines are read. */
+/**
+ * Epoch of the temporary snapshot that contains only the newest lines. The page shows this snapshot while the older
+ * lines are read.
+ */
 const readingEpoch = -1;
 
 export function dashboardKind(

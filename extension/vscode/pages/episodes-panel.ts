@@ -36,8 +36,8 @@ export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKin
 }
 
 /**
- * Intervals in milliseconds. `updateMs` is the time between two update messages during a scan of files. `young` is the
- * time after which a file that changed too recently is read again.
+ * Intervals in milliseconds. `updateMs` is the time between two update messages during a scan of files. If a file
+ * changed too recently to be scanned, the next attempt follows after `young`.
  */
 const pace = { updateMs: 250, young: 1000 };
 
@@ -83,7 +83,7 @@ function serveEpisodes(
     if (young) again = setTimeout(queue, pace.young);
   };
   const queue = () => {
-    // The folder is deleted or being written; the next touch event retries.
+    // An error is ignored: the folder was deleted or is being written. The next touch event starts another update.
     if (sent && panel.visible) update().catch(() => undefined);
   };
 

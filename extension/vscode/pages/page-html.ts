@@ -14,8 +14,8 @@ export interface PageParts {
 }
 
 /**
- * Returns the document, with all texts escaped. Each document has a new nonce. It therefore differs from the previous
- * document, and VS Code reloads the page when the document is set.
+ * Returns the document, with all texts escaped. Each document has a new nonce and therefore differs from the previous
+ * document, so that VS Code reloads the page when the new document is set.
  */
 export function pageHtml({ title, cspSource, script, style, folder }: PageParts): string {
   const nonce = randomBytes(16).toString('base64');

@@ -70,7 +70,8 @@ export async function askCli(
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
   if (code === 0 && answer) return answer;
-  // After a crash, the last line may be output of native code instead of an error message, so it is not shown.
+  // After a crash, the last line of the output may come from native code instead of being an error message, so the line
+  // is not shown.
   const sentence = endedBySystem(code, signal) ? undefined : (lastLine(stderr) ?? lastLine(stdout));
   throw new UserError(sentence ?? `${doing} ${explainExit(code, signal)}`);
 }
@@ -102,8 +103,8 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
 }
 
 /**
- * Returns the JSON document in a program's output. It is the complete output or, if that is not JSON, the last line
- * that is JSON. Undefined if no line is JSON.
+ * Returns the JSON document in a program's output. If the complete output is JSON, it is the document; otherwise the
+ * last line that is JSON is the document. Undefined if no line is JSON.
  */
 function documentIn(text: string): Record<string, unknown> | undefined {
   const complete = jsonOrNothing(text);

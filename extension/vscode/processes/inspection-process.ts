@@ -183,7 +183,7 @@ class InspectionProcess {
     this.child.stdin.end();
     const timer = setTimeout(() => this.child.kill('SIGKILL'), shutdownTimeoutMs);
     this.child.once('close', () => clearTimeout(timer));
-    this.ended ??= 'it was terminated';
+    this.ended ??= 'the process was terminated';
   }
 
   /** Records the what-if episodes that wait for the user; while such an episode exists, the process is not ended. */
@@ -203,7 +203,7 @@ class InspectionProcess {
 
   private end(why: string): void {
     clearTimeout(this.idle);
-    this.ended = this.ended === 'it was terminated' ? this.ended : why;
+    this.ended = this.ended === 'the process was terminated' ? this.ended : why;
     this.connection.dispose(); // rejects pending requests
   }
 }

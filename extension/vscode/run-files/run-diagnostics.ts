@@ -20,7 +20,10 @@ import { collapseSettings } from './collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {
-  /** The last diagnosis. It is cached because the page requests its families one after another. */
+  /**
+   * The diagnosis that was read last. It is cached, because the page requests the families of a diagnosis one after
+   * another.
+   */
   private newest: { step: number; diagnosis: CollapseDiagnosis } | undefined;
 
   constructor(private readonly folder: string) {}

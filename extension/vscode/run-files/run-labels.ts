@@ -93,7 +93,7 @@ async function removeLock(lock: string): Promise<void> {
 }
 
 async function replaceText(file: string, text: string): Promise<void> {
-  // If the process ends before the rename, the suffix .tmp marks the leftover file as incomplete.
+  // If the process ends before the file is renamed, the suffix .tmp marks the remaining file as incomplete.
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await writeFile(temporary, text, { flag: 'wx', flush: true });

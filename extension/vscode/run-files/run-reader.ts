@@ -50,8 +50,9 @@ export interface ReaderDependencies extends Processes {
 }
 
 /**
- * Default dependencies. On systems other than Linux, a lease is judged only by its touches. The start time of a process
- * could be read there only by running a program, which would block the host.
+ * Default dependencies. On systems other than Linux, start times of processes are not compared, because they could be
+ * read only by running a program, which would block the host. A lease is then treated as live while its trainer
+ * continues to touch the file.
  */
 const defaultDependencies: ReaderDependencies = {
   now: Date.now,

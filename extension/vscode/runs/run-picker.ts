@@ -20,8 +20,8 @@ export class RunPicker {
   ) {}
 
   /**
-   * Returns the run to act on, or undefined if the user cancels. `fits` selects the runs that the command supports.
-   * Throws a UserError with the message `none` if no run fits.
+   * Returns the run to act on, or undefined if the user cancels. `fits` returns true for the runs that the command
+   * supports. Throws a UserError with the message `none` if no run fits.
    */
   async pick(argument: RunArgument, fits: (run: RunSummary) => boolean, none: string): Promise<Run | undefined> {
     const [named] = folderOf(argument);
@@ -38,7 +38,7 @@ export class RunPicker {
   }
 
   /**
-   * Returns the runs to act on: those among the command's arguments for which `fits` is true. Without arguments,
+   * Returns the runs to act on: the runs in the command's arguments for which `fits` returns true. Without arguments,
    * returns the result of `pick` as a list. Empty if the user cancels. Throws a UserError with the message `none` if
    * none of the runs fits.
    */

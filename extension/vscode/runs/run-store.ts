@@ -117,8 +117,8 @@ export class RunStore implements vscode.Disposable {
   }
 
   /**
-   * Reads the run of a folder now, for a run just started and for restored panels. Undefined if the folder contains no
-   * run.
+   * Reads the run in a folder immediately instead of at the next poll. Used after a run was started and for restored
+   * panels. Undefined if the folder contains no run.
    */
   async find(folder: string): Promise<Run | undefined> {
     if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;
@@ -232,7 +232,7 @@ export class RunStore implements vscode.Disposable {
       },
       appended: () => this.touched.fire(folder),
       event: () => this.touched.fire(folder),
-      problem: message => this.log.debug(`${basename(folder)}: trainer link: ${message}`),
+      problem: message => this.log.debug(`${basename(folder)}: connection to the trainer: ${message}`),
     });
   }
 

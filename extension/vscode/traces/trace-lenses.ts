@@ -80,7 +80,7 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
             lens(
               vscode.l10n.t('same prompt earlier'),
               'ragen.earlierTrace',
-              vscode.l10n.t('In the nearest earlier step'),
+              vscode.l10n.t('Open the episode of the same prompt in the nearest earlier step'),
             ),
           ]
         : []),
@@ -89,7 +89,7 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
             lens(
               earlier ? vscode.l10n.t('later') : vscode.l10n.t('same prompt later'),
               'ragen.laterTrace',
-              vscode.l10n.t('In the nearest later step'),
+              vscode.l10n.t('Open the episode of the same prompt in the nearest later step'),
             ),
           ]
         : []),

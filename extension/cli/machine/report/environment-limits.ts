@@ -32,6 +32,6 @@ export function environmentLimitRows({ control_group, children_measured }: Envir
       ? `a control group (version ${control_group}) and a process monitor limit memory; child processes end with the environment`
       : children_measured
         ? 'a process monitor limits memory; detached child processes may survive, because no control group can be created'
-        : 'memory is limited without child processes, because this system does not measure them';
+        : 'the memory limit excludes child processes, because their memory cannot be measured on this system';
   return [['Environments', means]];
 }

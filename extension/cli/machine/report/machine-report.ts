@@ -20,7 +20,7 @@ import type { DeviceCheck, Provider, ProviderState } from '../../../engine/sessi
 export type SelfCheck = (provider: Provider) => Promise<DeviceCheck>;
 
 export interface ProviderReport extends ProviderState {
-  /** Null for the CPU, which is the reference, and for an unavailable provider. */
+  /** Null for an unavailable provider, and for the CPU, with which the other providers are compared. */
   self_check: DeviceCheck | null;
 }
 

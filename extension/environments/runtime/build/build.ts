@@ -1,6 +1,6 @@
 // Bundles an environment's TypeScript into one CommonJS file. The modules that the worker provides, such as `zod` and
 // `ragen-workbench/api`, stay external, so a user's file can be built in a folder without node_modules. Invariant: the
-// version depends only on the code and never on paths of the machine. For this, file names in the bundle are relative
+// version depends only on the code and never on paths of the machine. File names in the bundle are therefore relative
 // to the source's folder, and the source map is not hashed.
 import { build, type BuildFailure, type Message } from 'esbuild';
 import { createHash } from 'node:crypto';
@@ -94,7 +94,7 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
   if (!existsSync(source))
     throw new BuildError(
       source,
-      'does not exist: correct env_type to the name of an environment or the path of its file',
+      'does not exist: set env_type to the name of an environment or to the path of its file',
       [fileProblem('the file of this environment does not exist: restore it')],
     );
   const refused = refusalOf(source);

@@ -18,8 +18,8 @@ export interface ContractResult {
 }
 
 /**
- * Number of requirements at the start of the list, up to the replay check. If one of these requirements fails, all
- * later requirements are skipped.
+ * Number of requirements that all later requirements depend on: those on return values, and the requirement that the
+ * same seed and actions give the same episode. If one of these requirements fails, all later requirements are skipped.
  */
 const groundwork = 7;
 

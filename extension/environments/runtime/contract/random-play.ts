@@ -73,7 +73,7 @@ export class RandomPlay {
   }
 
   /**
-   * Resets `instance` and plays a reference's actions in it. Compares each state with the reference.
+   * Resets `instance` and plays the actions of a reference episode in it. Compares each state with the recorded state.
    * @param otherwise start of the sentence that reports a difference
    * @param between called before each action
    * @throws Violation if a state differs

@@ -129,7 +129,8 @@ export class LoadedEnvironments {
 
   /**
    * Switches coverage on or off and returns the counts so far. V8 can only count code that is compiled after coverage
-   * was started. Therefore, if a thread has the other setting, later episodes of its tag run in a new thread.
+   * was started. Therefore, if a tag's thread was started with another coverage setting, later episodes of the tag run
+   * in a new thread.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     this.covering = on;

@@ -1,6 +1,6 @@
 // The worker thread of one environment, as a runtime for the supervisor: starts workers, loads the code, and replays
-// the live episodes in a new worker. The worker publishes its current call. Therefore the episode at fault is known at
-// once, unless several calls were waiting.
+// the live episodes in a new worker. The worker publishes its current call, so that the episode at fault is known at
+// once, unless several calls were waiting for promises.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { EpisodeHistory, type EpisodeStart } from '../../supervision/episode-history';
 import { gibibytes } from '../../../common/numbers';

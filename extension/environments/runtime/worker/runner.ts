@@ -51,7 +51,8 @@ export class Runner {
 
   /**
    * Runs one item. A fault is returned in the result and never thrown. Items of different episodes may overlap. If a
-   * stray error of the item's owner occurs before `sent` is called, the result contains it.
+   * stray error (unhandled-errors.ts) of the item's owner occurs before `sent` is called, the result contains this
+   * error.
    */
   run(item: WorkItem, watch: CallWatch): MaybePromise<Finished> {
     const owner = this.ownerOf(item);
@@ -81,7 +82,7 @@ export class Runner {
     let result = reached;
     if (thrown || owner.fault) {
       const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
-      // the result has no outcomes, as if the worker had been ended
+      // The result contains no outcomes, as if the worker had been ended.
       const asEnded = owner.fault !== undefined || fault.kind === 'timed_out';
       result = asEnded ? { fault } : { ...reached, fault };
       owner.fault = undefined;
@@ -93,7 +94,10 @@ export class Runner {
     return { result, owner };
   }
 
-  /** Must be called when a result has been sent. Later stray errors of its owner then fail the owner's next item. */
+  /**
+   * Must be called when a result has been sent. A later stray error of the item's owner then fails the owner's next
+   * item.
+   */
   sent(item: WorkItem, { result, owner }: Finished): void {
     if (owner.unsent !== result) return;
     owner.unsent = undefined;

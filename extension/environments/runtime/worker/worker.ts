@@ -96,8 +96,8 @@ async function work(): Promise<void> {
 }
 
 /**
- * Runs the pending microtasks and events. With `overlap` 1, the shared array names the last item as current until they
- * have run.
+ * Runs the pending microtasks and events. With `overlap` 1, the shared array names the last item as current until these
+ * microtasks and events have run.
  */
 async function settled(): Promise<void> {
   await turn();
@@ -105,8 +105,8 @@ async function settled(): Promise<void> {
 }
 
 /**
- * Starts an item. The returned promise resolves when the item finishes or first waits. Returns undefined if the item
- * has already finished or is waiting.
+ * Starts an item. The returned promise resolves when the item has finished or first waits for a promise. Returns
+ * undefined if the item has already finished or already waits.
  */
 function begun(number: number, item: WorkItem): Promise<void> | undefined {
   let action = -1;

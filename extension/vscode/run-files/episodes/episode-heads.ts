@@ -149,7 +149,7 @@ function headOfLine(line: string): Head | undefined {
 const hashOf = (state: string): string =>
   state === '' ? '' : createHash('sha256').update(state).digest('base64').slice(0, 16);
 
-/** Returns the members of an episode's group, by member number. */
+/** Returns the episodes of the group to which the episode `of` belongs, ordered by their index within the group. */
 export const groupOf = (heads: readonly EpisodeHead[], of: Pick<EpisodeHead, 'group_id'>): EpisodeHead[] =>
   heads.filter(head => head.group_id === of.group_id).sort((a, b) => a.member - b.member);
 

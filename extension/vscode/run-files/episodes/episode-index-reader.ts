@@ -49,8 +49,8 @@ export class EpisodeIndexReader {
   private current: Promise<unknown> = Promise.resolve();
 
   /**
-   * `storage` is the folder for indexes that the editor computes if the trainer wrote none. If it is null, the indexes
-   * are stored in memory only.
+   * `storage` is the folder for indexes that the editor computes if the trainer wrote no index. If `storage` is null,
+   * the indexes are stored in memory only.
    */
   constructor(
     private readonly folder: string,
@@ -116,8 +116,9 @@ export class EpisodeIndexReader {
       }
       for (const line of lines) reported.push(line);
     }
-    // File sizes are read after the index lines. The trainer writes a file before its index line. If an index line
-    // covers more bytes than the file has, the file was truncated and the line is outdated.
+    // File sizes are read after the index lines, because the trainer appends to an episode file before it writes the
+    // file's index line. If an index line nevertheless covers more bytes than its file has, the file was truncated and
+    // the line is outdated.
     const sizes = await this.sizes();
     const gone = [...this.reported].some(([name, { to }]) => to > (sizes.get(name)?.size ?? 0));
     if (gone) {
@@ -146,7 +147,7 @@ export class EpisodeIndexReader {
     return young;
   }
 
-  /** Adds the rows of an index line, if the line starts where the known part of its file ends. */
+  /** Adds the rows of an index line, if its byte range starts where the known part of the episode file ends. */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);
     const { mode, step, columns } = line;
@@ -182,7 +183,7 @@ export class EpisodeIndexReader {
       await mkdir(this.storage, { recursive: true });
       await appendFile(this.cache, `${JSON.stringify(line)}\n`);
     } catch {
-      // the disk is full or not writable, so the next reader scans the file again
+      // The disk is full or not writable, so the index line is not cached. The next reader scans the file again.
     }
   }
 

@@ -141,7 +141,7 @@ const beforeTurns = Buffer.from('"turns":');
 /** Run folder of an episode file, two levels up. */
 const runOf = (path: string): string => dirname(dirname(path));
 
-/** Number of bytes read at a time; doubled while a line is longer. */
+/** Number of bytes read at a time; doubled until it is sufficient for a complete line. */
 const sliceBytes = 1 << 22;
 
 /**

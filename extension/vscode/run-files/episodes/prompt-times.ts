@@ -19,7 +19,7 @@ type Spans = Map<string, { first: number; last: number }>;
 interface CachedRun {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
-  /** The newest read of the index. The next read waits for its end. */
+  /** The read of the index that was started last. The next read starts when this read has ended. */
   read: Promise<unknown>;
 }
 

@@ -43,8 +43,8 @@ export class MetricColumns {
   epoch = 0;
 
   /**
-   * `cache` is the folder for columns that the editor computes if the trainer wrote none. If it is null, the columns
-   * are stored in memory only.
+   * `cache` is the folder for columns that the editor computes if the trainer wrote no columns. If `cache` is null, the
+   * columns are stored in memory only.
    */
   constructor(
     private readonly folder: string,
@@ -142,7 +142,8 @@ export class MetricColumns {
 
   /**
    * Converts all lines that are not yet in a segment to a new segment. If the trainer wrote no columns, writes the
-   * segment to the cache. `to` is the segment's end in metrics.jsonl; `before` are the last read bytes before `to`.
+   * segment to the cache. `to` is the segment's end in metrics.jsonl. `before` contains the bytes immediately before
+   * `to`.
    */
   private async closeSegment(to: number, before: Buffer): Promise<void> {
     const columns = this.table.close();

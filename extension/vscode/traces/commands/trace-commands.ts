@@ -51,7 +51,8 @@ export const traceCommands: Record<string, TraceCommand> = {
     if (!against) return;
     const label = ({ step, id }: TraceLocation) => `${shortId(id)} (${vscode.l10n.t('step {0}', step)})`;
     const title = `${label(open.location)} ↔ ${label(against)}`;
-    // A preview tab would replace the trace from which the command was called.
+    // The document is not opened as a preview, because a preview would replace the trace from which the command was
+    // called.
     const options: vscode.TextDocumentShowOptions = { preview: false };
     await vscode.commands.executeCommand('vscode.diff', traceUri(open.location), traceUri(against), title, options);
   },

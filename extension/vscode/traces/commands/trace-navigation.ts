@@ -68,7 +68,10 @@ export async function extreme(services: TraceServices, argument: unknown, at: 0 
   else if (head) await show(services, { ...open.location, id: head.id }, open);
 }
 
-/** Opens the episode of the same prompt in the nearest step that played the prompt. Prefers the same group member. */
+/**
+ * Opens the episode of the same prompt in the nearest step that played the prompt. Prefers the episode with the same
+ * index within its group.
+ */
 export async function samePromptElsewhere(
   services: TraceServices,
   argument: unknown,

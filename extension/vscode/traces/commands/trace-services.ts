@@ -1,5 +1,6 @@
-// Services of the commands on reasoning traces, and the selection of the episode. The episode is that of the command's
-// argument (from a page, a document's URI or a tree node) or, without one, that of the active editor.
+// Services of the commands on reasoning traces, and the selection of the episode. The command's argument (from a page,
+// a document's URI or a tree node) identifies the episode. Without an argument, the episode in the active editor is
+// selected.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { CliInvocation } from '../../processes/cli-command';

@@ -264,7 +264,7 @@ describe('a fault at load', () => {
     const { error } = await running.load([{ tag: 'Bad', env_type: 'none', source, config: {} }]);
     expect(error).toEqual({
       kind: 'build',
-      message: `environment Bad (${source}) does not exist: correct env_type to the name of an environment or the path of its file`,
+      message: `environment Bad (${source}) does not exist: set env_type to the name of an environment or to the path of its file`,
       at: source,
     });
   });

@@ -344,7 +344,7 @@ test.each([
   [
     'an entry that is not there',
     { entry: '/no/such/host.cjs' },
-    /could not run \/no\/such\/host\.cjs \(ended with exit code 1; it said: Error: Cannot find module/,
+    /could not run \/no\/such\/host\.cjs \(ended with exit code 1; its last output: Error: Cannot find module/,
   ],
 ])('a start with %s is refused in one sentence', async (_, options, message) => {
   await expect(

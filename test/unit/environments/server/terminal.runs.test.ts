@@ -62,7 +62,7 @@ it.each([
   ],
   [
     ['frozen_lake', '--api-key-env', 'RAGEN_NO_KEY'],
-    /^env serve: the environment variable RAGEN_NO_KEY is not set: set it to the key$/m,
+    /^env serve: the environment variable RAGEN_NO_KEY is not set: set it to the key that clients must send$/m,
   ],
   [['frozen_lake', '--port', '-1'], /^env serve: -1 is not a number: give a whole number of at least 0$/m],
   [

@@ -53,7 +53,7 @@ test('if the file has changed since, the run’s own values remain the base', as
     expect(gamma(changed)).toBe(0.25);
     expect(changed.config['critic']).toEqual(first.config['critic']);
     await expect(again(overrides.slice(0, 1))).rejects.toThrow(
-      /words\.yaml has changed since the run, so it may give algorithm\.gamma another value than it had in the run: add an override for this key$/,
+      /words\.yaml has changed since the run, so the value of algorithm\.gamma may differ from its value in the run: add an override for this key$/,
     );
   } finally {
     writeFileSync(file, text);
