@@ -1,5 +1,5 @@
 // Type and registration of commands on runs. If a command fails, its error is shown as one notification. Commands send
-// requests to the trainer over its socket, and start runs by the CLI. Commands do not update views, because all views
+// requests to the trainer over its socket, and start runs with the CLI. Commands do not update views, because all views
 // read the run folder.
 import * as vscode from 'vscode';
 import { UserError } from '../common/user-error';

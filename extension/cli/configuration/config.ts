@@ -25,9 +25,9 @@ interface ConfigFlags {
 export function addConfig(program: Command): void {
   program
     .command('config')
-    .description('print a resolved configuration, and its keys that have no effect')
+    .description('print a resolved configuration, and list the keys that have no effect')
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
-    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--config-name <name>', 'name of a configuration (see ragen presets)')
     .option('--config <file>', 'configuration file')
     .option('--resolved', 'replace references (${a.b}) by their values, and leave out keys that have no effect')
     .option('--workspace <folder>', 'folder whose config/ is searched first (default: the current folder)')

@@ -18,11 +18,16 @@ interface CheckFlags extends CommonFlags {
 
 export function addEnvCheck(env: Command): void {
   withCommon(env.command('check').description('check an environment against the environment contract'))
-    .argument('<environment>', 'a built-in environment, or the path of its file')
-    .option('--set <key=value>', 'a value of its env_config; may be given several times', collect, [])
-    .option('--seeds <n>', 'episodes of random play', '8')
+    .argument('<environment>', 'name of a built-in environment, or path of an environment file')
+    .option(
+      '--set <key=value>',
+      'a key of the environment’s env_config, with its value; may be given several times',
+      collect,
+      [],
+    )
+    .option('--seeds <n>', 'number of episodes of random play', '8')
     .option('--steps <n>', 'maximum actions per episode', '60')
-    .option('--timeout <ms>', 'time limit of one call, unless the environment sets a longer one', '10000')
+    .option('--timeout <ms>', 'time limit of one call; the environment may set a longer time limit', '10000')
     .addHelpText(
       'after',
       `

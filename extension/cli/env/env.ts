@@ -9,7 +9,7 @@ import { addEnvServe } from './serve';
 import { addEnvVersions } from './versions';
 
 export function addEnv(program: Command): void {
-  const env = program.command('env').description('environments: list, check and play them');
+  const env = program.command('env').description('list, check, play and serve environments');
   for (const add of [addEnvList, addEnvCheck, addEnvPlay, addEnvNew, addEnvObservations, addEnvServe, addEnvVersions])
     add(env);
 }

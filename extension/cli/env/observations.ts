@@ -26,11 +26,16 @@ const atATime = 256;
 
 export function addEnvObservations(env: Command): void {
   withCommon(env.command('observations').description('write the first observation of each seed as JSON lines'))
-    .argument('<environment>', 'a built-in environment, or the path of its file')
+    .argument('<environment>', 'name of a built-in environment, or path of an environment file')
     .option('--seeds <from..to>', 'first and last seed', '10000..10099')
     .option('--mode <mode>', 'train or val', 'train')
-    .option('--set <key=value>', 'a value of its env_config; may be given several times', collect, [])
-    .option('--out <file>', 'file of JSON lines (default: standard output)')
+    .option(
+      '--set <key=value>',
+      'a key of the environment’s env_config, with its value; may be given several times',
+      collect,
+      [],
+    )
+    .option('--out <file>', 'output file, in JSON lines (default: standard output)')
     .action((name: string, flags: ObservationFlags) => answer(flags, () => observations(name, flags)));
 }
 

@@ -22,9 +22,14 @@ interface PlayFlags extends CommonFlags {
 
 export function addEnvPlay(env: Command): void {
   withCommon(env.command('play').description('play an environment, or print transcripts of given episodes'))
-    .argument('[environment]', 'a built-in environment, or the path of its file')
+    .argument('[environment]', 'name of a built-in environment, or path of an environment file')
     .option('--seed <n>', 'seed of the episode', '1')
-    .option('--set <key=value>', 'a value of its env_config; may be given several times', collect, [])
+    .option(
+      '--set <key=value>',
+      'a key of the environment’s env_config, with its value; may be given several times',
+      collect,
+      [],
+    )
     .option('--input <file>', 'JSON array of episodes to play; - for standard input')
     .option('--stdio', 'exchange requests and replies with a program, as JSON lines')
     .addHelpText(

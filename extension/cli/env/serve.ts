@@ -42,7 +42,9 @@ const atLeast =
   };
 
 export function addEnvServe(group: Command): void {
-  withCommon(group.command('serve').description('serve environments over HTTP, by the protocols of OpenEnv and VAGEN'))
+  withCommon(
+    group.command('serve').description('serve environments over HTTP, with the protocols of OpenEnv and VAGEN'),
+  )
     .argument(
       '[environments...]',
       'built-in environments or files (default: all built-in); requests without the name of an environment use the first one',
@@ -68,9 +70,17 @@ export function addEnvServe(group: Command): void {
     .option('--session-timeout <seconds>', 'idle time after which a session is closed', atLeast(0.1, false), 3600)
     .option('--step-timeout <seconds>', 'time limit of one call into an environment', atLeast(0.1, false), 60)
     .option('--max-body <mebibytes>', 'maximum size of a request', atLeast(0.001, false), 16)
-    .option('--api-key-env <name>', 'variable with the key that clients must send')
-    .option('--set <key=value>', 'a value of the env_config, if only one environment is served', collect, [])
-    .option('--allow-config', 'let clients set env_config, which can make environments read files and start programs')
+    .option(
+      '--api-key-env <name>',
+      'name of the environment variable that contains the key; clients must send this key',
+    )
+    .option(
+      '--set <key=value>',
+      'a key of env_config, with its value; allowed only if one environment is served',
+      collect,
+      [],
+    )
+    .option('--allow-config', 'let clients set env_config; some values make environments read files or start programs')
     .action((environments: string[], flags: ServeFlags) => answer(flags, () => serve(environments, flags)));
 }
 

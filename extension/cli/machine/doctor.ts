@@ -29,8 +29,8 @@ export function addDoctor(program: Command): void {
     .command('doctor')
     .description('report this machine’s resources, and whether a run fits into its memory')
     .argument('[overrides...]', 'key=value, such as lora.rank=16')
-    .option('--model <model>', 'folder, hub model or bundled model, instead of model_path')
-    .option('--config-name <name>', `configuration by name (with --model or overrides alone: ${defaultConfig})`)
+    .option('--model <model>', 'folder, hub model or bundled model that replaces the configuration’s model_path')
+    .option('--config-name <name>', `name of a configuration (default with --model or overrides: ${defaultConfig})`)
     .option('--config <file>', 'configuration file')
     .option('--workspace <folder>', 'folder with configurations and runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
@@ -90,11 +90,11 @@ function formatMachine(report: MachineReport): string[] {
 
 export function formatRun(run: RunReport): string[] {
   const { model, rows, phases, peak, available, largest_micro_batch: largest } = run;
-  const trained = model.trained === 'all' ? 'all trained' : 'of which only adapters are trained';
+  const trained = model.trained === 'all' ? 'all trained' : 'only adapters trained';
   const pass =
     largest.tokens > 0
-      ? `Largest pass with gradient: ${largest.tokens.toLocaleString('en')} tokens (ppo_micro_batch_size_per_gpu=${largest.ppo_micro_batch_size_per_gpu})`
-      : 'Largest pass with gradient: none; not even one episode of maximum length fits';
+      ? `Largest micro-batch that fits: ${largest.tokens.toLocaleString('en')} tokens (ppo_micro_batch_size_per_gpu=${largest.ppo_micro_batch_size_per_gpu})`
+      : 'Largest micro-batch that fits: none; not even one episode of maximum length fits';
   return [
     `${run.config_name} with ${model.path}: ${model.parameters.toLocaleString('en')} parameters, ${trained}`,
     ...run.notes.map(note => `note: ${note}`),

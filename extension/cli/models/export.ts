@@ -62,7 +62,7 @@ const byteCount: Parse<number> = text => {
 export function addExport(program: Command): void {
   program
     .command('export')
-    .description('write a model, with an adapter merged into it, as a folder that other tools load')
+    .description('write a model, optionally with a merged adapter, as a folder that other tools can load')
     .option(
       '--model <model>',
       'folder in Hugging Face format, hub model (organisation/name), or the name of a bundled model',
@@ -77,7 +77,7 @@ export function addExport(program: Command): void {
       format,
       'safetensors',
     )
-    .option('--dtype <type>', 'f32, bf16 or f16 (default: the type that the model has; f32 for onnx)', storedType)
+    .option('--dtype <type>', 'f32, bf16 or f16 (default: the model’s type; f32 for onnx)', storedType)
     .option('--max-shard-size <size>', 'maximum size of weights per file', byteCount, byteCount('5GB'))
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')

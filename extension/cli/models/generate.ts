@@ -45,15 +45,25 @@ export function addGenerate(program: Command): void {
     .option('--temperature <number>', 'divisor of the logits', above0('--temperature'), 1)
     .option(
       '--top-p <share>',
-      'sample only from the most likely tokens that together reach this probability; 1 is off',
+      'sample only from the most likely tokens whose probabilities add up to this number; 1 disables this limit',
       share('--top-p'),
       1,
     )
-    .option('--top-k <count>', 'sample only from this many most likely tokens; 0 is off', wholeNumber('--top-k', 0), 0)
-    .option('--min-p <share>', 'minimum token probability relative to the top token; 0 is off', fraction('--min-p'), 0)
+    .option(
+      '--top-k <count>',
+      'number of most likely tokens to sample from; 0 disables this limit',
+      wholeNumber('--top-k', 0),
+      0,
+    )
+    .option(
+      '--min-p <share>',
+      'minimum probability of a token, as a share of the most likely token’s probability; 0 disables this limit',
+      fraction('--min-p'),
+      0,
+    )
     .option(
       '--repetition-penalty <number>',
-      'factor that divides the positive logits and multiplies the negative logits of tokens that have already occurred; 1 is off',
+      'for tokens that have already occurred: positive logits are divided, and negative logits multiplied, by this number; 1 disables this penalty',
       above0('--repetition-penalty'),
       1,
     )

@@ -18,7 +18,7 @@ interface ScoredRow {
 }
 
 export function addScore(program: Command): void {
-  withModelOptions(program.command('score').description('log-probabilities of given tokens or messages'))
+  withModelOptions(program.command('score').description('compute the log-probabilities of given tokens or messages'))
     .addHelpText(
       'after',
       `

@@ -23,14 +23,17 @@ interface SftFlags extends CommonFlags {
 export function addSft(program: Command): void {
   withCommon(program.command('sft').description('fine-tune a model on demonstrations of solvers'))
     .argument('[overrides...]', 'key=value, such as model.partial_pretrain=ragen-tiny')
-    .option('--config-name <name>', 'configuration by name', 'sft')
+    .option('--config-name <name>', 'name of a configuration', 'sft')
     .option('--config <file>', 'configuration file')
-    .option('--name <name>', 'folder below trainer.default_local_dir (default: demonstrations.config_name)')
+    .option(
+      '--name <name>',
+      'name of the output folder in trainer.default_local_dir (default: the value of demonstrations.config_name)',
+    )
     .addHelpText(
       'after',
       `
-Creates demonstrations with the environments' solvers, trains on them with validation and checkpoints, merges adapters, and
-writes a model folder for the model_path of ragen train. The configuration's keys are verl's (docs/EVALUATION.md).
+Creates demonstrations with the environments' solvers. Trains a model on them, with validation and checkpoints. Merges adapters and
+writes a model folder for the model_path of ragen train. The configuration has the keys of verl's fine-tuning (docs/EVALUATION.md).
 Output with --json: {"folder", "model", "steps", "total_steps", "demonstrations": {"train", "val"}, "val_loss": {"before", "after"}}.`,
     )
     .action((overrides: string[], flags: SftFlags) => answer(flags, () => run(overrides, flags)));

@@ -44,6 +44,6 @@ export const withTrust = (command: Command): Command =>
 export const withConfig = (command: Command): Command =>
   withCommon(command)
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
-    .option('--config-name <name>', 'configuration by name (see ragen presets)')
+    .option('--config-name <name>', 'name of a configuration (see ragen presets)')
     .option('--config <file>', 'configuration file')
-    .option('--detach', 'return as soon as the trainer serves the run');
+    .option('--detach', 'exit as soon as the trainer is running, instead of following the run');

@@ -38,7 +38,7 @@ export function addEpisodes(program: Command): void {
     .argument('<run>', 'id of the run')
     .argument(
       '[filter...]',
-      'such as success:false step:4..8 tag:lake mode:val text:stuck; put terms that begin with - after --',
+      'filter terms, such as success:false step:4..8 tag:lake mode:val text:stuck; write -- before terms that begin with -',
     )
     .option('--limit <n>', 'maximum number of episodes, the newest first', '50')
     .option('--print', 'print complete episodes instead of one line per episode')

@@ -31,8 +31,8 @@ export function addEval(program: Command): void {
     .addHelpText(
       'after',
       `
-Writes the trajectories as JSON lines and a summary with success, pass@k and 95 % intervals to results/<run> or, if
-output.dir is set, to that folder. Prints what ragen train prints; the JSON document also contains the summary as "evaluation".
+Writes the trajectories as JSON lines, and a summary with success, pass@k and 95 % intervals. The output folder is output.dir,
+by default results/<run>. Prints the same as ragen train; the JSON document also contains the summary, under the key "evaluation".
 ragen resume <run> continues an interrupted evaluation. To evaluate a model behind an API, use --config-name evaluate_api_llm
 and set the environment variable of its API key (docs/EVALUATION.md).`,
     )

@@ -35,8 +35,8 @@ export function addInspect(program: Command): void {
     .addHelpText(
       'after',
       `
-Prints for each sampled token: its probability at sampling and under the checkpoint, its rank, the entropy of the distribution, its
-log-prob under the reference policy and the critic's value if the run has them, and the top tokens. The recorded ids are scored
+Prints for each sampled token the probability at sampling and under the checkpoint, the rank, the entropy of the distribution, and the top
+tokens. If the run has a reference policy or a critic, also prints the reference log-prob or the critic's value. The recorded ids are scored
 and not tokenized again. With --json: {"checkpoint", "temperature", "hasReference", "hasCritic", "tokens": […]}, one entry per token of the episode.`,
     )
     .action(async (run: string | undefined, episode: string | undefined, flags: InspectFlags) => {

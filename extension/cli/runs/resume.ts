@@ -24,7 +24,7 @@ export function addResume(program: Command): void {
       '--accept-damaged-logs',
       'resume although logs differ from their checksums; the readable lines of each log and a copy of the original file are kept',
     )
-    .option('--detach', 'return as soon as the trainer serves the run')
+    .option('--detach', 'exit as soon as the trainer is running, instead of following the run')
     .action((id: string, settings: string[], flags: ResumeFlags) => answer(flags, () => resume(id, settings, flags)));
 }
 

@@ -200,7 +200,7 @@ function parseSweep(file: string): z.infer<typeof sweepSchema> {
     plain = yamlValue(readBoundedSync(file, { most: mostYamlBytes, within: null }).toString('utf8'));
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1);
-    throw new UserError(`sweep: ${file} cannot be read (${reason}): correct it`, { cause: error });
+    throw new UserError(`sweep: ${file} cannot be read (${reason}): correct the file`, { cause: error });
   }
   const parsed = sweepSchema.safeParse(plain);
   if (parsed.success) return parsed.data;

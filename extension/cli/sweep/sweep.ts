@@ -25,19 +25,24 @@ const sweepsFolder = '.ragen/sweeps';
 export function addSweep(program: Command): void {
   program
     .command('sweep')
-    .description('run a list or grid of overrides, and compare the runs')
+    .description('start a run for each entry of a list or grid of overrides, and compare the runs')
     .argument('<file>', 'YAML file, or the name of a sweep in config/sweeps or among the presets')
     .argument('[overrides...]', 'key=value, for every run')
     .option('--jobs <n>', 'maximum number of concurrent runs', jobCount, 1)
-    .option('--compare', 'compare existing runs without starting any')
+    .option('--compare', 'compare existing runs without starting new runs')
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(
       'after',
       `
-A file names configurations (config_name or config), overrides of every run, a grid (key: [value, …]), a list (of override lists,
-or of {name, overrides}), seeds ([n, …] or a number of seeds) and tags. An interrupt stops the active runs after their current step; the same
-command continues the sweep and skips finished runs.
+Keys of a sweep file:
+  config_name, config  configurations, by name or by file
+  overrides            overrides of every run
+  grid                 values by key: {key: [value, …], …}
+  list                 lists of overrides, or of {name, overrides}
+  seeds                seeds [n, …], or the number of seeds
+  tags                 tags of the runs
+An interrupt stops the active runs after their current step. The same command then continues the sweep and skips finished runs.
 Output with --json: {"sweep", "keys", "points": [{"label", "config", "name", "values", "final", "best": {"mean", "interval", "n"},
 "runs": [{"run", "seed", "state", "steps", "final", "best", "best_step", "wall_s"}]}]}.`,
     )

@@ -1,8 +1,8 @@
-// One supervised environment process (environments/supervision/supervisor.ts), with the data needed to rebuild it.
-// Sends requests, and records the episodes that the requests start and continue. If the process dies, the supervisor
-// starts a new process, replays the live episodes and repeats the requests. Only the episode whose code ended the
-// process fails. Several tags may share the process. If such a process violates a limit or dies repeatedly, the tag at
-// fault moves to a separate process. If the tag at fault is unknown, every tag moves.
+// One supervised environment process (environments/supervision/supervisor.ts), with the data from which the process can
+// be rebuilt. Sends requests, and records the episodes that the requests start and continue. If the process dies, the
+// supervisor starts a new process, replays the live episodes and repeats the requests. Only the episode whose code
+// ended the process fails. Several tags may share the process. If such a process violates a limit or dies repeatedly,
+// the tag at fault moves to a separate process. If the tag at fault is unknown, every tag moves.
 import type {
   CoveredCode,
   EnvironmentSpec,

@@ -59,7 +59,7 @@ export function environmentSpecs(
       throw new UserError(
         ragenEnvironments.includes(env_type)
           ? `config: custom_envs.${tag}.env_type is ${env_type}, an environment of RAGEN that is not available in this version: use one of ${builtInTypes} or your own TypeScript file`
-          : `config: custom_envs.${tag}.env_type is ${env_type}, which is neither a built-in environment (${builtInTypes}) nor a file: set it to one of the two`,
+          : `config: custom_envs.${tag}.env_type is ${env_type}, which is neither a built-in environment (${builtInTypes}) nor a file: set it to the name of a built-in environment or the path of a file`,
       );
     }
     return { tag, env_type, source, config: env_config ?? {} };

@@ -136,7 +136,7 @@ export class HeldEpisodes {
    */
   lose(episode: string, why: string): void {
     const { tag, seed, member } = this.history.get(episode)!.start;
-    const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost; later episodes are unaffected, so you need not do anything`;
+    const message = `environment ${tag} ${why}, so the episode at seed ${seed}, member ${member} is lost; later episodes are unaffected, so no action is needed`;
     this.history.fail(episode, { kind: 'died', message });
   }
 

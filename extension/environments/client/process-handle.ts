@@ -83,8 +83,8 @@ export class ProcessHandle {
   private pings = 0;
   private stderrTail = '';
   /**
-   * Output per tag and stream in which secrets are detected. Output arrives in chunks, and a secret may span two
-   * chunks.
+   * Secret detection for each output stream of each tag. The state is kept between chunks, because a secret may span
+   * two chunks.
    */
   private readonly pieces = new Map<string, SecretStream>();
   private offence: Offence | undefined;

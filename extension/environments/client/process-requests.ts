@@ -29,7 +29,7 @@ export class ProcessRequests {
     const reply = await this.supervisor.twice(() => this.sendOnce(method, content));
     if (reply) return reply;
     throw new UserError(
-      `environment process: the process died twice during ${method} (${this.runtime.lastEnd.how}): read its output in the run's log, and fix the environment that ends it`,
+      `environment process: the process died twice during ${method} (${this.runtime.lastEnd.how}): read the process's output in the run's log, and fix the environment that ends the process`,
     );
   }
 

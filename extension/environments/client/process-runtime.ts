@@ -170,7 +170,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     const { nodePath = process.execPath, entry } = this.options;
     if (this.held.tags.length > 0) {
       const tags = this.held.tags.join(', ');
-      const message = `environment process: the process ends while loading ${tags} (${this.lastEnd.how}): read its output in the run's log, and fix the environment that ends it`;
+      const message = `environment process: the process ends while loading ${tags} (${this.lastEnd.how}): read the process's output in the run's log, and fix the environment that ends the process`;
       return { kind: 'died', message };
     }
     throw (this.dead = new UserError(

@@ -114,7 +114,7 @@ export class Sessions {
     if (own.length > 0 && !allowConfig)
       throw new ServiceError(
         403,
-        `env_config.${own[0][0]} differs from this server's value: omit it, or start the server with --allow-config`,
+        `env_config.${own[0][0]} differs from this server's value: omit this key, or start the server with --allow-config`,
       );
     const tag = own.length === 0 ? spec.tag : `${spec.tag} ${JSON.stringify(own)}`;
     const known = this.loaded.get(tag);
@@ -122,7 +122,7 @@ export class Sessions {
     if (this.loaded.size >= offered.length + mostConfigurations)
       throw new ServiceError(
         503,
-        `the limit of ${mostConfigurations} loaded configurations is reached: use one of them`,
+        `the limit of ${mostConfigurations} loaded configurations is reached: use one of the loaded configurations`,
       );
     const loading = (async () => {
       const { environments, error } = await pool.load([

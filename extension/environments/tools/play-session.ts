@@ -164,7 +164,7 @@ export class Session {
   /** The solver's actions from the current state; undefined if it finds no solution. */
   private async solution(): Promise<(number | string)[] | undefined> {
     const { loaded } = this.current();
-    if (!loaded.has_solver) throw new UserError(`${loaded.name} has no solver: add a solve method to its environment`);
+    if (!loaded.has_solver) throw new UserError(`${loaded.name} has no solver: add a solve method to the environment`);
     const [{ actions }] = await this.environments.solve([this.id]);
     return actions;
   }

@@ -6,7 +6,9 @@ import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } f
 import { yamlDocument } from '../../common/yaml-text';
 import type { KeyPath } from './configuration-schema';
 
-/** The node at a position: the path of the value, and whether the position is in its key or in the value. */
+/**
+ * The node at a position: the path of the value, and whether the position is in the value's key or in the value itself.
+ */
 export interface YamlLocation {
   path: KeyPath;
   part: 'key' | 'value';

@@ -1,6 +1,6 @@
 // Attaches VS Code's debugger to the environment processes of an active run. The trainer opens their inspectors on the
-// loopback interface and restores the time limits when the last debug session has ended. Training continues; while the
-// debugger halts an environment, training waits only for calls into this environment.
+// loopback interface. It suspends the time limits of calls until the last debug session has ended. Training continues;
+// while the debugger halts an environment, training waits only for calls into this environment.
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
 import type { Run, RunStore } from '../runs/run-store';

@@ -1,6 +1,6 @@
 // Live statistics in environment sources, updated at most once per second. Code lenses above `reset` and `step` show
-// the statistics of the newest run that uses the file. A line whose errors ended episodes shows the number of these
-// episodes. Editing a file does not change the statistics, because they describe the code that the run uses.
+// the statistics of the newest run that uses the file. If errors at a line ended episodes, the line shows the number of
+// these episodes. Editing a file does not change the statistics, because they describe the code that the run uses.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { environmentProblems } from './environment-problems';
@@ -110,7 +110,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
     return environmentFigures(run.summary.name, { version, tags }, heads.flat(), events);
   }
 
-  /** Marks the lines whose errors ended episodes, in visible editors of environment sources. */
+  /** In visible editors of environment sources, marks the lines at which errors ended episodes. */
   private async mark(): Promise<void> {
     for (const editor of vscode.window.visibleTextEditors) {
       const { document } = editor;

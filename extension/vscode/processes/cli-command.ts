@@ -86,7 +86,8 @@ interface Ended {
 function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const env = trainerEnvironment(process.env, node);
-    // The process is detached, so that closing the window while a configuration is resolved does not abort the start.
+    // The process is detached, so that the run is also started if the window is closed while the configuration is
+    // resolved.
     const child = spawn(node.path, args, {
       cwd,
       env,

@@ -280,7 +280,7 @@ export class RunReader {
     try {
       return jsonOrNothing(await this.text(name));
     } catch {
-      return undefined; // the file is missing or being replaced; the next refresh retries
+      return undefined; // the file is missing or being replaced; the next refresh reads it again
     }
   }
 }

@@ -31,7 +31,7 @@ export class SmallFile<T> {
       if (data === undefined) this.problem = `${path} is damaged: restore it or remove the run`;
       else this.value = data;
     } catch (error) {
-      if (isMissing(error)) return this.value; // the file is being replaced; the next refresh retries
+      if (isMissing(error)) return this.value; // the file is being replaced; the next refresh reads it again
       this.problem =
         error instanceof RefusedFile
           ? error.message

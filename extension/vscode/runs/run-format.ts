@@ -44,8 +44,9 @@ export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string |
   runPhase(run) === 'paused' ? run.status.error : undefined;
 
 /**
- * Shortens a sentence to one line of at most `length` characters. Replaces each path by its file name, and the
- * beginning of an environment error by its source location. Then truncates the text between words.
+ * Shortens a sentence to one line of at most `length` characters. Replaces each path by its file name. Replaces the
+ * beginning of an environment's error message by the source location of the error. Then truncates the text between
+ * words.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence

@@ -171,7 +171,7 @@ export class RunStore implements vscode.Disposable {
       watcher.onDidDelete(see);
       return watcher;
     });
-    this.scanning = this.scan().catch(() => undefined); // the next tick retries
+    this.scanning = this.scan().catch(() => undefined); // the next poll tries again
   }
 
   private async tick(): Promise<void> {
@@ -248,8 +248,8 @@ export class RunStore implements vscode.Disposable {
 }
 
 /**
- * Returns whether a run folder is gone or disappears within a few seconds. False if its parent folder is gone as well:
- * the drive is then disconnected, and the run was not deleted.
+ * Returns whether a run folder is gone or disappears within a few seconds. Returns false if the parent folder is gone
+ * as well: the drive was then disconnected, and the run was not deleted.
  */
 async function isGone(folder: string): Promise<boolean> {
   const there = (path: string): Promise<boolean> =>

@@ -101,7 +101,7 @@ export class TraceLenses implements vscode.CodeLensProvider, vscode.Disposable {
       lens(
         vscode.l10n.t('replay'),
         'ragen.replayEpisode',
-        vscode.l10n.t('Replay the same seed and actions and check that the result is the same'),
+        vscode.l10n.t('Replay the episode with the same seed and actions, and check that the result is the same'),
       ),
       ...toWhatIf,
     ];

@@ -32,7 +32,7 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
       if (what)
         throw new Violation(
           'calls',
-          `The episode is over ${instance.position()}, and a further step(${instance.nameOf(action)}) ${what}: throw, or give reward 0, the same observation and the same end.`,
+          `The episode is over ${instance.position()}, and a further step(${instance.nameOf(action)}) ${what}: throw, or return reward 0 and the last observation, and report the episode as over.`,
         );
     }
   }
@@ -40,7 +40,7 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
     return new Skip(
       `No episode ended within ${play.options.steps} actions, neither in random play nor with the solver.`,
     );
-  return `${plural(tried, 'action')} after the end: ${threw > 0 ? 'step throws' : 'reward 0, same observation, still over'}.`;
+  return `${plural(tried, 'action')} tried after the end: ${threw > 0 ? 'step throws' : 'reward 0, same observation, still over'}.`;
 }
 
 /** Episodes that have ended, by random play or by the solver, each with actions to try. */
@@ -74,7 +74,7 @@ export function actionsDoSomething(play: RandomPlay): string | Skip {
 
 /** Checks that `render` shows the state and does not change it. Returns the evidence. */
 export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
-  if (!play.create().has('render')) return new Skip('It has no render.');
+  if (!play.create().has('render')) return new Skip('The environment has no render.');
   let rendered = 0;
   for (const reference of play.references) {
     const instance = play.create();
@@ -102,7 +102,7 @@ export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
 
 /** Checks that `close` can end an episode at any time. Returns the evidence. */
 export async function closes(play: RandomPlay): Promise<string | Skip> {
-  if (!play.create().has('close')) return new Skip('It has no close.');
+  if (!play.create().has('close')) return new Skip('The environment has no close.');
   await play.create().close(); // the worker also closes without a reset when it loads an environment
   for (const { instance, seed } of play.references) {
     const begun = play.create();
@@ -110,5 +110,5 @@ export async function closes(play: RandomPlay): Promise<string | Skip> {
     await begun.close();
     await instance.close();
   }
-  return `Called before a reset, after a reset, and at the end of ${plural(play.references.length, 'episode')}.`;
+  return `close was called before a reset, after a reset, and at the end of ${plural(play.references.length, 'episode')}.`;
 }

@@ -107,7 +107,7 @@ async function answer(request: ContractRequest, report: (report: ContractReport)
       failed({ kind, what, remedy, action: -1 }, during());
     };
     if (performance.now() - since > (limitMs ?? timeoutMs + startAllowance))
-      ended('timed_out', `did not return from ${call} within ${limitMs ?? timeoutMs} ms`, 'make it return');
+      ended('timed_out', `did not return from ${call} within ${limitMs ?? timeoutMs} ms`, 'make the call return');
     else if (process.memoryUsage.rss() > request.memoryBytes)
       ended('died', `exceeded the memory limit of ${gibibytes(request.memoryBytes)} in ${call}`, 'reduce memory use');
   }, 100);

@@ -114,7 +114,7 @@ export class RandomPlay {
   private async randomEpisode(seed: number): Promise<Reference> {
     const instance = this.create();
     const first = await instance.reset(seed);
-    // The solver's actions are among the candidates; a separate instance computes them.
+    // The candidates include the solver's actions, which a separate instance computes.
     const choose = actionChooser(first, this.instruction(), await this.planOf(seed));
     const random = new Pcg64(seed, [0]);
     const reference: Reference = { seed, first, actions: [], steps: [], instance };

@@ -23,7 +23,7 @@ const mostSolved = 500;
  * change the state. Returns the evidence.
  */
 export async function solves(play: RandomPlay): Promise<string | Skip> {
-  if (!play.create().has('solve')) return new Skip('It has no solver.');
+  if (!play.create().has('solve')) return new Skip('The environment has no solver.');
   for (const reference of play.references.slice(0, 2)) {
     const instance = play.create();
     let asked = 0;
@@ -41,13 +41,13 @@ export async function solves(play: RandomPlay): Promise<string | Skip> {
     tried++;
     if (success) solved++;
     else
-      unsolved ??= `${instance.position()} ${instance.over ? 'the episode ended without success' : 'it has not ended'}`;
+      unsolved ??= `${instance.position()} ${instance.over ? 'the episode ended without success' : 'the episode has not ended'}`;
   }
   if (tried === 0) return new Skip(`The solver returns no plan for any of ${plural(play.references.length, 'seed')}.`);
   // Random transitions may make correct plans fail, but rarely in more than half of the episodes.
   if (solved * 2 < tried)
     throw new Violation('calls', `The solver solves ${solved} of ${plural(tried, 'seed')}: ${unsolved}.`);
-  return `It solves ${solved} of ${plural(tried, 'seed')}${unsolved ? `; ${unsolved}` : ''}.`;
+  return `The solver solves ${solved} of ${plural(tried, 'seed')}${unsolved ? `; ${unsolved}` : ''}.`;
 }
 
 /**

@@ -33,7 +33,10 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   if (typeof found.name !== 'string' || found.name === '')
     throw badDefinition('has a definition without a name', remedy);
   if (found.name.length > longestText)
-    throw badDefinition(`has a name of ${found.name.length} characters`, `give it one of at most ${longestText}`);
+    throw badDefinition(
+      `has a name of ${found.name.length} characters`,
+      `use a name of at most ${longestText} characters`,
+    );
   if (typeof found.config?.safeParse !== 'function')
     throw badDefinition(
       `has a definition whose config is ${shown(found.config)}, which is not a zod schema`,
@@ -66,7 +69,10 @@ export async function describe(
   const names = typeof actions === 'function' ? actions(config) : actions;
   const patience_ms: unknown = patience?.(config) ?? 0;
   if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= maxTimeoutMs))
-    throw badValue(`returned the patience ${shown(patience_ms)}`, `return milliseconds, at most ${maxTimeoutMs}`);
+    throw badValue(
+      `returned the patience ${shown(patience_ms)}`,
+      `return a number of milliseconds from 0 to ${maxTimeoutMs}`,
+    );
   return {
     name,
     config: plainValue(config) as Record<string, unknown>,
@@ -120,7 +126,7 @@ export function checkedActions(actions: unknown): Record<number, string> {
     );
   const names = Object.fromEntries(entries) as Record<number, string>;
   if (!areNames(names))
-    throw badValue('returned action names that are too long', `return at most ${largest} characters in all`);
+    throw badValue('returned action names that are too long', `return names of at most ${largest} characters in total`);
   return names;
 }
 

@@ -261,7 +261,7 @@ function setObservation(observation: unknown, result: Partial<WorkResult>): void
       'return a text, or { text, images }, as the observation',
     );
   if (text.length > largest)
-    throw badValue(`returned an observation of ${text.length} characters`, `return at most ${largest}`);
+    throw badValue(`returned an observation of ${text.length} characters`, `return at most ${largest} characters`);
   const pictures = images === undefined ? undefined : checkedImages(images);
   result.observation = text;
   if (pictures) result.images = pictures;
@@ -272,12 +272,13 @@ function checkedImages(images: unknown): Uint8Array[] {
     badValue('returned images that are not byte arrays', 'return PNG bytes as Uint8Array in images');
   if (!Array.isArray(images)) throw noBytes();
   const { length } = images;
-  if (length > mostImages) throw badValue(`returned ${length} images`, `return at most ${mostImages}`);
+  if (length > mostImages) throw badValue(`returned ${length} images`, `return at most ${mostImages} images`);
   let bytes = 0;
   return copied(images, length, (_, image) => {
     if (!types.isUint8Array(image)) throw noBytes();
     bytes += elementsOf(image);
-    if (bytes > largestImages) throw badValue(`returned ${bytes} bytes of images`, `return at most ${largestImages}`);
+    if (bytes > largestImages)
+      throw badValue(`returned ${bytes} bytes of images`, `return at most ${largestImages} bytes`);
     return bytesOf(image);
   });
 }
@@ -298,13 +299,13 @@ function solution(actions: unknown): (number | string)[] | undefined {
   const refused = () => badValue(`returned ${shown(actions)}`, 'return an array of actions, or nothing, from solve');
   if (!Array.isArray(actions)) throw refused();
   const { length } = actions;
-  if (length > largest) throw badValue(`returned ${length} actions`, `return at most ${largest} from solve`);
+  if (length > largest) throw badValue(`returned ${length} actions`, `return at most ${largest} actions from solve`);
   let room = largest;
   return copied(actions, length, (_, action) => {
     if (typeof action !== 'string' && !(typeof action === 'number' && Number.isFinite(action))) throw refused();
     room -= typeof action === 'string' ? action.length : 1;
     if (room < 0)
-      throw badValue(`returned actions of more than ${largest} characters`, 'return shorter ones from solve');
+      throw badValue(`returned actions of more than ${largest} characters`, 'return shorter actions from solve');
     return action;
   });
 }

@@ -32,8 +32,9 @@ export interface EpisodeScanner {
   /** Returns the index line for the complete lines of a file from byte `from` on. */
   index(file: ScanFile, from: number): Promise<EpisodeIndexLine>;
   /**
-   * Finds the rows whose texts satisfy all terms. Calls `found` with each part of the rows and the share of the files
-   * searched. Returns false if the search was cancelled; a new search or `end` cancels the running search.
+   * Finds the rows whose texts satisfy all terms. Calls `found` with each batch of found rows, and with the share of
+   * the files that was searched so far. Returns false if the search was cancelled; a new search or `end` cancels the
+   * running search.
    */
   search(files: SearchFile[], terms: TextTerm[], found: (rows: Int32Array, share: number) => void): Promise<boolean>;
   end(): void;

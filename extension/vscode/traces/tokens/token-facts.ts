@@ -18,7 +18,10 @@ export interface ClipRange {
 
 export interface TokenFacts {
   id: number;
-  /** Whether the mask is 1. If so, the token was sampled, and training uses it if the episode is trained on. */
+  /**
+   * Whether the token's mask is 1: the model sampled the token, and training uses the token if the episode is trained
+   * on.
+   */
   trained: boolean;
   /** Log-prob (natural logarithm) under the policy that sampled the token. */
   then: number | null;

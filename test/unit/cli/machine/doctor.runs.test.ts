@@ -118,7 +118,7 @@ describe('a run that fits', () => {
     expect(stdout).toMatch(/^words with models\/random: [\d,]+ parameters, all trained$/m);
     expect(stdout).toMatch(/^ +keys and values +\d+ MiB {2}\(8 episodes \+ 8 in the batch\) × 400 tokens × 64 bytes$/m);
     expect(stdout).toMatch(
-      /^Peak: \d+ MiB in the checkpoint; .* available\nLargest pass with gradient: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, including [\d.]+ s rollout; all steps: [\d.]+ s \(rough estimate: .*\)\n$/m,
+      /^Peak: \d+ MiB in the checkpoint; .* available\nLargest micro-batch that fits: [\d,]+ tokens \(ppo_micro_batch_size_per_gpu=4\)\nIt fits\.\nA step: about [\d.]+ s, including [\d.]+ s rollout; all steps: [\d.]+ s \(rough estimate: .*\)\n$/m,
     );
   });
 

@@ -200,7 +200,7 @@ describe("tags of RAGEN's envs.yaml", () => {
   test('a mistyped tag is reported as unknown', () => {
     const mistaken: RunConfig['custom_envs'] = { X: { ...custom_envs.Bandit, env_type: 'bandits' } };
     expect(() => environmentSpecs(['X'], mistaken, builtIn, repository)).toThrow(
-      /^config: custom_envs\.X\.env_type is bandits, which is neither a built-in environment \(.*\) nor a file: set it to one of the two$/,
+      /^config: custom_envs\.X\.env_type is bandits, which is neither a built-in environment \(.*\) nor a file: set it to the name of a built-in environment or the path of a file$/,
     );
   });
 });
