@@ -42,7 +42,8 @@ export function regimeAt(step: number, metrics: Readonly<Record<string, number>>
  * Formats a diagnosis as `template collapse, 94 % sure (I(X;Z) 0.11 of at most 4.16 nats, H(Z|X) 0.62 nats per token)`.
  */
 export function formatRegime({ regime, confidence, mutual_information, bound, entropy }: DiagnosedRegime): string {
-  // the confidence is calibrated only for diagnoses of at least `enoughPrompts` prompts
+  // The confidence is calibrated only for diagnoses of at least `enoughPrompts` prompts. It is omitted for fewer
+  // prompts.
   const known = confidence !== undefined && bound >= Math.log(enoughPrompts);
   const sure = known ? `, ${Math.round(100 * confidence)} % sure` : '';
   const stated = regime === null ? 'no regime, because most answers have no readable thought' : `${regime}${sure}`;

@@ -41,7 +41,7 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   return found;
 }
 
-/** Runs all unfinished runs of the plan. Returns the run folders by the index in `plan.members`. */
+/** Starts or continues all unfinished runs of the plan. Returns the run folders by the index in `plan.members`. */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
   const reported = new Set<string>();

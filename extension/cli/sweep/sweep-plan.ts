@@ -91,11 +91,9 @@ export interface SweepPlan {
 
 export interface SweepSource {
   workspace: string;
-  /**
-   * Folders in which configurations are looked up by name. The folders in `sweepFolders` are searched for sweeps
-   * instead.
-   */
+  /** Folders in which configurations are looked up by name. */
   presetFolders: readonly string[];
+  /** Folders in which sweeps are looked up by name. */
   sweepFolders: readonly string[];
   /** Overrides of every run, applied after the overrides in the sweep file. */
   overrides?: readonly string[];

@@ -127,20 +127,20 @@ export class EnvironmentCell {
     return { tag, files: [source], problems: [{ file: source, line: 1, column: 1, message, kind: 'load' }] };
   }
 
-  /** Activates the prepared code for later resets. If the process dies, its replacement loads this code. */
+  /** Activates the prepared code for later resets. If the process dies, the new process loads this code. */
   use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     return this.afterLoads(async () => {
       const environments = prepared.map(({ spec, environment }) => this.held.keep(spec, environment));
       await this.requests.send('use', { tags: environments.map(({ tag }) => tag) });
-      // If the process died in the meantime, this loads the code.
+      // If the process died in the meantime, the new process receives the code by this request.
       const { error } = await this.requests.send('load', this.loads(environments));
       if (error) throw new UserError(error.message);
     });
   }
 
   /**
-   * Opens or closes the process's inspector; returns its URL when it is open. Calls have no time limit while it is
-   * open.
+   * Opens or closes the process's inspector. Returns the inspector's URL if the inspector was opened. While it is open,
+   * calls have no time limit.
    */
   async debug(on: boolean): Promise<string | undefined> {
     const { url } = await this.requests.send('debug', { on });

@@ -1,5 +1,5 @@
 // The trainer's interface to environments. All tags share one process. A tag that may have violated a limit or ended
-// the shared process moves to a separate process, so that a repeated fault does not affect other tags' episodes. An
+// the shared process moves to a separate process. A repeated fault then does not affect other tags' episodes. An
 // episode's results do not depend on its process.
 import { killAbandoned } from '../../node/end-processes';
 import type {
@@ -78,7 +78,7 @@ export class EnvironmentProcess {
     return inOrder(specs, outcomes.flat());
   }
 
-  /** Activates the prepared code for later resets. If a process dies, its replacement loads this code. */
+  /** Activates the prepared code for later resets. If a process dies, the new process loads this code. */
   async use(prepared: readonly { spec: EnvironmentSpec; environment: LoadedEnvironment }[]): Promise<void> {
     await this.split(
       prepared,

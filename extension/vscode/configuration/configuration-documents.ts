@@ -11,7 +11,10 @@ import { readRunFile } from '../../node/read-run-file';
 import type { Run } from '../runs/run-store';
 import { yamlOf } from './configuration-text';
 
-/** URI scheme. The path is displayed; the query contains the run folder or the configuration file. */
+/**
+ * URI scheme of the documents. The URI's path is displayed; its query contains the run folder or the configuration
+ * file.
+ */
 const scheme = 'ragen-configuration';
 
 type Source = { run: string } | { file: string };

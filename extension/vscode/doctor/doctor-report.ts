@@ -27,7 +27,7 @@ export interface EditorFacts {
   node: { path: string; version: string; electron: boolean } | { problem: string };
 }
 
-/** Free bytes of memory and disk; with less, a run is likely to fail. */
+/** If fewer bytes of memory or disk than these are free, a run is likely to fail. */
 const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
 
 /**

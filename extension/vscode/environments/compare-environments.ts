@@ -9,7 +9,7 @@ import { notifyInformation } from '../notifications';
 import { plain } from '../plain-text';
 import type { Run } from '../runs/run-store';
 
-/** URI scheme of saved sources. The path is displayed; the query identifies file, version and run folder. */
+/** URI scheme of saved sources. The URI's path is displayed; its query identifies file, version and run folder. */
 const scheme = 'ragen-environment';
 
 interface SourceSnapshot {

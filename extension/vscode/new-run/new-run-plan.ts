@@ -5,7 +5,7 @@ import { valueAt } from '../../run-data/changeable-settings';
 import { ConfigError } from '../processes/cli-command';
 import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
 
-/** A preset: its CLI arguments, and its name for `defaults`. */
+/** A preset: the CLI arguments that select it, and its name in a `defaults` list. */
 export interface PresetSource {
   name: string;
   args: string[];

@@ -34,7 +34,7 @@ export function groupRuns(
   const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
   const fingerprintOf = (key: string) =>
     JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
-  // A value may occur under several keys, such as the length of a schedule or a copied path. If keys with the same last
+  // Several keys may contain the same value, such as the length of a schedule or a path. If keys with the same last
   // part have equal values in every group, only the shortest of these keys is listed.
   const keys = differing.filter(
     key => !differing.some(other => other.length < key.length && fingerprintOf(other) === fingerprintOf(key)),

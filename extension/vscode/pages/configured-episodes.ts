@@ -27,7 +27,7 @@ function byTag(
 }
 
 /**
- * Returns `value` or, if `key` is given, the property `key` of `value`. Returns an empty record if this is not a
+ * Returns `value` or, if `key` is given, the property `key` of `value`. If the result is not a record, returns an empty
  * record.
  */
 function at(value: unknown, key?: string): Record<string, unknown> {

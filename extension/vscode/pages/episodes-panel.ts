@@ -36,8 +36,8 @@ export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKin
 }
 
 /**
- * Intervals in milliseconds. `updateMs` is the time between two update messages during a scan of files. If a file
- * changed too recently to be scanned, the next attempt follows after `young`.
+ * Intervals in milliseconds. `updateMs` is the time between two update messages during a scan of files. `young` is the
+ * delay until the next attempt if a file changed too recently to be scanned.
  */
 const pace = { updateMs: 250, young: 1000 };
 

@@ -6,8 +6,8 @@ import { progressOf } from '../../run-data/run-progress';
 import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
 
 /**
- * Formats progress as `step 12/40 · validation 61 %`, without unknown parts. Before the first validation, the training
- * success is shown.
+ * Formats progress as `step 12/40 · validation 61 %`. A success rate that is unknown is omitted. Before the first
+ * validation, the training success is shown.
  */
 export function formatProgress({ status }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
@@ -23,7 +23,10 @@ export function formatProgress({ status }: RunSummary): string {
 const formatSuccess = (share: number, of: RunStatus['success_of']): string =>
   of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
 
-/** Formats the state, followed by the phase of an active run, or by the reason if the trainer paused the run. */
+/**
+ * Formats the state of a run. For a running run, this is the phase of its current step. If the trainer paused the run,
+ * the reason is added.
+ */
 export function formatState(run: RunSummary): string {
   const { state, phase, activity, download } = run.status;
   const because = waitsBecause(run);

@@ -159,7 +159,10 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   );
 }
 
-/** Describes how training used the episode: trained on, dropped by the filter, validation or what-if. */
+/**
+ * Describes whether training used the episode: a what-if or validation episode is not trained on; other episodes are
+ * kept or dropped by the rollout filter.
+ */
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what-if of ${what_if.of}, from turn ${what_if.turn} on; not trained on`;
   if (kept === null) return 'not trained on';

@@ -15,7 +15,10 @@ const parts = 1024;
 const mostNewRows = 1024;
 
 interface Overview {
-  /** Number of rows when the overview was computed, and number of rows that the overview covers now. */
+  /**
+   * `madeOf` is the number of rows from which the overview was computed; `rows` is the number of rows that it covers
+   * now.
+   */
   madeOf: number;
   rows: number;
   points: CurvePoints;

@@ -1,7 +1,8 @@
 // Metrics of a run by columns, kept up to date with its growing metrics.jsonl. Most rows are read from
 // `metrics.columns`, which the trainer writes (run-data/metric-segments.ts); the newest rows are parsed from the lines.
-// If the trainer wrote no columns, all lines are parsed in slices that yield to the event loop, and the result is
-// cached in the extension's storage. metrics.jsonl is authoritative: columns that do not match it are ignored.
+// If the trainer wrote no columns, all lines are parsed in slices, between which the reader yields to the event loop.
+// The result is cached in the extension's storage. metrics.jsonl is authoritative: columns that do not match it are
+// ignored.
 import { createHash } from 'node:crypto';
 import { appendFile, mkdir, truncate, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -157,7 +158,7 @@ export class MetricColumns {
     try {
       await appendFile(this.cacheFile, bytes);
     } catch {
-      this.cached = false; // the disk is full or not writable; the next reader parses the lines again
+      this.cached = false; // the disk is full or not writable: the segment is not cached
     }
   }
 
