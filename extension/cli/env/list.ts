@@ -7,7 +7,7 @@ import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
 
 export function addEnvList(env: Command): void {
-  withCommon(env.command('list').description('list the built-in environments and those of this folder')).action(
+  withCommon(env.command('list').description('list the built-in environments and the environments of this folder')).action(
     (flags: CommonFlags) =>
       answer(flags, async () => {
         const listed = await listEnvironments(workspaceOf(flags.workspace));

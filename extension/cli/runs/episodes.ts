@@ -1,5 +1,5 @@
 // `ragen episodes RUN`: lists the episodes of a run, prints them in full, or writes them as one HTML file. The filter
-// syntax is that of the Episodes page. Columns and filter are shared with the page (run-data/episode-table.ts,
+// has the same syntax as on the Episodes page. Columns and filter are shared with this page (run-data/episode-table.ts,
 // episode-filter.ts); only one episode file is in memory at a time.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

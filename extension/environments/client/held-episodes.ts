@@ -81,8 +81,8 @@ export class HeldEpisodes {
   }
 
   /**
-   * Records the result of a step. If the episode failed meanwhile, for example because its process was replaced, the
-   * returned step contains this failure instead of its own error.
+   * Records the result of a step. If the episode has failed in the meantime, for example because its process was
+   * replaced, the returned step contains this failure instead of the step's own error.
    */
   stepped(step: EpisodeStep): EpisodeStep {
     const lost = this.history.get(step.episode)?.failure;

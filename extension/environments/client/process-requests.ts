@@ -1,6 +1,6 @@
 // Requests to the supervised process of an environment cell. Each request waits until a process is running and has
-// replayed the live episodes. If the process dies during a request, the request is sent once more, and no other request
-// is sent meanwhile.
+// replayed the live episodes. If the process dies during a request, the request is sent once more. No other request is
+// sent during this second attempt.
 import type { Ending, Supervisor } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';
 import type { Content, Method, ProcessCause, ProcessRuntime, Reply } from './process-runtime';
@@ -56,7 +56,7 @@ export class ProcessRequests {
 
   /**
    * Sends a request once; `onPart` receives all replies including the last. If the process died or cannot be rebuilt,
-   * returns the reason as an `Ending`.
+   * returns the reason.
    */
   async supervise<M extends Method>(
     method: M,

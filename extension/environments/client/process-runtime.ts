@@ -136,7 +136,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
       Reply<M> | undefined;
   }
 
-  /** The ending of the process that died last. A newer process may already be running. */
+  /** Why the process that died last has ended. A newer process may already be running. */
   get ending(): Ending<ProcessCause> {
     return { blame: 'unknown', cause: this.lastEnd };
   }

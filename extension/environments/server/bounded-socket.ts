@@ -12,7 +12,7 @@ export class BoundedSocket {
 
   /**
    * @param transport the socket below the WebSocket; no other code may set its timeout
-   * @param sendMs maximum milliseconds for which the client may accept no data
+   * @param sendMs milliseconds after which a client that has accepted no data is disconnected
    */
   constructor(
     private readonly socket: WebSocket,

@@ -17,7 +17,7 @@ export interface ServerLimits {
   headersMs: number;
   /** Maximum milliseconds until a complete request has arrived. */
   requestMs: number;
-  /** Maximum milliseconds for which a client may accept no data of a response; its connection is then closed. */
+  /** Milliseconds after which a connection is closed if its client has accepted no data of a response. */
   sendMs: number;
 }
 

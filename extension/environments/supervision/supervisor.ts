@@ -33,7 +33,10 @@ export interface Runtime<Cause> {
   readonly running: boolean;
   /** Whether interrupted calls are first repeated all together, and only then one at a time. */
   readonly repeatsTogether: boolean;
-  /** Starts a new runtime after the previous one has ended. Returns an ending if it cannot be started at present. */
+  /**
+   * Starts a new runtime after the previous runtime has ended. If no runtime can be started at present, returns the
+   * reason.
+   */
   start(): Promise<Ending<Cause> | undefined>;
   /**
    * The code and episodes that a new runtime must load and replay, in order.
@@ -41,7 +44,7 @@ export interface Runtime<Cause> {
    */
   replays(leaving: ReadonlySet<string>): readonly Replay<Cause>[];
   /**
-   * Replays episodes to their current state. Returns an ending if the runtime ended meanwhile.
+   * Replays episodes to their current state. If the runtime ends during the replay, returns the reason.
    * @param alone true if an earlier replay ended the runtime, so that episodes are now replayed one at a time
    */
   replay(episodes: readonly string[], alone: boolean): Promise<Ending<Cause> | undefined>;
@@ -59,8 +62,8 @@ export type Results<Result> = readonly (readonly [episode: string, result: Resul
 /** Calls of several episodes, at most one per episode. */
 export interface Job<Result, Cause> {
   /**
-   * Sends the calls of these episodes. Resolves when all results have been reported, or with an ending if the runtime
-   * ended.
+   * Sends the calls of these episodes. Resolves when all results have been reported, or with the reason if the runtime
+   * ended earlier.
    * @param alone whether the calls are repeated one at a time
    * @param report receives each result once; returns the episodes that had no result before
    */
@@ -101,14 +104,14 @@ export class Supervisor<Cause> {
     return this.rebuilding !== undefined;
   }
 
-  /** Whether an exclusive job is running; no other call may be sent meanwhile. */
+  /** Whether an exclusive job is running; no other call may be sent during this job. */
   get exclusive(): boolean {
     return this.exclusiveJob !== undefined;
   }
 
   /**
-   * Waits until a runtime is running and has replayed all live episodes. Returns an ending if no runtime can be started
-   * at present.
+   * Waits until a runtime is running and has replayed all live episodes. If no runtime can be started at present,
+   * returns the reason.
    * @param leaving episodes that are not replayed
    */
   ready(leaving: ReadonlySet<string> = none): Promise<Ending<Cause> | undefined> {
@@ -194,8 +197,8 @@ export class Supervisor<Cause> {
   }
 
   /**
-   * Starts a runtime and replays the episodes. If the runtime ends meanwhile, returns the ending and the episodes that
-   * were being replayed.
+   * Starts a runtime and replays the episodes. If the runtime ends during the replay, returns the reason and the
+   * episodes that were being replayed.
    */
   private async replayAll(
     leaving: ReadonlySet<string>,

@@ -1,4 +1,5 @@
-// `ragen env list`: the built-in environments and those of the workspace. Each is loaded once to get its description.
+// `ragen env list`: lists the built-in environments and the environments of the workspace. Each environment is loaded
+// once to get its description.
 import type { ListedEnvironment } from '../../protocol/environment-tools';
 import { builtInTypes, environmentSpec, workspaceTypes } from './environment-sources';
 import { loadEach, startToolProcess } from './tool-process';

@@ -213,8 +213,8 @@ const actionsOf = ({ steps }: Episode) => steps.map(({ action }) => action);
 const isOver = (steps: readonly PlayedStep[]) => steps.at(-1)?.terminated === true || steps.at(-1)?.truncated === true;
 
 /**
- * Whether the episode ended with success. If the info does not contain `success`, a positive last reward counts as
- * success.
+ * Whether the episode ended with success. If the info does not contain `success`, the episode is regarded as successful
+ * if its last reward is positive.
  */
 function isSolved(steps: readonly PlayedStep[]): boolean {
   const last = steps.at(-1);

@@ -1,5 +1,5 @@
 // Extracts the settings of the collapse diagnostics and the rollout filter from a run's manifest. If a key is missing,
-// as in a manifest of another version, its feature counts as switched off. Pure functions.
+// as in a manifest of another version, the key's feature is treated as switched off. Pure functions.
 import { z } from 'zod';
 import type { CollapseSettings } from '../../protocol/collapse-page';
 

@@ -62,7 +62,7 @@ export function firstLine(notes: string): string {
 }
 
 /**
- * `pollMs`: milliseconds between checks of a lock. `abandonedMs`: age in milliseconds from which a lock counts as
+ * `pollMs`: milliseconds between checks of a lock. `abandonedMs`: age in milliseconds from which a lock is treated as
  * abandoned. Writers hold a lock only while they write one small file.
  */
 const [pollMs, abandonedMs] = [20, 2000];

@@ -28,7 +28,7 @@ export function traceUri({ folder, mode, step, id }: TraceLocation): vscode.Uri 
   });
 }
 
-/** Returns the episode of a URI; undefined if the URI is not that of an episode. */
+/** Returns the episode that a URI identifies; undefined if the URI does not identify an episode. */
 export function parseTraceUri(uri: vscode.Uri): TraceLocation | undefined {
   if (uri.scheme !== traceScheme) return undefined;
   try {

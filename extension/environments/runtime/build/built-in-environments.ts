@@ -8,7 +8,7 @@ import { join, relative } from 'node:path';
 const prefix = 'ragen-workbench/envs/';
 
 /**
- * The source file for a module name; undefined if the name is not that of a built-in environment.
+ * The source file for a module name; undefined if the name does not refer to a built-in environment.
  * @param installation folder that contains `envs/registry.json`
  */
 export function builtInSource(installation: string, name: string): string | undefined {

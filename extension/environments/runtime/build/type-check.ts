@@ -120,8 +120,8 @@ class Project {
 
   /**
    * Whether errors in a file are reported. Errors in packages are not reported. The extension's own files are
-   * type-checked when the extension is built; here, their errors are reported only if the checked environment is one of
-   * these files.
+   * type-checked when the extension is built. Errors in such a file are therefore reported only if the file is the
+   * environment that is checked.
    */
   private isUsers(file: string): boolean {
     if (file.includes('/node_modules/')) return false;

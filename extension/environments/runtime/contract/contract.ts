@@ -18,8 +18,9 @@ export interface ContractResult {
 }
 
 /**
- * Number of requirements that all later requirements depend on: those on return values, and the requirement that the
- * same seed and actions give the same episode. If one of these requirements fails, all later requirements are skipped.
+ * Number of requirements on which all later requirements depend: the requirements on return values, and the requirement
+ * that the same seed and actions give the same episode. If one of these requirements fails, all later requirements are
+ * skipped.
  */
 const groundwork = 7;
 

@@ -1,5 +1,5 @@
-// The requirement on an environment's solver: `solve` returns plans that solve at least half of the episodes, and
-// calling it does not change the state.
+// The requirement on an environment's solver: `solve` returns plans that solve at least half of the episodes, and a
+// call of `solve` does not change the state.
 import type { Action } from '../../../../envs/api/environment';
 import { plural, Skip } from './evidence';
 import { Violation, type Instance, type Step } from './environment-instance';
@@ -19,8 +19,8 @@ interface Solved {
 const mostSolved = 500;
 
 /**
- * Checks that the solver solves at least half of the episodes for which it returns a plan, and that calling it does not
- * change the state. Returns the evidence.
+ * Checks that the solver solves at least half of the episodes for which it returns a plan, and that a call of the
+ * solver does not change the state. Returns the evidence.
  */
 export async function solves(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('solve')) return new Skip('The environment has no solver.');

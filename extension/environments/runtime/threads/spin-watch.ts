@@ -4,7 +4,8 @@ import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Worker } from 'node:worker_threads';
 
 /**
- * Minimum length of a measurement in milliseconds, and the utilization (0 to 1) above which the thread counts as busy.
+ * Minimum length of a measurement in milliseconds, and the utilization (0 to 1) above which the thread is regarded as
+ * busy.
  */
 const spinMs = 1000;
 const spinShare = 0.05;

@@ -56,7 +56,7 @@ export class ThreadRuntime implements Runtime<Fault> {
     return this.handle !== undefined;
   }
 
-  /** Starts a worker and loads the environment. Returns an ending if no attempt succeeds. */
+  /** Starts a worker and loads the environment. If no attempt succeeds, returns the reason. */
   async start(): Promise<WorkerEnding | undefined> {
     let cause: Fault = stoppedFault;
     for (let tries = this.loaded ? reloads : 1; tries > 0 && !this.stopped; tries--) {
@@ -85,7 +85,7 @@ export class ThreadRuntime implements Runtime<Fault> {
     this.end(stoppedFault);
   }
 
-  /** Sends items to the running worker. Returns an ending if the worker ends, or if none is running. */
+  /** Sends items to the running worker. If the worker ends, or if no worker is running, returns the reason. */
   async send(
     items: readonly WorkItem[],
     alone: boolean,

@@ -65,7 +65,7 @@ interface Batch {
   /** Indices of the finished items. */
   done: Set<number>;
   onResult(item: WorkItem, result: WorkResult): void;
-  /** Called when all items have results, or with the ending of the worker. */
+  /** Called without an argument when all items have results, or with the reason if the worker ended earlier. */
   finish(ending?: WorkerEnding): void;
 }
 
@@ -155,7 +155,8 @@ export class WorkerHandle {
   }
 
   /**
-   * Sends items, at most one per episode. Resolves when all items have results, or with the ending of the worker.
+   * Sends items, at most one per episode. Resolves when all items have results, or with the reason if the worker ends
+   * earlier.
    *
    * @param alone whether to await each item completely before the next item starts, so that the item at fault is known
    */
