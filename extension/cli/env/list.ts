@@ -7,12 +7,13 @@ import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
 
 export function addEnvList(env: Command): void {
-  withCommon(env.command('list').description('list the built-in environments and the environments of this folder')).action(
-    (flags: CommonFlags) =>
-      answer(flags, async () => {
-        const listed = await listEnvironments(workspaceOf(flags.workspace));
-        return { document: listed, plainText: listed.map(formatListed).join('\n') };
-      }),
+  withCommon(
+    env.command('list').description('list the built-in environments and the environments of this folder'),
+  ).action((flags: CommonFlags) =>
+    answer(flags, async () => {
+      const listed = await listEnvironments(workspaceOf(flags.workspace));
+      return { document: listed, plainText: listed.map(formatListed).join('\n') };
+    }),
   );
 }
 

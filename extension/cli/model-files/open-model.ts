@@ -96,7 +96,7 @@ function checkIds(
   const most = leaveRoom ? maxPositions - 1 : maxPositions;
   if (ids.length > most)
     throw new UserError(
-      `${location()} has ${ids.length} tokens, but the model's context has only ${maxPositions}${leaveRoom ? ', and the answer needs at least one' : ''}: shorten the row to ${most} tokens`,
+      `${location()} has ${ids.length} tokens, but the model's context has only ${maxPositions}${leaveRoom ? ', and the answer needs at least one token' : ''}: shorten the row to ${most} tokens`,
     );
 }
 

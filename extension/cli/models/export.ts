@@ -87,7 +87,7 @@ export function addExport(program: Command): void {
 Output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder contains
 config.json, generation_config.json, the tokenizer and the chat template. It contains the weights as model.safetensors or, if
 they exceed --max-shard-size, as several files with an index. --format onnx adds model.onnx, which computes logits [b, t, vocab]
-(float32) from input_ids, attention_mask and position_ids [b, t] (int64). It uses only standard ONNX operators (opset 21) and
+(float32) from input_ids, attention_mask and position_ids [b, t] (int64). This model uses only standard ONNX operators (opset 21) and
 no cache, and reads its weights from the safetensors files in the same folder.`,
     )
     .action((flags: ExportFlags) => answer(flags, () => runExport(flags)));

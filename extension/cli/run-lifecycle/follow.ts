@@ -171,7 +171,7 @@ export async function changeSettings(
 
 const unreachable = (folder: RunFolder, limitMs: number): UserError =>
   new UserError(
-    `run ${folder.id}: the trainer named in its lease did not answer within ${limitMs / 1000} s: see its trainer.log, and remove ${folder.file(runFiles.lease)} if no trainer is running`,
+    `run ${folder.id}: the trainer named in the run's lease did not answer within ${limitMs / 1000} s: see the run's trainer.log, and remove ${folder.file(runFiles.lease)} if no trainer is running`,
   );
 
 /**

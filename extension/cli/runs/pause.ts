@@ -12,7 +12,7 @@ export const addPause = (program: Command): void =>
 
 async function pauseTraining(folder: RunFolder): Promise<RunStatus> {
   const trainer = await joinTrainer(folder);
-  if (!trainer) throw new UserError(`run ${folder.id} does not answer: try again, or see its trainer.log`);
+  if (!trainer) throw new UserError(`run ${folder.id} does not answer: try again, or see the run’s trainer.log`);
   try {
     return await answered(folder, trainer.sendRequest(pause, null));
   } finally {

@@ -35,7 +35,7 @@ export class SmallFile<T> {
       this.problem =
         error instanceof RefusedFile
           ? error.message
-          : `${path} cannot be read (${(error as Error).message}): check its permissions`;
+          : `${path} cannot be read (${(error as Error).message}): check the permissions of the file`;
     }
     this.stamp = stamp;
     return this.value;

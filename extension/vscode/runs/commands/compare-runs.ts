@@ -45,7 +45,7 @@ async function ask(runs: Run[], named: string | undefined): Promise<Run[] | unde
   ];
   const chosen = await vscode.window.showQuickPick(items, {
     title: vscode.l10n.t('Compare Runs'),
-    placeHolder: vscode.l10n.t('Select two or more. Runs that differ only in their seeds are grouped.'),
+    placeHolder: vscode.l10n.t('Select two or more runs. Runs that differ only in their seeds are grouped.'),
     canPickMany: true,
     matchOnDetail: true,
   });

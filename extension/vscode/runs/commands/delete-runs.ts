@@ -44,7 +44,7 @@ async function moveToTrash(host: Host, runs: Run[]): Promise<void> {
       // Remote machines and some file systems have no trash.
       const forGood = vscode.l10n.t('Delete Permanently');
       const lost = vscode.l10n.t(
-        'The run cannot be moved to the trash here. A permanently deleted run cannot be restored.',
+        'The run could not be moved to the trash. A permanently deleted run cannot be restored.',
       );
       if ((await confirmAction(question, lost, forGood)) !== forGood) return;
       useTrash = false;

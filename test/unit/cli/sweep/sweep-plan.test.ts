@@ -102,7 +102,7 @@ describe('an invalid sweep', () => {
     ['grid: {a: [1]}', /^sweep: .*mine\.yaml: give either config_name or config$/],
     ['config_name: a\nconfig: b', /^sweep: .*mine\.yaml: give either config_name or config$/],
     ['config_name: quickstart\ngrid: {trainer.test_freq: 3}', /^sweep: .*mine\.yaml: grid\.trainer\.test_freq: /],
-    ['config_name: [', /^sweep: .*mine\.yaml cannot be read \(.*\): correct it$/],
+    ['config_name: [', /^sweep: .*mine\.yaml cannot be read \(.*\): correct the file$/],
     [
       'config_name: quickstart\ngrid: {trainer.test_frq: [3]}',
       /^sweep mine, test_frq=3: config: trainer\.test_frq is not in the configuration: did you mean test_freq\?/,
