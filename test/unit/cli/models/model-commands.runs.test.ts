@@ -218,7 +218,7 @@ describe('input', () => {
       /over\.json:1: \[0\] has 65 tokens, but the model's context has only 64: shorten the row to 64 tokens$/,
     );
     expect(await refused(['generate', '--model', golden('qwen2'), '--input', exact, '--seed', '1'])).toMatch(
-      /exact\.json:1: \[0\] has 64 tokens, but the model's context has only 64, and the answer needs at least one: shorten the row to 63 tokens$/,
+      /exact\.json:1: \[0\] has 64 tokens, but the model's context has only 64, and the answer needs at least one token: shorten the row to 63 tokens$/,
     );
   });
 
