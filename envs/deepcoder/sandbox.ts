@@ -126,7 +126,7 @@ export async function requireIsolation(): Promise<Protection> {
   if (code !== 0) return refuse(`bwrap says: ${stderr.trim().split('\n').at(-1) || `exit code ${code}`}`);
   const watch = `polling every ${watchMs} ms`;
   return {
-    namespaces: 'namespaces and a filter of system calls',
+    namespaces: 'namespaces and a system-call filter',
     memory: group === undefined ? `${watch} and limits of each process` : `${group}, ${watch}`,
   };
 }

@@ -171,7 +171,7 @@ export class Secrets {
     return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
   }
 
-  /** @param leastAtEnd minimum length of a secret's prefix that is redacted at the end of the text */
+  /** @param leastAtEnd if the text ends with a prefix of a secret, the minimum length of this prefix to be redacted */
   private withoutPrefixes(text: string, leastAtEnd: number): string {
     if (!this.pattern) return text;
     let cleared = '';

@@ -19,7 +19,7 @@ export const gradientAnalysisSchema = z.object({
     z.object({
       name: z
         .string()
-        .describe('prefix of the metrics: grad_norm, or grad_norm_prefilter for the rollout before the filter'),
+        .describe('prefix of the metrics: grad_norm, or grad_norm_prefilter for gradients of the unfiltered rollout'),
       parts: z
         .array(z.string())
         .describe('names of the loss parts: task, and entropy and kl if the loss has these terms'),

@@ -117,7 +117,7 @@ export class MemoryRows {
         'rollout',
         'generation',
         Math.max(this.passes.decoding(together), this.passes.prefilling()),
-        `${measured.arena} × memory of one decoding step of ${together} rows or of a prefill of at most ${prefillTokens} tokens in chunks of ${pieceTokens}, whichever is larger`,
+        `${measured.arena} × the larger of two memory needs: a decoding step with ${together} rows; a prefill of up to ${prefillTokens} tokens in chunks of ${pieceTokens}`,
       ),
       this.layOutRow(),
     ];
@@ -143,7 +143,7 @@ export class MemoryRows {
   trainingRows({ updateTokens, criticTokens }: Pick<PlanInput, 'updateTokens' | 'criticTokens'>): PlanRow[] {
     const { scoreTokens, referenceTokens, reference, critic, moments } = this.input;
     const how = (tokens: number, whose: string): string =>
-      `${measured.arena} × peak memory of ${whose} for ${tokens} tokens, in passes with and without shared prefixes`;
+      `${measured.arena} × peak memory of ${whose} for ${tokens} tokens, the larger of passes with and without shared prefixes`;
     const pass = (phase: Phase, what: string, kind: PassKind, tokens: number, whose: string): PlanRow =>
       row(phase, what, tokens > 0 ? this.passes.arenas(kind, tokens) : 0, how(tokens, whose));
     const rows = this.diagnosisRows();

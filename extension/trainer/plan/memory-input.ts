@@ -86,7 +86,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // Token limit of a pass with `micro` episodes: room for at least one and at most `most` full-length episodes.
+  // Token limit of a pass: the tokens of `micro` full-length episodes, but of at least one and at most `most` episodes.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);

@@ -27,8 +27,8 @@ export interface TextGenerator {
 }
 
 /**
- * Observer of a rollout. Its methods receive the objects that the rollout itself uses. They must not change these
- * objects, and must read them before they return.
+ * Observer of a rollout. Its methods receive the objects that the rollout itself uses. The methods must
+ * not change these objects, and must read them before they return.
  */
 export interface RolloutObserver {
   /** Called when a rollout begins; the environments are not reset yet. */

@@ -20,7 +20,7 @@ export interface EditorFacts {
   remote: string | undefined;
   trusted: boolean;
   folders: string[];
-  /** Variables whose API keys the editor stores. */
+  /** Names of the environment variables for which the editor stores an API key. */
   keys: string[];
   runs: { active: number; all: number };
   /** The Node.js that runs trainers, or the reason why none was found. */

@@ -18,7 +18,7 @@ import type { EpisodeHeads } from '../run-files/episodes/episode-heads';
 
 const refreshMs = 1000;
 
-/** A run that uses a file, with the environment's version and tags. */
+/** A run that uses an environment of the open file, and the version and tags that this environment has in the run. */
 interface Runner {
   run: Run;
   version: string;

@@ -1,4 +1,5 @@
-// Progress and speed of the run in the bar: numbers, and a line whose length shows the finished share of the run.
+// The part of the dashboard's bar that shows the progress and speed of the run: numbers, and a line whose length is the
+// finished share of the run.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { progressOf } from '../../../extension/run-data/run-progress';

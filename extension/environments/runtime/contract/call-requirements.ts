@@ -32,7 +32,7 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
       if (what)
         throw new Violation(
           'calls',
-          `The episode is over ${instance.position()}, and a further step(${instance.nameOf(action)}) ${what}: throw, or return reward 0 and the last observation, and report the episode as over.`,
+          `The episode is over ${instance.position()}, but a further step(${instance.nameOf(action)}) ${what}: after the end, step must either throw, or return the last observation again, marked as the end, with reward 0.`,
         );
     }
   }

@@ -57,7 +57,7 @@ test('the machine report has versions, cores, memory, disk and providers', async
   expect(machine.onnxruntime.version).toBe(version);
   if (platform() === 'linux' && (await isolationMissing()) === undefined)
     expect(machine.optional.find(({ name }) => name === 'bubblewrap')!.found).toMatch(
-      /^bubblewrap [\d.]+: namespaces and a filter of system calls; .*polling every 50 ms/,
+      /^bubblewrap [\d.]+: namespaces and a system-call filter; .*polling every 50 ms/,
     );
   const { providers, auto } = machine.onnxruntime;
   expect(providers.find(({ provider }) => provider === 'cpu')).toMatchObject({ installed: true, self_check: null });
