@@ -158,7 +158,7 @@ describe('a refusal of misuse', () => {
   it('comes for a reference of another shape', async () => {
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(UserError);
     await expect(load({ referenceFolder: goldenFolder('llama') })).rejects.toThrow(
-      /reference policy has a different architecture/,
+      /architecture of the reference policy differs/,
     );
   });
 
