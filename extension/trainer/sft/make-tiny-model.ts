@@ -65,6 +65,7 @@ async function main(): Promise<void> {
       'es_manager.train.group_size=1',
       'es_manager.val.env_groups=256',
       'ppo_mini_batch_size=16',
+      'micro_batch_size_per_gpu=16',
       'actor_rollout_ref.rollout.rollout_filter_value=1.0',
       'actor_rollout_ref.rollout.rollout_filter_include_zero=True',
       `seed.train=${firstSeed}`,
