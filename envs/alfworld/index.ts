@@ -22,7 +22,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client of the server. Its configuration, which is sent to the server, contains ALFWorld's name of the split. */
+/** The client for the game server. It sends the server ALFWorld's name of the split that `mode` selects. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

@@ -62,7 +62,7 @@ export interface Outcome {
 export interface Program {
   /** Absolute path of the interpreter. */
   interpreter: string;
-  /** Options between the interpreter and the program's file. */
+  /** Command-line arguments between the interpreter's path and the path of the program. */
   options: readonly string[];
   /** A folder outside /usr that the interpreter needs. */
   home?: string;

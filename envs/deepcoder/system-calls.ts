@@ -112,8 +112,8 @@ const refused: Record<string, Numbers> = {
 
 /**
  * A rule for one call; a refused call fails with `errno`. Without `when`, the call is always refused. With `refuse:
- * 'these'`, it is refused if `argument & mask` equals one of `values`; with `refuse: 'others'`, if it equals none of
- * them.
+ * 'these'`, the call is refused if `argument & mask` equals one of `values`. With `refuse: 'others'`, the call is
+ * refused if `argument & mask` equals none of `values`.
  */
 export interface Rule {
   name: string;

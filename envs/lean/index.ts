@@ -1,6 +1,6 @@
 // Theorem proving in Lean, one tactic per step (RAGEN, Lean). Each request to Lean contains the new tactic after all
 // accepted tactics; the reward depends on Lean's verdict. Lean runs in another process: a Kimina server, or a REPL that
-// this environment starts. The seed selects the theorem, as CPython's `random.choice` does.
+// this environment starts. The theorem for a seed is the one that CPython's `random.choice` selects with this seed.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';

@@ -43,7 +43,7 @@ export function kiminaChecker(options: KiminaOptions): Checker {
     const [result] = results ?? [];
     if (result === undefined) return { failure: 'The Lean server gave no result.', timedOut: false };
     if (typeof result.error === 'string') {
-      // masked, because the message is written to logs
+      // The API key is masked, because the error text is written to logs.
       const failure = apiKey ? result.error.replaceAll(apiKey, '***') : result.error;
       return { failure, timedOut: failure.toLowerCase().includes('timed out') };
     }

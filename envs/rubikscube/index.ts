@@ -1,6 +1,6 @@
 // The 2 × 2 × 2 Rubik's Cube (RAGEN): give each face a single colour. The reward is 1 when the cube is solved,
-// otherwise 0; episodes are truncated at max_steps. The scramble is drawn from numpy's PCG64 with the seed, so equal
-// seeds give RAGEN's cubes. As in RAGEN, the moves of a scramble may cancel each other out.
+// otherwise 0; episodes are truncated at max_steps. The scramble is drawn from numpy's PCG64, so the same seed gives
+// the same cube as in RAGEN. As in RAGEN, the moves of a scramble may cancel each other out.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';

@@ -38,7 +38,7 @@ export class TextEmbedder {
       const tokenizer = new Tokenizer(json('tokenizer.json'), settings);
       const limit = Math.min(Number(settings.model_max_length ?? mostTokens), mostTokens);
       const ort = await import('onnxruntime-node');
-      // leaves the other cores to the trainer
+      // One thread, because the trainer needs the other cores.
       const session = await ort.InferenceSession.create(model, { intraOpNumThreads: 1 });
       const pooling = json('1_Pooling/config.json').pooling_mode_cls_token === true ? 'first' : 'mean';
       const makeTensor = (data: BigInt64Array, dims: number[]) => new ort.Tensor('int64', data, dims);
@@ -52,7 +52,7 @@ export class TextEmbedder {
   async embed(texts: readonly string[]): Promise<Float32Array[]> {
     const ids = texts.map(text => this.encode(text));
     const found: Float32Array[] = texts.map(() => new Float32Array());
-    // similar lengths in a batch need less padding
+    // Texts of similar length are put into the same batch, because they need less padding.
     const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length);
     for (let from = 0; from < byLength.length;) {
       const rows = Math.max(1, Math.floor(tokensAtATime / ids[byLength[from]].length));

@@ -1,8 +1,9 @@
 // RAGEN's room generator, which is based on gym-sokoban's. It carves floor by a random walk, places the player and the
 // targets, and puts a box on each target. It then plays backwards by pulling boxes, and uses the room with the highest
-// score (reverse-play.ts). CPython's `random` draws the walks; numpy's legacy generator draws the placement. Both have
-// the same seed, so equal seeds give RAGEN's rooms. RAGEN derives a fallback seed from Python's salted string hash;
-// this generator uses an unsalted hash, so that a room does not depend on the process.
+// score (reverse-play.ts). CPython's `random` draws the walks; numpy's legacy generator draws the placement. Both
+// generators are seeded with the room's seed, so the same seed gives the same room as in RAGEN. RAGEN derives a
+// fallback seed from Python's salted string hash; this generator uses an unsalted hash, so that a room does not depend
+// on the process.
 import { NumpyLegacy } from '../api/random/numpy-legacy';
 import { PythonRandom } from '../api/random/python-random';
 import { pullApart } from './reverse-play';

@@ -1,6 +1,6 @@
-// Sokoban (RAGEN; gym-sokoban's rules and rewards): push each box onto a target. Each step costs 0.1. Pushing a box
-// onto a target earns 1, and pushing it off a target costs 1. When all boxes are on targets, the player earns 10 more.
-// Equal seeds give RAGEN's rooms.
+// Sokoban (RAGEN; gym-sokoban's rules and rewards): push each box onto a target. The reward of a step is -0.1, plus 1
+// if a box is pushed onto a target, minus 1 if a box is pushed off a target, plus 10 if all boxes are then on targets.
+// The same seed gives the same room as in RAGEN.
 import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';

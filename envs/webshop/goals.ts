@@ -79,8 +79,8 @@ function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal
 }
 
 /**
- * A price limit: the higher of two limits drawn from the next four multiples of ten dollars above the price. Null if
- * fewer than two of these multiples are below 1000.
+ * A price limit. Two of the first four multiples of ten dollars above the price are drawn at random, and the higher one
+ * is the limit. Null if fewer than two of these multiples are below 1000.
  */
 function drawnLimit(price: number, random: PythonRandom): number | null {
   const above = Array.from({ length: 99 }, (_, i) => 10 * (i + 1))
@@ -95,8 +95,9 @@ const limitText = (limit: number | null) =>
   limit === null ? '' : `, and price lower than ${limit.toFixed(2)} dollars`;
 
 /**
- * Index of a seed's goal, before the permutation. With more than 1500 goals, the split is RAGEN's: 500 goals for tests,
- * 1000 for validation, and the others for training. With fewer goals, a sixth is for tests and a third for validation.
+ * Position of a seed's goal in the shuffled order of goals (`goalOrder`). With more than 1500 goals, the split is
+ * RAGEN's: 500 goals for tests, 1000 for validation, and the others for training. With fewer goals, a sixth is for
+ * tests and a third for validation.
  */
 export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): number {
   const [kept, validation] = goals > 1500 ? [500, 1000] : [Math.floor(goals / 6), Math.floor(goals / 3)];

@@ -18,9 +18,9 @@ export class Curve {
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
   /**
-   * Histogram of the distances in rows between neighbouring finite values. `alike` is the latest distance and the
-   * number of times in a row that it occurred. This number is added to the histogram when a different distance follows
-   * or the median is read.
+   * Histogram of the distances in rows between neighbouring finite values. `alike` contains the latest distance and the
+   * number of its successive occurrences. This number is added to the histogram when a different distance follows or
+   * the median is read.
    */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };

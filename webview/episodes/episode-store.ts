@@ -35,7 +35,7 @@ export class EpisodeStore {
 
   /**
    * Adds rows starting at row `from`. Returns false if rows between the stored rows and `from` are missing, or if the
-   * epoch has changed. After false, the caller must request a snapshot.
+   * epoch has changed. In these cases, the caller must request a snapshot.
    */
   take(epoch: number, from: number, rows: EpisodeRows): boolean {
     if (epoch !== this.epoch || from === 0) {

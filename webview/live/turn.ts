@@ -15,7 +15,7 @@ const fullest = 0.35;
 
 const thoughtStart = '<think>';
 const thoughtEnd = '</think>';
-/** Tokens that are markup for the answer parser; they are drawn in a muted colour. */
+/** Matches the text of tokens that are only markup for the answer parser. Such tokens are drawn in a muted colour. */
 const tag = /^\s*<\/?(?:think|answer)>\s*$|^<\|[\w]+\|>$/;
 
 /** Renders a turn. `running` is the return up to and including this turn, without penalties. */

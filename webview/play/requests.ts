@@ -6,7 +6,7 @@ import { actionKeys } from './action-keys';
 type Request = (session: PlaySession) => PlayDo | null;
 
 const undo: Request = ({ steps }) => (steps.length > 0 ? { do: 'undo' } : null);
-/** Restarts with the next seed, which was probably not played before. */
+/** Starts an episode with the next higher seed, which was probably not played before. */
 const another: Request = ({ seed }) => ({ do: 'restart', seed: seed + 1 });
 
 const requests: Record<string, Request> = {

@@ -1,6 +1,6 @@
 // Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, the colour of a run,
-// and colours with opacity. The colour of a line in a chart is the run's index plus the line's offset
-// (charts/catalogue.ts), resolved by `lineStyle` in charts/plot-data.ts.
+// and colours with opacity. `lineStyle` in charts/plot-data.ts chooses the colour of a line: the palette index is the
+// sum of the run's index and the line's offset (charts/catalogue.ts).
 import { hue, paletteOf } from '../../extension/common/palette';
 
 export { hue, paletteOf };

@@ -1,6 +1,6 @@
 // Resolved configurations as read-only YAML documents under a separate URI scheme. The configuration of a run is read
-// from its manifest. The configuration of a file is resolved by the CLI. When any YAML file is saved, the resolved
-// configurations of files are updated. The configurations of two runs are compared in VS Code's diff editor.
+// from its manifest. The CLI resolves the configuration in a file. Whenever a YAML file is saved, the CLI resolves the
+// files of all open documents again. The configurations of two runs are compared in VS Code's diff editor.
 import { basename, dirname, extname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { z } from 'zod';

@@ -35,7 +35,7 @@ export class Problems implements vscode.Disposable {
     return located.length;
   }
 
-  /** Removes the problems that were shown with `about`. */
+  /** Removes the problems that `show` displayed under the key `about`. */
   clear(about = 'start'): void {
     if (this.shown.delete(about)) this.draw();
   }

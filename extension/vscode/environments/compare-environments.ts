@@ -73,9 +73,7 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   const effect = await reader.effect(from, after);
   const effectLabel = effect
     ? formatEffect(effect)
-    : vscode.l10n.t(
-        'no effect was measured, because one of the versions completed no step just before or after the change of version',
-      );
+    : vscode.l10n.t('no effect was measured, because one of the two versions completed no step close to the change');
   const gain = effect && `, reward ${effect.reward.difference >= 0 ? '+' : ''}${effect.reward.difference.toFixed(2)}`;
   const change = `${after.tag} ${brief(from.version)} → ${brief(after.version)}`;
   const title = `${change}${gain ?? ''}`;

@@ -1,7 +1,7 @@
 // Current problems of a run's environments, computed from the run's events. There are two kinds of problems. The first
 // kind is an error in edited code, which prevents the run from using this code. Such a problem lasts until a later save
-// fixes the error. The second kind is a line in the code that the run uses, if errors at this line ended episodes. Such
-// a problem lasts until the run uses other code. Must not import `vscode`.
+// fixes the error. The second kind is an error in the code that the run uses, if the error ended episodes. Such a
+// problem lasts until the run uses other code. Must not import `vscode`.
 import { environmentErrorSchema, environmentRefusedSchema } from '../../run-data/run-events';
 import type { RunEvent } from '../../run-data/run-events';
 

@@ -49,7 +49,7 @@ export interface DashboardStorage {
 /** Key of the view settings in the workspace state. */
 const viewKey = 'ragen.dashboard.view';
 
-/** Workspace state key of the columns that the last page requested first. */
+/** Key of the workspace state that stores which columns the most recently opened page requested first. */
 const requestedKey = 'ragen.dashboard.asked';
 
 /** Maximum number of overviews that are computed in advance, while the page is loading. */
@@ -181,7 +181,10 @@ function serveDashboard(
     return columns;
   }
 
-  /** Reads the data on disk while the page loads, and computes the overviews that the previous page requested first. */
+  /**
+   * Reads the data on disk while the page loads, and computes the overviews of the columns that the previously opened
+   * page requested first.
+   */
   async function readAhead(source: MetricColumns, last: RequestedColumns | undefined): Promise<void> {
     if (await source.isLong()) return;
     const table = await source.update();
@@ -209,7 +212,10 @@ function serveDashboard(
     source.update(report).then(done, done);
   }
 
-  /** Sends new data. If called during an update, it looks for further new data after that update. */
+  /**
+   * Sends new data to the page. If an update is already running, waits for it; before the running update ends, it looks
+   * for new data once more.
+   */
   async function send(): Promise<void> {
     again = true;
     sending ??= (async () => {
@@ -242,7 +248,7 @@ function serveDashboard(
     messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
   }
 
-  /** Stores which columns this page requested first. When the page is opened again, readAhead reads these columns. */
+  /** Stores which columns this page requested first. `readAhead` reads these columns when the page is opened again. */
   function remember(): void {
     const before = storage.memory.get<RequestedColumns>(requestedKey);
     const keys = [...new Set([...requested.keys, ...(before?.keys ?? [])])].slice(0, mostAhead);

@@ -1,6 +1,6 @@
 // Host side of the Live page: while the page is visible, the host requests token reports from the run's trainer and
-// forwards them to the page. If the trainer restarts, the host requests them again. While the page is hidden, the
-// trainer sends no reports.
+// forwards them to the page. If the trainer restarts, the host requests the reports again. While the page is hidden,
+// the trainer sends no reports.
 import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../protocol/live-page';
 import { replaceTail } from '../../common/lists';

@@ -41,7 +41,7 @@ export interface LineCursor {
 export interface LineSlice extends LineCursor {
   /** Complete lines; empty if only a part of an overlong line was skipped. */
   bytes: Buffer;
-  /** The end of this slice: at most `memory` bytes, which precede `offset` in the file. */
+  /** The last bytes of this slice, at most `memory`. They directly precede `offset` in the file. */
   last: Buffer;
 }
 

@@ -15,8 +15,8 @@ import { isActive, runPhase, type RunPhase } from './run-format';
 import { TrainerClient } from '../processes/trainer-client';
 
 /**
- * Milliseconds between polls of active runs, whose lease can expire without a file event. Other runs are polled every
- * fifth time.
+ * Milliseconds between polls of active runs, whose lease can expire without a file event. Other runs are checked only
+ * in every fifth poll.
  */
 const pollMs = 1000;
 const slowEvery = 5;

@@ -1,9 +1,9 @@
 // Decorations of a trace. Tokens have the shades of the current overlay, unsampled text has a less prominent colour,
 // and rejected actions are struck through. Rewards are shown in the overview ruler and after the headings. Colours are
 // the theme's `ragen.trace.*`. High contrast themes add underlines of increasing width, which are dashed for values
-// below zero. Long episodes are decorated only around the visible range. tokens/token-overlays.ts chooses the shade of a
-// token; `contributes.colors` in package.json defines each shade's colour and opacity. The number of shades is the same
-// in all three.
+// below zero. Long episodes are decorated only around the visible range. tokens/token-overlays.ts chooses the shade of
+// a token; `contributes.colors` in package.json defines each shade's colour and opacity. This file and these two files
+// must have the same number of shades.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';

@@ -18,7 +18,7 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
   anchor: 'rollout-filter',
   text:
     filter && keepsAll(filter)
-      ? 'The filter keeps all groups. To train only on the groups whose scores differ most, set rollout_filter_value to 0.9 (with top_p and linear)'
+      ? 'The filter keeps all groups. To train only on the groups whose scores differ most, set rollout_filter_value to 0.9 (with the strategy top_p and the mode linear)'
       : 'Use more prompts (env_groups) or a stricter filter, so that scores differ within each trained group',
 });
 

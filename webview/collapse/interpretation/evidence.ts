@@ -1,4 +1,4 @@
-// The data from which a run is interpreted: the series of one family of pairs of prompt and reasoning, collected once
+// The data from which a run is interpreted, for one family of pairs of prompt and reasoning. The data is collected once
 // per run and truncated at the selected step.
 import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../../extension/protocol/collapse-page';
 import type { RunEvent, SettingChange } from '../../../extension/run-data/run-events';
@@ -35,7 +35,10 @@ export interface Evidence extends Circumstances {
 
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 
-/** The circumstances after a step: the settings in effect, and the changes and existing checkpoints up to this step. */
+/**
+ * The circumstances after a step: the settings in effect at this step, all changes of settings up to this step, and the
+ * existing checkpoints of these steps.
+ */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
   step: number,
@@ -68,7 +71,10 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
     policy,
   );
 
-/** The evidence of all steps of a run. `path` is the family's path; the caller has already computed it. */
+/**
+ * The evidence of all steps of a run.
+ * @param path the diagnoses of this family as a path through the plane; computed here if the caller does not pass it
+ */
 export function evidenceOf(
   series: RunSeries,
   family: string,

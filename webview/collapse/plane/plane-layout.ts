@@ -15,7 +15,7 @@ export interface Layout {
 export interface Scales {
   xMax: number;
   range: Range;
-  /** Converts to the unit square with the origin at the upper left. */
+  /** Converts an entropy H(Z|X) to the x coordinate in the unit square, whose origin is at the upper left. */
   x(entropy: number): number;
   y(information: number): number;
 }

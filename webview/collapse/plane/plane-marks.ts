@@ -43,8 +43,10 @@ function labelAnchor(name: (typeof regimes)[number][0], { above, below, y }: Thr
 }
 
 /**
- * The path up to the selected diagnosis. Its newest segment is the most opaque. Later diagnoses are drawn faintly.
- * `present` is the index of the selected diagnosis.
+ * Draws the path through all diagnoses. Segments up to the selected diagnosis are more transparent the older they are.
+ * Segments after the selected diagnosis are drawn faintly.
+ * @param spots coordinates of the diagnoses in the unit square
+ * @param present index of the selected diagnosis
  */
 export function trail(spots: readonly [number, number][], present: number): TemplateResult[] {
   const path = (name: string, from: number, to: number, age: number | null): TemplateResult => {
@@ -54,7 +56,8 @@ export function trail(spots: readonly [number, number][], present: number): Temp
   };
   const parts: TemplateResult[] = [];
   if (present < spots.length - 1) parts.push(path('future', Math.max(0, present), spots.length - 1, null));
-  // Old segments have the same opacity and are drawn as a single path, because thousands of elements would be slow.
+  // All segments beyond a certain age have the same opacity and are drawn as a single path, because thousands of
+  // elements would be slow.
   const distinct = Math.max(0, present - 6 * halfLife);
   if (distinct > 0) parts.push(path('trail', 0, distinct, 6 * halfLife));
   for (let i = distinct; i < present; i++) parts.push(path('trail', i, i + 1, present - 1 - i));
@@ -62,7 +65,7 @@ export function trail(spots: readonly [number, number][], present: number): Temp
   return parts;
 }
 
-/** The 95 % intervals through the selected diagnosis. */
+/** The 95 % intervals of the selected diagnosis, as a horizontal line for H(Z|X) and a vertical line for I(X;Z). */
 export function intervals({ entropy, information }: PathPoint, { x, y }: Scales): TemplateResult {
   const [a, b] = [x(entropy.value), y(information.value)];
   const parts: string[] = [];

@@ -32,8 +32,9 @@ export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
 }
 
 /**
- * Returns an extent that contains the lines (`own`) and the bounds (`all`). If this extent is more than twice as wide
- * as `own`, returns `own`, because a distant bound would flatten the lines.
+ * Returns the extent of a chart with lines and bounds: the union of `own` (extent of the lines) and `all` (extent of
+ * lines and bounds). If the union is more than twice as wide as `own`, returns `own`, because a distant bound would
+ * flatten the lines.
  */
 export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;

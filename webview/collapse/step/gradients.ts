@@ -1,6 +1,6 @@
 // Gradients of the loss terms by bucket of prompt groups, from the lowest score deviation to the highest. Bars show the
-// norms. Numbers show the ratio of each norm to its noise, and the cosine for each pair of terms. A sentence above the
-// bars summarises the result.
+// norms. Numbers show the signal-to-noise ratio of each term's gradient, and the cosine between the gradients of each
+// pair of terms. A sentence above the bars summarises the result.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
@@ -42,7 +42,7 @@ function bucketTable(analysis: GradientAnalysis): TemplateResult {
     <thead>
       <tr>
         <th scope="col">Bucket</th>
-        <th scope="col" title="Prompt groups and their samples">Groups</th>
+        <th scope="col" title="Number of prompt groups and of their samples">Groups</th>
         <th scope="col" title="Mean in-group reward deviation">Deviation</th>
         ${partHeads(parts, pairs)}
       </tr>

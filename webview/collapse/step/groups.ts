@@ -19,7 +19,7 @@ const numbersUpTo = 16;
 export interface JudgedStep {
   readonly caption: string;
   readonly groups: readonly JudgedGroup[];
-  /** Largest deviation of a group. `low` and `high` are the lowest and the highest score of all groups. */
+  /** Largest score deviation of any group. `low` and `high` are the lowest and the highest score of all groups. */
   readonly most: number;
   readonly low: number;
   readonly high: number;

@@ -7,7 +7,7 @@ import {
   streaksOver,
   type AlarmName,
 } from '../../../extension/run-data/alarm-rules';
-import { formatValue, type Unit } from '../../shared/format';
+import { counted, formatValue, type Unit } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { PathPoint, RunSeries } from './run-series';
 import { lastFinite } from '../plane/unit-square';
@@ -15,7 +15,7 @@ import { lastFinite } from '../plane/unit-square';
 export interface ChartLine {
   key: string;
   label: string;
-  /** A CSS colour. */
+  /** CSS colour of the line. */
   colour: string;
   /** Keys of the lower and the upper end of the interval around the line. */
   band?: { low: string; high: string };
@@ -140,7 +140,9 @@ const titles: Record<AlarmName, string> = {
   missing_thoughts: 'Answers with a thought',
 };
 
-/** Explains why a line beyond its bound has not raised an alarm: `alarm after 5 steps in a row over 81.1; now 4`. */
+/**
+ * Explains why a line beyond its bound has not raised an alarm: `alarm after 5 steps in a row over 81.1; now 4 steps`.
+ */
 function formatStreak(
   name: AlarmName,
   values: ArrayLike<number>,
@@ -153,7 +155,9 @@ function formatStreak(
     if (rule.steps === 1 || !(most[row] > 0)) return [];
     const longest = most[row] > now[row] ? `, longest ${most[row]}` : '';
     const bound = formatValue(lastFinite(bounds, row), unit);
-    return [`alarm after ${rule.steps} steps in a row ${rule.side} ${bound}; now ${now[row]}${longest}`];
+    return [
+      `alarm after ${rule.steps} steps in a row ${rule.side} ${bound}; now ${counted(now[row], 'step')}${longest}`,
+    ];
   };
 }
 

@@ -1,5 +1,5 @@
-// The part of the dashboard's bar that shows the progress and speed of the run: numbers, and a line whose length is the
-// finished share of the run.
+// The part of the dashboard's bar that shows the progress and speed of the run as numbers. The length of a line shows
+// the finished share of the run.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { progressOf } from '../../../extension/run-data/run-progress';

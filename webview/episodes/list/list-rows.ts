@@ -73,7 +73,10 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
-/** The position of the episode in the run, beginning with `unit`. The headings above show the preceding parts. */
+/**
+ * Shows the position of an episode in the run, as step, group and member. Parts before `unit` are omitted, because the
+ * headings above the row show them.
+ */
 function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
   const { id, mode, step, group_id, member, tag } = row;
   const title = `${id} · ${tag}`;

@@ -133,7 +133,7 @@ function turnCell(
         : html`<p class=${thought === null ? 'thought unparsed-text' : 'thought'}
             >${markedText(words, 'not in the reference episode')}</p
           >`
-    }${thought === null ? html`<p class="warning">did not parse</p>` : nothing}<div
+    }${thought === null ? html`<p class="warning">could not be parsed</p>` : nothing}<div
       class=${isDifferent ? 'actions different' : 'actions'}
       >${actionsView(turn, at === episode.turns.length - 1 && episode.terminated)}</div
     >${rewardView(turn, running, largest, options.theme)}`;

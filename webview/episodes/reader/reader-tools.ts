@@ -7,7 +7,7 @@ import type { Reading } from '../episodes-settings';
 
 const readings: readonly [Reading, string, string][] = [
   ['episode', 'Episode', 'The episode’s turns ( e )'],
-  ['group', 'Group', 'The members of its prompt group side by side ( g )'],
+  ['group', 'Group', 'The episodes of the same prompt group side by side ( g )'],
   ['training', 'Over training', 'The same prompt from step to step ( t )'],
 ];
 

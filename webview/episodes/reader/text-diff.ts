@@ -45,7 +45,7 @@ function marked(parts: string[], before: string[] | null, keyOf: (part: string) 
   return found;
 }
 
-/** Length of the longest common subsequence of a[i…] and b[j…]. */
+/** A table whose element [i][j] is the length of the longest common subsequence of a[i…] and b[j…]. */
 function commonLengths(a: string[], b: string[]): Uint16Array[] {
   const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {

@@ -25,7 +25,7 @@ const youngMs = 2000;
 
 const lineSchema = z.custom<EpisodeIndexLine>(isIndexLine);
 
-/** Rows of a file in the table, one block per index line. */
+/** The consecutive table rows of the episodes that one index line describes. */
 interface Block {
   from: number;
   at: Float64Array;
@@ -33,7 +33,7 @@ interface Block {
   texts: Int32Array;
 }
 interface ReportedFile extends ScanFile {
-  /** Number of bytes covered by rows. */
+  /** Number of bytes at the start of the file whose episodes are in the table. */
   to: number;
   blocks: Block[];
 }
@@ -62,8 +62,8 @@ export class EpisodeIndexReader {
   }
 
   /**
-   * Reads new episodes and calls `grown` after each part. Returns true if a file was not scanned because it changed
-   * less than `youngMs` ago; the caller should then call again.
+   * Reads new episodes, and calls `grown` each time rows were added to the table. Returns true if a file was not
+   * scanned because it changed less than `youngMs` ago. The caller should then call `update` again.
    */
   update(grown: () => void = () => undefined): Promise<boolean> {
     const next = this.current.then(() => this.readOn(grown));

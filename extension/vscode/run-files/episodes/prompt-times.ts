@@ -19,7 +19,7 @@ type Spans = Map<string, { first: number; last: number }>;
 interface CachedRun {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
-  /** The read of the index that was started last. The next read starts when this read has ended. */
+  /** Settles when the most recently started read of the index has ended. Only then, the next read starts. */
   read: Promise<unknown>;
 }
 

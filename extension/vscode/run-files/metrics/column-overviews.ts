@@ -1,13 +1,14 @@
-// Overviews of metric columns: minimum and maximum per part. The charts of a long run draw overviews before the full
-// columns arrive. An overview is computed once and then extended with new rows. Must not import `vscode`.
+// Overviews of metric columns. An overview contains the minimum and the maximum of each block of consecutive rows. The
+// charts of a long run draw overviews until the complete columns have been loaded. An overview is computed once and
+// then extended with new rows. Must not import `vscode`.
 import { MovingAverage, smoothOn } from '../../../common/smoothing';
 import { overviewOf, type CurvePoints } from '../../../common/curves';
 import type { ColumnPart } from '../../../protocol/dashboard-page';
 import type { ColumnTable } from './column-table';
 
 /**
- * Number of parts into which a column is divided; each part is reduced to its minimum and maximum. Charts of normal
- * size are fewer than 1024 pixels wide.
+ * Number of blocks into which a column is divided. More blocks are not needed, because charts of normal size are fewer
+ * than 1024 pixels wide.
  */
 const parts = 1024;
 
@@ -16,8 +17,8 @@ const mostNewRows = 1024;
 
 interface Overview {
   /**
-   * `madeOf` is the number of rows from which the overview was computed; `rows` is the number of rows that it covers
-   * now.
+   * Number of rows that the column had when the overview was computed. `rows` also counts the rows that were appended
+   * to the overview later.
    */
   madeOf: number;
   rows: number;
@@ -34,7 +35,7 @@ export class ColumnOverviews {
     readonly smoothing: number,
   ) {}
 
-  /** Returns a key's overview up to the table's newest row. */
+  /** Returns the overview of a key's column, up to the table's newest row. */
   part(key: string): ColumnPart {
     const column = this.table.column(key);
     const before = this.made.get(key);

@@ -1,6 +1,7 @@
-// Token overlays of a trace: each maps the number of a token to one of at most seven shades. The number of shades is
-// small, because each shade is one editor decoration. Sequential scales have one hue, which is stronger for higher
-// shades. Signed scales have one hue for negative values and another hue for positive values. Pure functions.
+// Token overlays of a trace. An overlay shows one value of each token, such as its log-prob, as one of at most seven
+// shades. The number of shades is small, because each shade needs its own editor decoration. Sequential scales have one
+// hue, which is stronger for higher shades. Signed scales have one hue for negative values and another hue for positive
+// values. Pure functions.
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { TokenFacts } from './token-facts';
 
@@ -68,7 +69,11 @@ function shadeOf(value: number, edges: readonly number[], scale: Overlay['scale'
 /** Formats the range of values for the legend; log-ratios are shown as ratios. */
 export function formatRange(kind: OverlayKind, [low, high]: [number, number]): string {
   if (kind === 'mask')
-    return low === high ? (low === 1 ? 'all tokens trained on' : 'no tokens trained on') : 'shaded: trained on';
+    return low === high
+      ? low === 1
+        ? 'all tokens are trained on'
+        : 'no token is trained on'
+      : 'shaded tokens are trained on';
   const format = kind === 'advantage' || kind === 'kl' || kind === 'value' ? formatSigned : formatNumber;
   const [from, to] = kind === 'ratio' ? [Math.exp(low), Math.exp(high)] : [low, high];
   return low === high ? format(from) : `${format(from)} … ${format(to)}`;
