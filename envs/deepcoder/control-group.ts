@@ -70,8 +70,8 @@ export class ControlGroup {
   }
 
   /**
-   * Moves a process into the cgroup; its future children follow. If the system refuses this, returns false; the limits
-   * then do not apply.
+   * Moves a process into the cgroup; children that the process starts later are in the cgroup too. Returns false if the
+   * system refuses to move the process; the limits then do not apply.
    */
   join(pid: number): boolean {
     try {

@@ -1,6 +1,6 @@
 // Scores a purchase as WebShop does. The score is the share of attributes, options and price limit that the product
-// matches, multiplied by a factor for the type of product. A part-of-speech tagger finds the nouns of titles; phrases
-// are compared as sets of words.
+// matches, multiplied by a factor for the type of product. The nouns of titles are found with a part-of-speech tagger.
+// Phrases are compared as sets of words.
 import nlp from 'compromise/two';
 import { token_set_ratio } from 'fuzzball';
 import type { Product } from './catalogue';

@@ -53,7 +53,7 @@ interface Planned {
    */
   keys: (string | RegExp)[];
   first?: boolean;
-  /** Shows the chart even if the run has none of its keys yet. */
+  /** Shows the chart even if the run has not logged any of the chart's keys yet. */
   always?: boolean;
   /** Omits the bands from minimum to maximum. The y range would include these bands, so the line would look flat. */
   plain?: boolean;

@@ -21,7 +21,7 @@ export interface CollapseActions {
   /** Opens the episode of the selected cell. */
   openCell(): void;
   openTable(open: boolean): void;
-  /** Moves the tab stop to another score of the table of groups. */
+  /** Moves the tab stop to another score cell in the table of prompt groups. */
   stopAt(cell: GroupCell): void;
   chooseAnalysis(name: string): void;
 }

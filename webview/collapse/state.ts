@@ -23,7 +23,7 @@ export const settingsSchema = 1;
 
 export const firstSettings: ViewSettings = { family: 'collapse_first_turn_sample', step: null };
 
-/** The host's data about a run without the series. */
+/** The data about a run that the host has sent, except the series of metrics. */
 export type RunFacts = Omit<CollapseSnapshot, 'steps' | 'series'>;
 
 /** Data derived from the series for the selected family of pairs. */
@@ -42,7 +42,7 @@ export interface Diagnoses {
 export type StepFile<T> =
   { readonly step: number; readonly content: T | null } | { readonly step: number; readonly failed: string };
 
-/** The displayed files; each is null until its first answer. */
+/** The displayed files of a step. Each is null until the host has answered the first request for it. */
 export interface StepFiles {
   readonly matrix: StepFile<ScoredFamily> | null;
   readonly groups: StepFile<JudgedStep> | null;

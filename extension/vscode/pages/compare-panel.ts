@@ -17,7 +17,9 @@ import type { Run, RunStore } from '../runs/run-store';
 
 const viewType = 'ragen.compare';
 const updateMs = 1000;
-/** Separator of the folders in the page's `folder` state. A newline is used, because paths do not contain newlines. */
+/**
+ * Separates the run folders in the text `PageState.folder`. A newline is used, because paths do not contain newlines.
+ */
 const between = '\n';
 
 /** Actions of the page's links. */

@@ -21,7 +21,7 @@ export interface OpenTrace {
   trace: Trace;
   location: TraceLocation;
   clip: ClipRange | null;
-  /** Stamp of the episode's file when the episode was read. */
+  /** Stamp (`fileStamp`) that the episode's file had when the episode was read. */
   stamp: string;
 }
 

@@ -41,7 +41,7 @@ interface ReportedFile extends ScanFile {
 export class EpisodeIndexReader {
   table = new EpisodeTable();
   epoch = 0;
-  /** Share of the bytes of all episode files that is covered by rows. */
+  /** Share of the bytes of all episode files whose episodes are in the table, 0 to 1. */
   read = 0;
   private reported = new Map<string, ReportedFile>();
   private sources: JsonLines<EpisodeIndexLine>[];
@@ -147,7 +147,10 @@ export class EpisodeIndexReader {
     return young;
   }
 
-  /** Adds the rows of an index line, if its byte range starts where the known part of the episode file ends. */
+  /**
+   * Adds the episodes of an index line to the table. An index line whose byte range does not start at the end of the
+   * bytes that the table already covers is ignored.
+   */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);
     const { mode, step, columns } = line;

@@ -10,7 +10,7 @@ export interface CardToken {
   location: [number, number];
 }
 
-/** The checkpoint that computed values of the card, and the run's clip range. */
+/** The checkpoint that computed some of the card's values, and the run's clip range. */
 export interface CardSource {
   /** Name of the checkpoint; undefined until the checkpoint has scored the episode. */
   checkpoint: string | undefined;
