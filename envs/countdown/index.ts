@@ -116,7 +116,7 @@ export default defineEnvironment({
   create(config) {
     let problem: Problem;
     let observation = '';
-    let ended: boolean | undefined; // true after success, false after failure, undefined before
+    let ended: boolean | undefined; // whether the reward was the full score; undefined until an answer is given
 
     return {
       async reset({ seed, mode }) {

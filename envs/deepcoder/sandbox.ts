@@ -251,7 +251,7 @@ function inheritedDescriptors(): number[] {
         const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1];
         return fd > 2 && flags !== undefined && (parseInt(flags, 8) & O_CLOEXEC) === 0;
       } catch {
-        return false; // the descriptor of the folder itself
+        return false; // the descriptor with which this folder is listed; already closed
       }
     });
 }
@@ -294,7 +294,7 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
     `--data=${megabytes * mebibyte}`,
     ...(boundAddresses ? [`--as=${(megabytes + 256) * mebibyte}`] : []),
     ...(isolated ? [`--nproc=${processes}`] : []),
-    `--cpu=${Math.ceil(seconds) + 1}`, // reached before the wall time only by a program that uses several cores
+    `--cpu=${Math.ceil(seconds) + 1}`, // only programs that use several cores reach it before the wall time
     ...[`--fsize=${fileBytes}`, '--core=0', '--nofile=64', '--msgqueue=0', '--sigpending=256', '--', ...argv],
   ];
 }

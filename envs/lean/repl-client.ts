@@ -31,7 +31,7 @@ class Repl {
     });
     let last = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (last = (last + text).slice(-400)));
-    child.stdin.on('error', () => undefined); // reported by the close event
+    child.stdin.on('error', () => undefined); // the `close` event reports the error
     child.on('error', error => this.end(`The Lean REPL cannot be started (${error.message}).`));
     child.on('close', code =>
       this.end(`The Lean REPL ended with exit code ${code}${last ? ` (${last.trim()})` : ''}.`),

@@ -38,7 +38,7 @@ export default defineEnvironment({
     const names = ids.map(id => config.action_lookup[id]);
     let cube: Cube;
     let steps = 0;
-    let ending = ''; // reason for the episode's end; empty before
+    let ending = ''; // reason for the episode's end; empty until it has ended
 
     const render = () => {
       const rows = faces.map((face, i) => {

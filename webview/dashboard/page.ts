@@ -41,7 +41,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (before && settings !== before.settings) {
       saved.change(settings);
       const view = { schema: settingsSchema, view: { ...settings, zoom: null } };
-      if (before.run) host.notify(dashboardSettings, { view }); // the first snapshot contains the host's settings
+      if (before.run) host.notify(dashboardSettings, { view }); // the first settings come from the host
     }
     if (run && run.folder !== before?.run?.folder) saved.keepFolder(run.folder);
     if (isTable(state)) series.want(state.series.keys);

@@ -53,13 +53,13 @@ export async function* lineSlices(handle: FileHandle, from: LineCursor, size: nu
   let { offset, skipping } = from;
   for (let length = sliceBytes; offset < size;) {
     const bytes = await readRange(handle, offset, Math.min(length, size - offset));
-    if (bytes.length === 0) return; // truncated meanwhile
+    if (bytes.length === 0) return; // the file was truncated meanwhile
     const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
     const end = bytes.lastIndexOf(0x0a) + 1;
     const isSkipped = skipping && first === 0;
     if (!isSkipped && end === 0 && bytes.length < length && bytes.length < mostLineBytes) return; // partial last line
     if (!isSkipped && end === 0 && length < mostLineBytes) {
-      length *= 2; // a line longer than a slice
+      length *= 2; // the line is longer than the slice
       continue;
     }
     skipping = end === 0;

@@ -118,7 +118,7 @@ export class MetricChart extends ChartElement {
   }
 
   protected override updated(): void {
-    this.canvas?.flush(); // draws now, because on screen the draw queue calls this update
+    this.canvas?.flush(); // draws at once; on screen, the draw queue has called this update
   }
 
   private get canvas(): PlotCanvas | null {

@@ -51,7 +51,7 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
     for (let start = 0, end = bytes.indexOf(0x0a); end >= 0; start = end + 1, end = bytes.indexOf(0x0a, start)) {
       const { data } = episodeSchema.safeParse(jsonOrNothing(bytes.toString('utf8', start, end)));
       if (!data) {
-        line.to = at + end + 1; // not an episode: skipped
+        line.to = at + end + 1; // the line is not an episode and is skipped
         continue;
       }
       const messages = bytes.indexOf(beforeMessages, start);
@@ -157,7 +157,7 @@ function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: n
     let skipping = false;
     for (let at = from, length = sliceBytes; at < size;) {
       const bytes = rangeOf(fd, at, Math.min(length, size - at));
-      if (bytes.length === 0) return; // truncated meanwhile
+      if (bytes.length === 0) return; // the file was truncated meanwhile
       const first = skipping ? bytes.indexOf(0x0a) + 1 : 0;
       const end = bytes.lastIndexOf(0x0a) + 1;
       if (end > 0) {
@@ -171,7 +171,7 @@ function* slicesOf(path: string, from: number): Generator<{ bytes: Buffer; to: n
         at += bytes.length;
       } else if (bytes.length < length)
         return; // an incomplete last line
-      else length *= 2; // a line longer than a slice
+      else length *= 2; // the line is longer than the slice
     }
   } finally {
     closeSync(fd);
