@@ -1,5 +1,5 @@
-// Two factors of the advantages, as in RAGEN. The first depends on the reward spread of the sample's prompt group. The
-// second depends on the length of the sample.
+// Two factors by which advantages are multiplied, as in RAGEN. The first factor depends on the reward spread of the
+// sample's prompt group. The second factor depends on the length of the sample.
 import { maximum, minimum } from '../common/lists';
 
 /** Group weights with the metrics that RAGEN logs for them. */
@@ -11,7 +11,7 @@ export interface SoftReweight {
 
 /**
  * `soft_advantage_reweight`: returns σ_group/(max σ + 1e-6), so prompts with little reward spread get a small weight.
- * Needs at least one group.
+ * `groupStds` must not be empty.
  */
 export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight {
   const stds = Float64Array.from(groupStds);

@@ -9,8 +9,8 @@ import { shuffledIndices, type IntegerStream } from './mini-batches';
 export type BatchAdjustMode = 'weights' | 'copy' | 'delete';
 
 /**
- * Returns the least common multiple of `sizes`. In RAGEN, these are the number of prompt groups, the mini-batch size
- * and the number of devices. RAGEN adjusts the sample count to a multiple of this number.
+ * Returns the least common multiple of `sizes`. RAGEN adjusts the sample count to a multiple of the number of prompt
+ * groups, of the mini-batch size and of the number of devices.
  */
 export function batchMultiple(...sizes: readonly number[]): number {
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b));
@@ -19,7 +19,7 @@ export function batchMultiple(...sizes: readonly number[]): number {
 
 /**
  * Returns the indices of the samples to train on. `weights`: 0…count−1. `copy`: 0…count−1, followed by random
- * duplicates; the numbers of duplicates of any two samples differ by at most one. `delete`: the ascending indices that
+ * duplicates; two samples differ by at most one in their number of duplicates. `delete`: the ascending indices that
  * remain after random drops; empty if count < multiple.
  */
 export function adjustedSamples(

@@ -1,7 +1,7 @@
 // Bi-level advantage estimation (VAGEN, Wang et al., 2025): first GAE over turns with separate γ and λ, then GAE over
 // the tokens of each turn. In the second GAE, the reward of a turn's last token is the turn's estimated return. The
 // caller passes the turn ends, because the rewards do not show the end of a turn with reward 0. For comparison,
-// `nonZeroRewards` finds turn ends as RAGEN does. Any tokens after the last turn end form one more turn.
+// `nonZeroRewards` finds turn ends as RAGEN does. If there are tokens after the last turn end, they form one more turn.
 import { withReturns, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 
 /**
@@ -19,7 +19,7 @@ export interface BiLevelGaeOptions extends GaeOptions {
   high_level_lam?: number;
   /**
    * Token at which the critic's value is taken as the value of the turn. `end` (RAGEN; the default): the last token of
-   * the turn. `start` (VAGEN): the first token, where the critic has not seen the turn yet.
+   * the turn. `start` (VAGEN): the first token of the turn.
    */
   turn_value?: 'end' | 'start';
 }

@@ -5,7 +5,10 @@ import { largestLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
 
-/** Returns the loss of one token from log π and the log-ratio to the old policy (clamped to ±20). Has no dual clip. */
+/**
+ * Returns the loss of one token from log π and the log-ratio to the old policy (clamped to ±20). CISPO has no dual
+ * clip.
+ */
 export function cispoTokenLoss(
   logprob: number,
   logRatio: number,

@@ -2,7 +2,7 @@
 // tokens that were not sampled are skipped: the next value and the running advantage are carried past them unchanged.
 import { whitenTokens } from './token-sequences';
 
-/** One sequence with the critic's values; all arrays of equal length. */
+/** One sequence with the critic's values. All arrays have the same length. */
 export interface ValuedSequence {
   rewards: Float32Array;
   values: Float32Array;

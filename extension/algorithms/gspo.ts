@@ -26,7 +26,7 @@ export function sequenceLogRatio(
   return count > 0 ? sum / count : 0;
 }
 
-/** Returns the loss of one token; `logRatio` is the log-ratio of the token's sequence. Has no dual clip. */
+/** Returns the loss of one token; `logRatio` is the log-ratio of the token's sequence. GSPO has no dual clip. */
 export function gspoTokenLoss(
   logRatio: number,
   advantage: number,

@@ -57,7 +57,7 @@ export function tokenKlSlope(kind: KlKind, difference: number): number {
 /** Result of `klInReward`: rewards minus the penalty, and the mean KL for the KL controller. */
 export interface PenalisedRewards {
   rewards: Float32Array;
-  /** Mean over the sequence's sampled tokens; 0 without sampled tokens. */
+  /** Mean KL over the sequence's sampled tokens; 0 if no token was sampled. */
   meanKl: number;
 }
 

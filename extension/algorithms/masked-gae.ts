@@ -1,7 +1,7 @@
 // GAE with TRICO's two masks (VAGEN). Advantages are estimated only over the tokens of the advantage mask, for example
 // the reasoning and the action without their tags. The loss covers the tokens of the loss mask. Value and advantage are
-// carried unchanged across tokens outside the advantage mask. If a token is only in the loss mask, its advantage is
-// that of the next token in the advantage mask, or 0 if there is no next one.
+// carried unchanged across tokens outside the advantage mask. If a token is only in the loss mask, it has the advantage
+// of the next token in the advantage mask, or 0 if no such token follows.
 import { generalizedAdvantages, type AdvantagesAndReturns, type GaeOptions, type ValuedSequence } from './gae';
 import { whitenTokens } from './token-sequences';
 

@@ -8,7 +8,9 @@ import { clamp } from './kl';
 import { largestLogRatio } from './policy-loss-options';
 
 export interface RolloutCorrection {
-  /** Computes the ratio per token or per sequence. If null, the weights are 1 and only statistics are computed. */
+  /**
+   * Whether there is one ratio per token or per sequence. If null, the weights are 1 and only statistics are computed.
+   */
   rollout_is: 'token' | 'sequence' | null;
   rollout_is_threshold: number;
 }

@@ -114,8 +114,8 @@ export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: num
 }
 
 /**
- * Returns the episode values that the metric is computed from, and the name of these values; rewards have no name.
- * Throws if the values are missing.
+ * Returns the episode values from which the metric is computed, and their name (undefined for rewards). Throws if the
+ * values are missing.
  */
 function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
   const name = metric.startsWith('entropy') ? 'entropy' : metric === 'length' ? 'length' : undefined;

@@ -19,9 +19,7 @@ export interface ValueLoss {
   vpred_mean: number;
 }
 
-/**
- * Returns loss and metrics over all sampled tokens of the mini-batch (token mean); `cliprange_value` is 0.5 in RAGEN.
- */
+/** Returns loss and metrics, averaged over all sampled tokens of the mini-batch. In RAGEN, `cliprange_value` is 0.5. */
 export function valueLoss(sequences: readonly ValueSequence[], cliprange_value: number): ValueLoss {
   let count = 0;
   const sums: ValueLoss = { vf_loss: 0, vf_clipfrac: 0, vpred_mean: 0 };

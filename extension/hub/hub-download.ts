@@ -33,8 +33,8 @@ const readBytes = 1 << 22;
 
 /**
  * Downloads a file's content into the cache unless the cache contains it. `HubCache.prepare` must have been called
- * before. Throws a UserError with file and remedy, or the signal's reason on abort; partial content is kept in both
- * cases.
+ * before. Throws a UserError that names the file and the remedy; on abort, throws the signal's reason. Partial content
+ * is kept in both cases.
  */
 export async function downloadFile(file: HubFile, download: FileDownload): Promise<void> {
   const { cache, signal, onBytes, client } = download;

@@ -41,8 +41,8 @@ export class CrossScoring {
     private readonly bank: ParameterBank,
     options: SessionOptions,
   ) {
-    // A text is scored after the prompts of other episodes too. Prompt and text together may therefore be longer than
-    // an episode may be, but at most twice as long.
+    // A text is also scored after the prompts of other episodes. Prompt and text together may therefore exceed the
+    // maximum length of an episode, but not twice this length.
     this.network = {
       ...withoutDropout(network),
       maxPositions: 2 * (network.maxPositions ?? network.config.maxPositions),

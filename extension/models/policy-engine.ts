@@ -238,7 +238,7 @@ export class PolicyEngine implements Engine<LocalState> {
     const { specs, flat } = await bank.read();
     if (flat.length !== weights.length)
       throw new UserError(
-        `checkpoint: the saved critic has ${weights.length} parameters, but the model's critic has ${flat.length}: resume with the model it was saved from`,
+        `checkpoint: the saved critic has ${weights.length} parameters, but the model's critic has ${flat.length}: resume with the model from which the checkpoint was saved`,
       );
     await bank.write(new Weights(specs, weights));
   }

@@ -218,7 +218,7 @@ export class Policy {
     return loss;
   }
 
-  /** Computes the gradient of a batch and discards it. Changes no weights and frees the memory it used. */
+  /** Computes the gradient of a batch and discards it. Changes no weights, and frees the memory of the computation. */
   async tryGradient(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<void> {
     const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const sessions = this.training.withSameOptions();

@@ -19,8 +19,8 @@ const schemas = {
 };
 
 /**
- * Minimum age of a file's last change in milliseconds; checksums of files changed more recently are not cached. Such a
- * file could change again within the same clock tick of the file system, and its key would stay the same.
+ * Minimum age of a file's last change in milliseconds; the checksum of a file that was changed more recently is not
+ * cached. Such a file could change again within the same clock tick of the file system, so that its key stays the same.
  */
 const settledMs = 2000;
 

@@ -42,15 +42,14 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 }
 
 /**
- * Kills processes whose owner ended without killing them. A process is spared if its owner cannot be checked. This is
- * the case if its mark is from another boot or PID namespace, or if an earlier version wrote the mark without these two
- * fields.
+ * Kills processes whose owner ended without killing them. A process is not killed if its owner cannot be checked: its
+ * mark is from another boot or PID namespace, or an earlier version wrote the mark without boot and namespace.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);
 }
 
-/** Whether the owner of a mark has ended. False if it was not a process of this machine, boot and PID namespace. */
+/** Whether the owner of a mark has ended. False if the owner belongs to another machine, boot or PID namespace. */
 export function isAbandoned(ownerTag: string): boolean {
   const parts = /^(\d+)\.(\d+)\.(\d*)\.([\w-]*)\+[0-9a-f]+$/.exec(ownerTag);
   if (!parts) return false;

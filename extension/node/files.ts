@@ -67,8 +67,8 @@ const passing = new Set([
 export class StoreRefusal extends UserError {}
 
 /**
- * Returns the UserError for a failed file operation, with file, error code and remedy; a StoreRefusal if a retry may
- * succeed. A UserError is returned unchanged.
+ * Returns the UserError for a failed file operation; it is a StoreRefusal if a retry may succeed. The message names the
+ * file, the error code and the remedy. If `error` is a UserError, it is returned unchanged.
  */
 export function storeError(doing: string, file: string, error: unknown): UserError {
   if (error instanceof UserError) return error;

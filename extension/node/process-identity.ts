@@ -107,7 +107,7 @@ export function startTimeOf(pid: number): number | undefined {
         ]),
       );
   } catch {
-    // no such process, or no such tool
+    // the process or the tool does not exist
   }
   return undefined;
 }

@@ -22,7 +22,7 @@ export interface ProcessMemory {
 }
 
 export interface TreeMemory {
-  /** The root process first. */
+  /** The processes of the tree; the first one is the root process. */
   processes: ProcessMemory[];
   /** Bytes of all processes. With a control group, also its shared memory and tmpfs files. */
   bytes: number;

@@ -18,7 +18,10 @@ const largest = 64 * 2 ** 20;
 const signatureSchema = z.object({
   schema: z.literal(1),
   hmac: z.string().regex(/^[0-9a-f]{64}$/),
-  tags: z.array(z.string()).optional().describe('of a saved environment: the tags that use it'),
+  tags: z
+    .array(z.string())
+    .optional()
+    .describe('tags that use the environment, if the file is the code of a saved environment'),
 });
 
 /** A file of a run folder that is executed or selects what is executed. */

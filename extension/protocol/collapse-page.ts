@@ -85,7 +85,7 @@ export interface CollapseSnapshot {
 
 export const collapseReady: RequestType<null, CollapseSnapshot> = { method: 'collapse/ready' };
 
-/** New lines since the last message; empty if only the status or the files changed. */
+/** New lines of metrics.jsonl since the last message; empty if only the status or the files changed. */
 export const collapseLines: NotificationType<{
   run: RunSummary;
   lines: MetricNumbers[];
@@ -128,6 +128,6 @@ export type CollapseCommand =
   | { command: 'episode'; step: number; id: string }
   /** Opens docs/METRICS.md at a heading's anchor. */
   | { command: 'explain'; anchor: string }
-  /** Copies overrides to the clipboard. */
+  /** Copies configuration overrides to the clipboard. */
   | { command: 'copy'; text: string };
 export const collapseCommand: NotificationType<CollapseCommand> = { method: 'collapse/command' };

@@ -24,7 +24,7 @@ export interface CompareSnapshot {
 
 export const compareReady: RequestType<null, CompareSnapshot> = { method: 'compare/ready' };
 
-/** For each run of the snapshot, returns those of the requested columns that the run has. */
+/** Returns, for each run of the snapshot, the requested columns; a column that the run lacks is omitted. */
 export const compareColumns: RequestType<
   { keys: string[] },
   { steps: Float64Array; columns: Record<string, Float64Array> }[]

@@ -49,7 +49,7 @@ export const dashboardColumns: RequestType<
   { epoch: number; rows: number; columns: Record<string, ColumnPart> }
 > = { method: 'dashboard/columns' };
 
-/** New lines since the last message, in order; empty if only the status changed. */
+/** New lines of metrics.jsonl since the last message, in order; empty if only the status changed. */
 export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricNumbers[]; events: RunEvent[] }> = {
   method: 'dashboard/lines',
 };

@@ -4,7 +4,10 @@
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
 import { isRecord } from '../common/json';
 
-/** Environment variable with the tag of an environment; set for its thread and child processes. */
+/**
+ * Environment variable with the tag of an environment. It is set in the environment's thread and in its child
+ * processes.
+ */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
 
 /** An environment to load; one per configured tag. */

@@ -1,8 +1,8 @@
 // Bounds of the messages of an environment process, checked by the process and again by the trainer. If the process
-// finds a value out of bounds, the episode of this value fails, and the value is not sent. If the trainer nevertheless
-// receives a value out of bounds, environment code must have written to the channel, so the trainer ends the process.
-// The size of each part and the size of the complete value are bounded, because many small parts can be as large as one
-// large part.
+// finds a value out of bounds, the episode to which the value belongs fails, and the value is not sent. If the trainer
+// nevertheless receives a value out of bounds, environment code must have written to the channel, so the trainer ends
+// the process. The size of each part and the size of the complete value are bounded, because many small parts can be as
+// large as one large part.
 import { isRecord } from '../common/json';
 
 /**

@@ -76,7 +76,7 @@ export interface RescoredToken {
   entropy: number | null;
   /** Rank of the token by probability at this position; 1 is the most likely token. */
   rank: number | null;
-  /** The five most likely tokens at this position, in descending order; empty if it was not scored. */
+  /** The five most likely tokens at this position, in descending order; empty if the token was not scored. */
   top: LikelyToken[];
   /** Log-prob under the reference policy, if the run has one. */
   reference: number | null;

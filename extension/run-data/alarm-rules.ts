@@ -8,7 +8,7 @@ import { median } from '../common/mean-estimate';
 /** Maximum number of values stored per metric: `first` for the first steps, `newest` for the newest steps. */
 const remembered = { first: 10, newest: 20 } as const;
 
-/** Minimum number of steps for a baseline. */
+/** Minimum number of earlier steps from which a bound can be computed. */
 const shortestBaseline = 3;
 
 /** Values of a metric, oldest first. A value in `first` is not repeated in `newest`. */
@@ -213,8 +213,8 @@ export function streaksOver(
     if (Number.isFinite(value)) judged.push(value); // missing values are skipped
     if (Number.isFinite(value) && Number.isFinite(bound)) {
       const passed = hasPassed(rule, value, bound);
-      // If the bound has changed, the streak is counted again with the new bound, without the values from which the new
-      // bound was computed.
+      // If the bound has changed, the streak is counted again under the new bound. Values from which the new bound was
+      // computed are not counted.
       streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
       last = bound;
     }

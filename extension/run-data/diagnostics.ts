@@ -19,19 +19,23 @@ export const gradientAnalysisSchema = z.object({
     z.object({
       name: z
         .string()
-        .describe('prefix of the metrics: grad_norm, or grad_norm_prefilter for gradients of the unfiltered rollout'),
+        .describe(
+          'prefix of the metric keys: grad_norm, or grad_norm_prefilter for gradients of the unfiltered rollout',
+        ),
       parts: z
         .array(z.string())
-        .describe('names of the loss parts: task, and entropy and kl if the loss has these terms'),
+        .describe('names of the loss parts: always task; also entropy or kl if the loss has this term'),
       buckets: z.array(
         z.object({
           name: z.string().describe('bucket_1 (lowest reward std), bucket_2, …, or all'),
           groups: z.array(z.object({ group_id: z.number().int(), reward_std: z.number() })),
           samples: z.number().int(),
-          tokens: z.number().int().describe('trained tokens'),
+          tokens: z.number().int().describe('number of trained tokens in the bucket'),
           gradients: z
             .array(z.object({ norm: z.number(), snr: z.number().nullable() }))
-            .describe('in the order of parts; snr is the squared norm of the mean gradient divided by the variance'),
+            .describe(
+              'one entry per loss part, in the order of `parts`; snr is the squared norm of the mean gradient divided by the variance of the mean gradient',
+            ),
           metrics: z.record(z.string(), z.number()).describe('metrics of the loss, averaged over mini-batches'),
         }),
       ),
@@ -44,24 +48,28 @@ export const gradientAnalysisSchema = z.object({
 export type GradientAnalysisRecord = z.infer<typeof gradientAnalysisSchema>;
 
 /**
- * Schema of one family's diagnosis. An object with only the keys `log_probs_per_token`, `lengths`, `column` and
- * `signatures` is valid input for `ragen algo collapse`.
+ * Schema of the collapse diagnosis of one pair family (pair-sampling.ts). An object with only the keys
+ * `log_probs_per_token`, `lengths`, `column` and `signatures` is valid input for `ragen algo collapse`.
  */
 const collapseFamilySchema = z.object({
   name: z
     .string()
-    .describe('prefix of the metrics: collapse_first_turn_sample, collapse_trajectory_sample or collapse_turn_sample'),
+    .describe(
+      'prefix of the metric keys: collapse_first_turn_sample, collapse_trajectory_sample or collapse_turn_sample',
+    ),
   prompts: z
     .array(z.object({ text: z.string(), tokens: z.number().int() }))
-    .describe('prompts, the columns of the matrix'),
+    .describe('prompts; prompt j belongs to column j of `log_probs_per_token`'),
   samples: z
     .array(z.object({ episode: z.string(), group: z.number().int(), turn: z.number().int(), text: z.string() }))
-    .describe('reasoning texts with their episode, group and turn, the rows of the matrix'),
+    .describe('reasoning texts with their episode, group and turn; text i belongs to row i of `log_probs_per_token`'),
   log_probs_per_token: z
     .array(z.array(z.number()))
-    .describe('[i][j]: mean log-prob per token of reasoning i after prompt j, nats'),
-  lengths: z.array(z.number().int()).describe('number of tokens of each reasoning'),
-  column: z.array(z.number().int()).describe('index of the prompt of each reasoning'),
+    .describe('entry [i][j] is the mean log-prob per token of reasoning text i after prompt j, in nats'),
+  lengths: z.array(z.number().int()).describe('number of tokens of each reasoning text'),
+  column: z
+    .array(z.number().int())
+    .describe('for each reasoning text, the index of the prompt after which it was sampled'),
   signatures: z.array(z.number().int()).describe('one number per prompt; equal prompts have equal numbers'),
   metrics: z.record(z.string(), z.number()).describe('metrics by key, without the prefix `name`'),
   regime: z.string().describe('diverse reasoning, compressed reasoning, template collapse or low-entropy collapse'),

@@ -13,7 +13,7 @@ export const isSourceName = (text: string): boolean => sourceName.safeParse(text
 export const keptEnvironmentSchema = z.object({
   version: z.string(),
   name: z.string(),
-  kept: z.string().describe('ISO time'),
+  kept: z.string().describe('ISO time at which the code was stored'),
   root: z.string().describe('absolute path of the original folder of the sources'),
   entry: sourceName.describe('name of the source file that the configuration names'),
   sources: z
@@ -27,11 +27,11 @@ export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
  */
 export const coverageLineSchema = z.object({
   step: z.number().int(),
-  map: z.string().describe('hash of the source map; counts under different hashes must not be added'),
+  map: z.string().describe('hash of the source map; counts of two lines may be added only if their hashes are equal'),
   files: z
     .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
     .describe(
-      'by name of the source file: 1-based line number, then the highest and the lowest execution count of the line’s parts',
+      'execution counts by source file name. Each entry is one line of code: its 1-based number, the count of its most executed part, and the count of its least executed part',
     ),
 });
 export type CoverageLine = z.infer<typeof coverageLineSchema>;

@@ -2,8 +2,8 @@
 // kept:false -tag:lake`. Terms are combined with "and"; a leading `-` negates a term. `field:value` and `field=value`
 // test equality. `field:a..b` tests an inclusive range; either end is optional. `<`, `<=`, `>` and `>=` compare values.
 // Words and quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case.
-// Pure functions. All terms except `text:` are evaluated on the columns. For `text:` terms, the host searches the
-// texts.
+// Pure functions. All terms except `text:` are evaluated on the columns. For `text:` terms, the extension host searches
+// the episodes' texts.
 import { episodeId } from './episode-index-line';
 import type { EpisodeTable, TableColumn } from './episode-table';
 

@@ -1,8 +1,8 @@
 // `episodes/index.jsonl`: index of a run's episodes with about 70 bytes per episode, so that 100,000 episodes can be
 // listed without reading a gigabyte of episode files. A line contains the columns of the episodes that were appended to
-// one file in one write. Derived data: the episode files are authoritative, and a file's index lines are used only if
-// they cover the complete file. The trainer writes the index; for runs of older trainers the editor computes the same
-// lines and stores them in its own storage.
+// one file in one write. Derived data: the episode files are authoritative, and the index lines of an episode file are
+// used only if they cover this file completely. The trainer writes the index; for runs of older trainers the editor
+// computes the same lines and stores them in its own storage.
 import { actionOutcomes } from './action-outcomes';
 import { recordOf } from '../common/records';
 import { mostLineBytes } from './run-file-names';

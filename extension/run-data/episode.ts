@@ -33,7 +33,9 @@ export const whatIfSchema = z.object({
     .describe('the text that the user wrote in this turn'),
   players: z
     .array(z.string())
-    .describe('the player of each turn from `turn` on: a checkpoint’s name, `initial`, or `hand` (the user)'),
+    .describe(
+      'who played each turn from `turn` on: the name of a checkpoint, `initial` for the initial weights, or `hand` for the user',
+    ),
   seed: z.number().int(),
   notes: z.array(z.string()),
 });

@@ -1,5 +1,5 @@
-// `lease` of a run folder: the process that serves the run and its endpoint. A lease is valid only in the folder for
-// which it was written, and only while the trainer touches it (node/lease-liveness.ts).
+// `lease` of a run folder: names the process that serves the run, and the endpoint of this process. A lease is valid
+// only in the folder for which it was written, and only while the trainer touches it (node/lease-liveness.ts).
 import { z } from 'zod';
 
 /**

@@ -13,7 +13,9 @@ export interface MetricSegment {
   /** Byte range [from, to) of metrics.jsonl that the segment covers. */
   from: number;
   to: number;
-  /** The last bytes before `to`, as base64, to verify the segment. */
+  /**
+   * The last bytes of metrics.jsonl before `to`, as base64. Readers compare them with the file to verify the segment.
+   */
   tail: string;
   rows: number;
   /** Columns by key, each with `rows` numbers. */
@@ -23,7 +25,7 @@ export interface MetricSegment {
 /** Number of lines per segment. */
 export const segmentRows = 512;
 
-/** Number of bytes stored in `tail`. */
+/** Number of bytes of metrics.jsonl that `tail` contains. */
 export const tailBytes = 64;
 
 const magic = 'RAGNCOL1';

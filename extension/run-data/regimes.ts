@@ -65,7 +65,7 @@ export const regimeRule = {
   entropyAlone: 0.8,
   /** Weight of the newest diagnosis in its average with the previous diagnosis. */
   newest: 0.6,
-  /** Slopes of the two logistic curves over ln(value ÷ threshold). */
+  /** Slopes of the two logistic curves that convert ln(value ÷ threshold) to a probability. */
   dependenceSlope: 12,
   varietySlope: 12,
 } as const;
@@ -77,8 +77,8 @@ export const regimeRule = {
 export const enoughPrompts = 8;
 
 /**
- * Minimum share of answers with a readable thought (`thoughts/rate`) for which a regime is shown. Below it, the model has
- * lost the format, and the text between its think tags is no reasoning.
+ * Minimum share of answers with a readable thought (`thoughts/rate`) for which a regime is shown. If the share is
+ * smaller, the model no longer follows the format, and the text between its think tags is not reasoning.
  */
 export const enoughThoughts = 0.5;
 

@@ -46,10 +46,10 @@ const sourceProblemSchema = z.object({
 /** `data` of `environment_reload`: episodes that start after the event run the new code. */
 export const environmentReloadSchema = z.object({
   tag: z.string(),
-  from: z.string().describe('the previous version'),
+  from: z.string().describe('version of the environment code before the change'),
   to: z.string(),
   files: z.array(z.string()).describe('absolute paths of the saved files'),
-  step: z.number().int().describe('the current step'),
+  step: z.number().int().describe('the step in progress at the change; its later episodes already run the new code'),
   ms: z.number().describe('milliseconds from the save until the code is in use'),
 });
 /**
@@ -58,7 +58,7 @@ export const environmentReloadSchema = z.object({
  */
 export const environmentRefusedSchema = z.object({
   tag: z.string(),
-  version: z.string().describe('the version that remains in use'),
+  version: z.string().describe('version of the environment code that remains in use'),
   problems: z.array(sourceProblemSchema),
 });
 /** `data` of `environment_error`: an episode ended because environment code failed. */
@@ -66,7 +66,7 @@ export const environmentErrorSchema = z.object({
   tag: z.string(),
   seed: z.number(),
   kind: z.string(),
-  at: z.string().optional().describe('file:line'),
+  at: z.string().optional().describe('location of the failure in the source, as file:line'),
   episodes: z.number().int().optional().describe('number of episodes that this event reports; default 1'),
 });
 /**

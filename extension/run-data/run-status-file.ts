@@ -22,7 +22,7 @@ export const statusSchema = z.object({
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
-  phase: z.string().describe('download, rollout, update, validation, checkpoint, idle'),
+  phase: z.string().describe('one of download, rollout, update, validation, checkpoint and idle'),
   activity: z
     .string()
     .optional()
@@ -32,7 +32,9 @@ export const statusSchema = z.object({
   download: z
     .object({ file: z.string(), bytes: z.number(), total: z.number() })
     .optional()
-    .describe('set during the download of the model: the current file, and downloaded and total bytes over all files'),
+    .describe(
+      'set while the model is downloaded: the file in progress, and the downloaded and total bytes of all files together',
+    ),
   debugging: z
     .boolean()
     .optional()

@@ -17,7 +17,7 @@ export const scoresLineSchema = z.object({
   tags: z
     .record(z.string(), z.array(z.tuple([z.number(), z.number().int()])))
     .describe(
-      'by tag: pairs of a score (reward + penalty, before normalisation) and its number of episodes, by ascending score',
+      'for each tag, pairs in ascending order of score. A pair is a score (reward + penalty, before normalisation) and the number of episodes with this score',
     ),
 });
 export type ScoresLine = z.infer<typeof scoresLineSchema>;

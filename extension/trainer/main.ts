@@ -41,7 +41,7 @@ clearPrinted(process.stdout, process.stderr);
 // still be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
-/** State for the handler of unexpected errors: the objects that it closes, and whether it is already running. */
+/** Objects that the handler of unexpected errors closes. `dying` is true once this handler is running. */
 const inProgress: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
@@ -163,7 +163,7 @@ interface Serving {
   mayReturn: boolean;
 }
 
-/** Values from a checkpoint with which the status of a resumed run begins. */
+/** Initial status values of a resumed run, from its checkpoint. */
 interface Earlier {
   wall_s?: number;
   success?: number | null;

@@ -35,7 +35,7 @@ export interface OpenModel {
  * Reads the input, opens the model, runs `work` and closes the model.
  * @param asGenerationPrompt if true, messages are rendered with the assistant's header, and each row must leave room
  * for at least one more token
- * @throws UserError that names file, line or tensor, and the remedy
+ * @throws UserError that names the file, the line or tensor, and the remedy
  */
 export async function withModel<T>(
   flags: ModelFlags,

@@ -20,22 +20,22 @@ const names = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]);
 
 const sweepSchema = z
   .strictObject({
-    config_name: names.optional().describe('names of configurations'),
-    config: names.optional().describe('configuration files, relative to the workspace'),
-    overrides: overrides.default([]).describe('overrides of every run'),
+    config_name: names.optional().describe('names of the configurations to run'),
+    config: names.optional().describe('paths of the configuration files to run, relative to the workspace'),
+    overrides: overrides.default([]).describe('overrides that apply to every run of the sweep'),
     grid: z
       .record(z.string().min(1), z.array(value).min(1))
       .default({})
-      .describe('values by key; the sweep runs every combination'),
+      .describe('values to try, by configuration key; the sweep runs every combination of values'),
     list: z
       .array(z.union([overrides, z.strictObject({ name: z.string().min(1), overrides })]))
       .min(1)
       .optional()
-      .describe('lists of overrides; each list is one point'),
+      .describe('lists of overrides; each list is one point of the sweep'),
     seeds: z
       .union([z.int().min(1), z.array(z.int().min(0)).min(1)])
       .optional()
-      .describe('values of seed.train, or a number of seeds at intervals of a million'),
+      .describe('values of seed.train, or the number of seeds to use, which are then a million apart'),
     tags: z.array(z.string().min(1)).default([]),
   })
   .refine(({ config_name, config }) => (config_name === undefined) !== (config === undefined), {

@@ -1,6 +1,6 @@
 // Linear layers with frozen weights. A weight is passed as a function that is called once per use. If the weight is
-// stored in half precision or 8 bits, its float32 copy therefore exists only during one matmul. The 8-bit matmul
-// quantises each row of activations separately, so a row's result does not depend on other rows.
+// stored in half precision or 8 bits, each call creates a float32 copy, which exists only during one matmul. The 8-bit
+// matmul quantises each row of activations separately, so a row's result does not depend on other rows.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, reshape, unary } from './ops';

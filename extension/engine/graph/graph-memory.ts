@@ -1,8 +1,8 @@
 // Estimates the memory of a graph without running the graph. Visits the nodes in the order in which onnxruntime's
 // sequential executor runs them. Computes the bytes of each value from its shape and finds the peak of live bytes. A
 // value is live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
-// constants are not counted, because they exist before the run. onnxruntime's GraphViewer determines this order: depth
-// first from the leaves, last leaf first, latest input first.
+// constants are not counted, because they exist before the run. onnxruntime's GraphViewer determines the order of the
+// nodes: depth first from the leaves, beginning with the last leaf and, at each node, with its latest input.
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 

@@ -1,7 +1,7 @@
 // Operations on packed tokens: the tokens of rows of different lengths are concatenated without padding, so matmuls
-// compute no padding. Only attention copies the tokens into padded blocks and back. A gather of rows is inverted by a
-// gather with the inverse index, so the gradient of a gather is a gather. A gather is deterministic; a scatter that
-// adds is not.
+// compute no padding. Only attention copies the tokens into padded blocks and back. A gather of rows is undone by a
+// second gather with the inverse index. The gradient of a gather is therefore a gather, too. A gather is deterministic;
+// a scatter that adds is not.
 import type { Dim, Graph, Value } from './graph';
 import { reduced, reshape } from './ops';
 import { expectType } from './shapes';

@@ -90,7 +90,7 @@ function hasRenderNode(): boolean {
 /**
  * Returns the provider to load a model on, and the test findings (null if nothing was tested). A device that the user
  * requested must pass its check; `auto` selects the first candidate that passes and is faster than the CPU.
- * @throws UserError with the option name `asked` and the reason the device failed
+ * @throws UserError that names the option `asked` and the reason why the device cannot be used
  */
 export async function resolveDevice(
   device: Device,

@@ -44,7 +44,7 @@ export class EnvironmentCell {
   private readonly runtime: ProcessRuntime;
   private readonly supervisor: Supervisor<ProcessCause>;
   private readonly requests: ProcessRequests;
-  /** Settles when the latest `load` or `use` has finished. */
+  /** Settles when the latest call of `load` or `use` has finished. */
   private loading: Promise<unknown> = Promise.resolve();
   private readonly held: HeldEpisodes;
   private stopping: Promise<void> | undefined;
@@ -100,8 +100,8 @@ export class EnvironmentCell {
 
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
-   * later resets. Does not wait for pending requests. If loading a tag's code ends the process, the result contains
-   * this problem.
+   * later resets. Does not wait for pending requests. If the process ends while it loads the code of a tag, the tag's
+   * result contains this problem.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const { runtime, supervisor } = this;
@@ -212,7 +212,8 @@ export class EnvironmentCell {
 
   /**
    * Resets or steps each episode exactly once, even if the process dies. Returns states in the order of the request.
-   * @param settled records a state and returns the state to report, whose `error` may differ
+   * @param settled records a state and returns the state to report; the reported `error` may differ from the recorded
+   * one
    */
   private async play<Item extends EpisodeReset | EpisodeActions, State extends EpisodeState>(
     method: 'reset' | 'step',

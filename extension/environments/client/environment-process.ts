@@ -70,8 +70,8 @@ export class EnvironmentProcess {
 
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
-   * later resets. Does not wait for pending requests. If loading a tag's code ends the process, the result contains
-   * this problem.
+   * later resets. Does not wait for pending requests. If a process ends while it loads the code of a tag, the tag's
+   * result contains this problem.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.prepare(own, checkTypes));
@@ -176,7 +176,7 @@ export class EnvironmentProcess {
     }
   }
 
-  /** Groups the items by cell and calls `job` once per cell. Without items, calls it once for the shared cell. */
+  /** Groups the items by cell and calls `job` once per cell. Without items, calls `job` once for the shared cell. */
   private split<Item, Result>(
     items: readonly Item[],
     tagOf: (item: Item) => string | undefined,

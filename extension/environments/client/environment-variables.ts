@@ -1,8 +1,8 @@
-// The environment variables of an environment process. A process with only built-in environments receives general
+// The environment variables of an environment process. A process that runs only built-in environments receives general
 // variables (Node.js, network, folders, devices) and the variables that are listed in `readBy` or named in an
-// env_config. Other variables are dropped, because they may contain keys. A process with a user's environment receives
-// all variables, because this environment may read any of them. envs/api/program-environment.ts lists the general
-// variables.
+// env_config. Other variables are dropped, because they may contain keys. A process that runs an environment written by
+// the user receives all variables, because the environment's code may read any of them. envs/api/program-environment.ts
+// lists the general variables.
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { builtInFiles } from './environment-specs';

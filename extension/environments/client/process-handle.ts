@@ -269,7 +269,8 @@ export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
   (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
 
 /**
- * The offence of a process that sent invalid data on its channel. `what` says what it did: 'sent an invalid message'.
+ * The offence of a process that sent invalid data on its channel. `what` says what the process did, for example 'sent
+ * an invalid message'.
  */
 export const channelOffence = (what: string): Offence => ({
   kind: 'channel',
@@ -291,7 +292,7 @@ const inspected = (execArgv: readonly string[]): boolean => execArgv.some(argume
  */
 const mostStreams = 512;
 
-/** The first line of a text that starts with an error's name; undefined if no line does. */
+/** Returns the first line of `text` that begins with the name of an error; undefined if no line does. */
 function errorLine(text: string): string | undefined {
   return /^(Uncaught )?\w*Error.*$/m.exec(text)?.[0].slice(0, 200);
 }

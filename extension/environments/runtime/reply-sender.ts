@@ -1,6 +1,6 @@
 // Sends replies and printed text from the environment process. Replies are checked against the protocol's bounds and
 // split into frames of limited size. Printed text is batched, because environments print line by line. If a state is
-// too large for a frame, only the episode of this state fails.
+// too large for a frame, only the episode to which the state belongs fails.
 import { stateProblem } from '../../protocol/environment-message-bounds';
 import type { EnvironmentNotice, EnvironmentReply, EpisodeStep } from '../../protocol/environment-link';
 import { FrameError } from '../../node/frames';

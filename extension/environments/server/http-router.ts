@@ -190,7 +190,7 @@ export class HttpRouter {
     } catch (error) {
       if (error === tooLarge || request.complete) throw error;
       // nobody receives this: the client has disconnected
-      throw new ServiceError(400, 'the body ends before its length');
+      throw new ServiceError(400, 'the body is shorter than its content-length');
     }
     return Buffer.concat(chunks);
   }

@@ -50,7 +50,7 @@ export async function loadEach(
 
 /**
  * In a message, replaces keys of a run's configuration, such as `custom_envs.…`, by the location in the tool's input.
- * @param location where the user gave the configuration: `[3].config`, `--set`
+ * @param location the place where the user gave the configuration, such as `[3].config` or `--set`
  */
 export function withLocation(message: string, tag: string, location: string): string {
   return message

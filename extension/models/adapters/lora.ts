@@ -26,8 +26,8 @@ const withoutAdapter = ['model.embed_tokens', 'lm_head'];
  * Returns the full names of the linear layers that `targets` selects, such as model.layers.0.self_attn.q_proj, in
  * parameter order. A list entry selects every layer whose name equals the entry, or ends with a dot and the entry. A
  * string other than 'all-linear' is a regular expression that must match the complete name.
- * @throws UserError with the pattern, if it is not a valid regular expression, selects nothing, or selects the
- * embedding or the output head
+ * @throws UserError that names the pattern, if the pattern is not a valid regular expression, selects nothing, or
+ * selects the embedding or the output head
  */
 export function loraModules(config: DecoderConfig, targets: LoraOptions['targets']): string[] {
   const modules = linearSpecs(config).map(({ name }) => moduleOf(name));

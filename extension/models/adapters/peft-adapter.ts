@@ -74,8 +74,8 @@ const neutral: Readonly<Record<string, unknown>> = {
   velora_config: null,
 };
 /**
- * Initialisations that do not change the base weights. All others, such as PiSSA and OLoRA, change them and are
- * rejected.
+ * Initialisations that do not change the base weights. All other initialisations, such as PiSSA and OLoRA, change the
+ * base weights and are rejected.
  */
 const plainInitializations: readonly unknown[] = [undefined, null, true, false, 'gaussian', 'orthogonal', 'eva'];
 
@@ -83,7 +83,7 @@ const plainInitializations: readonly unknown[] = [undefined, null, true, false, 
  * Reads an adapter for the base in `base.folder`. The returned `targets` value is `all-linear`, or the shortest list of
  * names that selects the adapter's modules. With use_rslora, PEFT's scale is alpha/√r, so the returned `alpha` is
  * multiplied by √r.
- * @throws UserError with file, key or tensor, and remedy
+ * @throws UserError that names the file, the invalid key or tensor, and the remedy
  */
 export async function readAdapter(
   folder: string,

@@ -24,8 +24,8 @@ export interface MappedDecoder extends MappedTensors {
 
 /**
  * Opens a model folder without loading its weights into memory.
- * @throws UserError with file, tensor and remedy, for a missing tensor, a wrong shape, a type that cannot be mapped, or
- * a non-finite number
+ * @throws UserError that names the file, the tensor and the remedy, if a tensor is missing, has a wrong shape or a type
+ * that cannot be mapped, or contains a non-finite number
  */
 export async function mapDecoder(folder: string): Promise<MappedDecoder> {
   const { config, specs, files } = await openDecoder(folder);

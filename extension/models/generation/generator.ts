@@ -89,8 +89,8 @@ export class Generator {
   }
 
   /**
-   * Sets the watched row; null for none. First reports the tokens that were sampled earlier in the current turn. Does
-   * not affect sampling.
+   * Sets the watched row; null for none. The watcher first receives the tokens that were sampled earlier in the current
+   * turn. Watching does not affect sampling.
    */
   watch(watched: RowWatch | null): void {
     this.watched = watched;

@@ -1,8 +1,8 @@
 // Keys and values of past tokens on the host. Between calls, each row has separate arrays of exact length (`RowCache`).
 // During a call the active rows share one batch (`BatchCache`, [rows, kvHeads, capacity, headSize] per layer). When a
 // row finishes, the last row moves to its index; waiting rows are added at the end. A prompt that several rows share is
-// computed once. Invariant: capacities are multiples of `block`, so that the SIMD lanes used for the sums of a row do
-// not depend on the other rows.
+// computed once. Invariant: capacities are multiples of `block`. The sums of a row are then computed in the same SIMD
+// lanes, whichever other rows are in the batch.
 import { appendAll, maximum } from '../../common/lists';
 import { float32 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';

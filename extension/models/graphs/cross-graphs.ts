@@ -73,9 +73,9 @@ function hiddenStates(
 
 /**
  * Attention for several texts that continue one prompt. Each query attends to the prompt and to its own text. For
- * attention over the prompt, all queries are the rows of one matmul. The rows are sorted by key head, then by token,
- * then by query head within the group of the key head. Within the texts, queries form blocks of t tokens, as in
- * packedAttention. Inputs, int32 except the last one:
+ * attention over the prompt, one matmul computes all queries; each query is one row of its left operand. The rows are
+ * sorted by key head, then by token, then by query head within the group of the key head. Within the texts, queries
+ * form blocks of t tokens, as in packedAttention. Inputs, int32 except the last one:
  * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
  * inverse.
  * * query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t]: the query and the key of each block slot.

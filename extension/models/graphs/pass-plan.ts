@@ -11,7 +11,10 @@ export interface Cluster {
   prefix: number;
 }
 
-/** Clusters that are computed in one pass. Either each of them has a shared prefix, or each is a single sample. */
+/**
+ * Clusters that are computed in one pass. Either every cluster has a shared prefix, or every cluster is a single
+ * sample.
+ */
 export interface Pass {
   shared: boolean;
   clusters: Cluster[];

@@ -7,9 +7,9 @@ import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
 
 /**
- * Limits of a template. The limit of steps is `own` plus `each` per message of the conversation. The limit of letters
- * is `own` plus `each` per character of the conversation. The templates of Llama 3 and Qwen need up to 65 steps per
- * message, and produce up to 12 characters per character of the conversation.
+ * Limits of a template. The limit of steps is `own` plus `each` per message of the conversation. The limit of produced
+ * characters is `own` plus `each` per character of the conversation. The templates of Llama 3 and Qwen need up to 65
+ * steps per message, and produce up to 12 characters per character of the conversation.
  */
 const limits = {
   steps: { own: 5000, each: 500 },
@@ -67,7 +67,7 @@ class BoundedInterpreter extends PythonInterpreter {
   }
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
-    // Adds a node to an empty loop body, because only evaluated nodes count as steps.
+    // Adds a node to an empty loop body, because only evaluated nodes are counted as steps.
     if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);

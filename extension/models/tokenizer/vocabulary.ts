@@ -10,7 +10,7 @@ const ownTokenizer =
 /**
  * Checks the content of a tokenizer.json against an embedding of `rows` rows.
  * @param used ids that occur in every conversation
- * @throws UserError with the number of ids and the number of rows
+ * @throws UserError that names the number of ids and the number of rows
  */
 export function checkVocabulary(folder: string, tokenizer: unknown, rows: number, used: readonly number[]): void {
   const { vocabulary, all } = tokenCounts(tokenizer);

@@ -1,6 +1,6 @@
 // Trained parameters of a network on a device: weights, gradients and optimizer state stay on the device between steps.
-// Only the gradient norm is downloaded, to decide whether the step is applied. The bank owns its tensors and disposes
-// of a tensor when it is replaced.
+// Only the gradient norm is downloaded, to decide whether the step is applied. The bank owns its tensors, and disposes
+// of a tensor when another tensor replaces it.
 import { UserError } from '../../common/user-error';
 import { coefficientFeeds, normGraph, stepGraph } from '../../engine/optimizer/adamw';
 import { dispose } from '../../engine/session/device-tensor';

@@ -73,7 +73,7 @@ const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32',
 
 /**
  * Writes the model as a folder in Hugging Face format.
- * @throws UserError with file, tensor or folder and the remedy; no folder is created in this case
+ * @throws UserError that names the file, tensor or folder, and the remedy; no folder is then created
  */
 export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<ExportResult> {
   const out = resolve(request.out);

@@ -18,7 +18,7 @@ import { Weights } from './weights';
 /**
  * Validates a model folder, but not the values of its weights. Returns the number of parameters and the maximum number
  * of positions.
- * @throws UserError with file, tensor and remedy
+ * @throws UserError that names the file, the tensor and the remedy
  */
 export async function checkModelFolder(folder: string): Promise<{ parameters: number; maxPositions: number }> {
   const { config, specs, files } = await openDecoder(folder);
@@ -29,13 +29,13 @@ export async function checkModelFolder(folder: string): Promise<{ parameters: nu
 
 /**
  * Reads only config.json. The returned `tiedHead` is the declared value; the stored weights may require another value
- * (`openDecoder`). Throws a UserError with file, key and remedy.
+ * (`openDecoder`). Throws a UserError that names the file, the key and the remedy.
  */
 export function readDecoderConfig(folder: string): DecoderConfig {
   return parseDecoderConfig(readJson(folder, 'config.json'), join(folder, 'config.json'));
 }
 
-/** Reads configuration and weights. Throws a UserError with file, tensor and remedy. */
+/** Reads configuration and weights. Throws a UserError that names the file, the tensor and the remedy. */
 export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
   const { config, specs, files } = await openDecoder(folder);
   try {
@@ -56,9 +56,9 @@ export async function readDecoder(folder: string): Promise<{ config: DecoderConf
 }
 
 /**
- * Reads the configuration, opens the weights and validates them against it; the caller must close them. The returned
- * `config.tiedHead` is derived from the stored weights (see `tieWeights`) and may differ from config.json. Throws
- * UserErrors.
+ * Reads the configuration, opens the weights, and checks that the weights match the configuration. The caller must
+ * close the weights. The returned `config.tiedHead` is derived from the stored weights (see `tieWeights`) and may
+ * differ from config.json. Throws UserErrors.
  */
 export async function openDecoder(
   folder: string,

@@ -85,8 +85,8 @@ async function multipliesExactly(): Promise<boolean> {
 }
 
 /**
- * Returns a cache key. It depends on the range, and on name, size and modification time of the model's files. It also
- * depends on whether a separate head is stored although config.json declares the head as tied.
+ * Returns a cache key. The key depends on the range, and on name, size and modification time of the model's files. It
+ * also depends on whether the files contain a separate head although config.json declares the head as tied.
  */
 function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: Range): string {
   const files = [...new Set([...tensors.values()].map(({ file }) => file))].sort();

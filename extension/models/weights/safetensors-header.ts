@@ -48,7 +48,7 @@ export const broken = (file: string, what: string): UserError =>
 
 /**
  * Parses the JSON part of a header. `dataStart` is the byte offset of the data in the file, `fileBytes` the size of the
- * file. Throws a UserError with file, tensor and remedy.
+ * file. Throws a UserError that names the file, the tensor and the remedy.
  */
 export function parseHeader(text: string, file: string, dataStart: number, fileBytes: number): SafetensorsHeader {
   let header: unknown;

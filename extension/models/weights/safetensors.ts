@@ -24,7 +24,7 @@ export class SafetensorsFile {
     private readonly header: SafetensorsHeader,
   ) {}
 
-  /** Opens the file and checks its header. Throws a UserError with file, tensor and remedy. */
+  /** Opens the file and checks its header. Throws a UserError that names the file, the tensor and the remedy. */
   static async open(file: string, fs: FileSystem = fileSystem): Promise<SafetensorsFile> {
     const handle = await openRegular(file, fs).catch((error: unknown) => {
       throw storeError('read', file, error);

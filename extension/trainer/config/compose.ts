@@ -47,8 +47,8 @@ export function configNames(folder: string): string[] {
 }
 
 /**
- * Returns the path of `<name>.yaml` in the first folder that contains this name. The path may be a folder; reading it
- * then fails later.
+ * Returns the path of `<name>.yaml` in the first folder that contains an entry of this name. If the entry is not a
+ * file, reading it fails later.
  */
 export function findConfig(name: string, folders: readonly string[]): string | undefined {
   return nameForm.test(name)

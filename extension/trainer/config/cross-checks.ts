@@ -58,8 +58,8 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
 }
 
 /**
- * Rules of a separate rollout for gradient analysis. The groups of this rollout are split among the tags in the same
- * proportions as in training, so their number must permit this split.
+ * Rules for a separate rollout for gradient analysis. The tags share the groups of this rollout in the same proportions
+ * as in training, so the number of groups must permit these proportions.
  */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;

@@ -1,6 +1,6 @@
 // Resolves `${a.b}` in values to the value of the key a.b, after composition and overrides (OmegaConf's interpolation
-// with absolute keys). A value that consists only of `${…}` is replaced by a copy of the referenced node; this node may
-// be a map or a list. Inside longer text, the referenced value is inserted as text.
+// with absolute keys). A value that consists only of `${…}` is replaced by a copy of the referenced node, which may
+// also be a map or a list. Inside longer text, the referenced value is inserted as text.
 import type { ConfigProblem } from './config-error';
 import { emptyMap, nodeAt } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';

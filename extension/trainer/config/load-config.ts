@@ -26,7 +26,7 @@ export interface ConfigRequest {
    * folder of this file.
    */
   configFile?: string;
-  /** `a.b=v`, `+a.b=v`, `++a.b=v`, `~a.b`, applied in order. */
+  /** Overrides such as `a.b=v`, `+a.b=v`, `++a.b=v` or `~a.b`; applied in order. */
   overrides: readonly string[];
   /** Folders of named configurations; if several folders contain a name, the first one is used. */
   presetFolders: readonly string[];
@@ -108,7 +108,7 @@ export interface Preset {
   file: string;
   /** The file's first comment line. */
   description: string;
-  /** Error message in one sentence; absent if the file can be read. */
+  /** Reason why the file cannot be read, in one sentence; absent if it can be read. */
   error?: string;
 }
 

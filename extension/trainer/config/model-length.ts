@@ -12,7 +12,7 @@ const key = 'actor_rollout_ref.rollout.max_model_len';
 
 /**
  * Returns whether max_model_len was set for the configured model: by an override, in the file that sets the model, or
- * in a file merged over that file. False if an override sets the model but not the length.
+ * in a file that is merged over that file. Returns false if an override sets the model but no override sets the length.
  * @param layers files in merge order, highest precedence last
  */
 export function lengthIsOfModel(tree: MapNode, layers: readonly string[]): boolean {

@@ -13,7 +13,7 @@ export type ModelSource = { folder: string } | { hub: HubModel };
 /** Model names that the hub permits, with an optional revision: a branch, a tag or a commit. */
 const hubId = /^(?<repo>[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@(?<revision>[\w.][\w./-]*))?$/;
 
-/** Returns undefined if the path does not exist or cannot be inspected, for example a link to itself. */
+/** Returns undefined if the path does not exist or cannot be read, as with a link to itself. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });

@@ -7,14 +7,14 @@ export const agentProxy = z
     context_window_mode: z
       .enum(['full', 'limited_multi_turn', 'single_turn'])
       .describe(
-        'Part of the episode in the prompt: the complete chat (full), the last turns as a chat (limited_multi_turn), or one message with a summary (single_turn).',
+        'Which part of the episode the prompt contains: the complete chat (full), the last turns as a chat (limited_multi_turn), or one message with a summary of the last turns (single_turn).',
       ),
     max_context_window: z
       .int()
       .min(-1)
       .nullable()
       .describe(
-        'Number of turns in the prompt, including the current one, if context_window_mode is not full; -1 or null includes all turns.',
+        'Number of turns in the prompt, including the current turn. -1 or null includes all turns. Has no effect if context_window_mode is full.',
       ),
     max_turn: count('Maximum turns per episode.'),
     action_sep: z.string().min(1).describe('Separator between the actions of one response.'),
@@ -26,7 +26,7 @@ export const agentProxy = z
     batch_adjust_mode: z
       .enum(['weights', 'copy', 'delete'])
       .describe(
-        'How samples are divided if they do not fill all mini-batches. weights: the last mini-batch is smaller, and loss weights correct for its size. copy: random samples are duplicated. delete: random samples are dropped.',
+        'What happens if the samples do not fill all mini-batches. weights: the last mini-batch is smaller, and loss weights correct for its size. copy: random samples are duplicated. delete: random samples are dropped.',
       ),
     reward_normalization: z
       .strictObject({
@@ -38,7 +38,7 @@ export const agentProxy = z
         method: z
           .enum(['identity', 'mean', 'mean_std', 'asym_clip'])
           .describe(
-            'Method: identity keeps the scores, mean subtracts their mean, mean_std also divides by their standard deviation, and asym_clip also clips to [-1, 3].',
+            'How the scores are normalised. identity keeps the scores. mean subtracts their mean. mean_std then also divides by their standard deviation. asym_clip then also clips to [-1, 3].',
           ),
       })
       .describe('Normalisation of episode scores before advantages.'),
@@ -52,7 +52,7 @@ const envGroups = (what: string) =>
       group_size: count('Episodes per group; all begin in the same state.'),
       env_configs: z
         .strictObject({
-          tags: z.array(z.string()).min(1).describe('Environments by their tag in custom_envs.'),
+          tags: z.array(z.string()).min(1).describe('Tags of the environments to use; custom_envs defines each tag.'),
           n_groups: z.array(z.int().min(1)).min(1).describe('Number of groups of each tag, in the order of tags.'),
         })
         .describe('Environments, and the number of groups of each.'),
@@ -65,7 +65,7 @@ export const esManager = z
       .number()
       .max(0)
       .describe(
-        'Penalty, at most 0, that is added to the score for each turn whose response does not parse, contains no valid action, or contains an invalid action.',
+        'Penalty (0 or a negative number). It is added to the score for each turn whose response cannot be parsed, contains no valid action, or contains an invalid action.',
       ),
     train: envGroups('a training step'),
     val: envGroups('a validation'),

@@ -15,22 +15,26 @@ export const output = z
     filename: z
       .string()
       .regex(/^[^/\\]+$/, 'a file name without a folder')
-      .describe('File of trajectories, as JSON lines; .pkl becomes .jsonl. The summary is saved in the same folder.'),
+      .describe(
+        'Name of the file to which trajectories are written as JSON lines. An extension .pkl is replaced by .jsonl. The summary is saved in the same folder.',
+      ),
     // Older runs lack this key in their stored configuration; the default keeps them resumable.
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')
-      .describe('Format of the trajectories; pkl is not supported: JSON lines are written instead, with a note.'),
+      .describe(
+        'Format of the trajectory file. pkl is not supported; with pkl, JSON lines are written and a note is shown.',
+      ),
     append_timestamp: flag("Append the evaluation's date and time to the file names."),
   })
   .describe('Results of ragen eval.');
 
 export const modelConfig = z
   .strictObject({
-    model_name: z.string().min(1).describe('Name of the model in model_info that is evaluated.'),
+    model_name: z.string().min(1).describe('Name in model_info of the model to evaluate.'),
     max_concurrency: count('Maximum concurrent requests.'),
   })
-  .describe('The API model that is evaluated instead of model_path; null evaluates model_path.');
+  .describe('The API model to evaluate. If null, the model of model_path is evaluated.');
 
 const variableName = /^[A-Z_][A-Z0-9_]{0,63}$/;
 

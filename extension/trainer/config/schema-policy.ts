@@ -45,20 +45,20 @@ const model = z
       .string()
       .nullable()
       .describe(
-        'Folder of an initial adapter in PEFT format; its rank, alpha and layers take precedence over the keys here.',
+        "Folder of an initial adapter in PEFT format. The adapter's rank, alpha and layers replace lora_rank, lora_alpha and target_modules.",
       ),
     enable_gradient_checkpointing: z
       .union([z.boolean(), z.literal('auto')])
       .describe(
-        'Recompute activations in the backward pass instead of keeping them, which needs much less memory and about a third more time. auto does this for models of at least 100 million parameters.',
+        'Recompute activations in the backward pass instead of storing them. This needs much less memory and about a third more time. auto recomputes activations of models with at least 100 million parameters.',
       ),
   })
-  .describe('Weights to start from.');
+  .describe('The initial weights, and the LoRA adapters to train.');
 
 const batching = {
   ppo_mini_batch_size: count('Mini-batch size: episodes per optimizer step.'),
   ppo_micro_batch_size_per_gpu: count(
-    'Micro-batch size, which must divide the mini-batch size. A forward and backward pass processes at most as many tokens as this number of episodes of max_model_len tokens.',
+    'Micro-batch size, which must divide the mini-batch size. A forward and backward pass processes at most this number times max_model_len tokens.',
   ),
   ppo_max_token_len_per_gpu: count('Maximum tokens per forward and backward pass.'),
   ppo_epochs: count('PPO epochs: passes over one rollout batch.'),
@@ -91,7 +91,7 @@ const actor = z
         loss_mode: z
           .enum(lossModes)
           .describe(
-            'What is clipped: the ratio of each token, as in PPO (vanilla), the ratio of the whole sequence (gspo), or the weight of each log-prob (cispo).',
+            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob.',
           ),
       })
       .describe('Form of the policy loss.'),
@@ -99,7 +99,7 @@ const actor = z
     filter_loss_scaling: z
       .enum(['none', 'linear', 'sqrt'])
       .describe(
-        'Scale advantages by the share of groups that the rollout filter kept (linear), or by the square root of this share (sqrt).',
+        'Multiply advantages by the share of groups that the rollout filter kept (linear), or by the square root of this share (sqrt).',
       ),
     grpo_advantage_length_weight: flag('Copy of the top-level key grpo_advantage_length_weight.'),
     optim: optimizer,
@@ -124,12 +124,12 @@ const rollout = z
     do_sample: flag('Sample tokens; false decodes greedily.'),
     log_prob_micro_batch_size_per_gpu: count('Episodes per forward pass for old log-probs.'),
     rollout_filter_value: weight(
-      'Share or number of groups to keep; rollout_filter_strategy determines its meaning. With top_p, 1 keeps all groups.',
+      'A share or a number that determines how many groups are kept. rollout_filter_strategy determines its meaning. With top_p, 1 keeps all groups.',
     ),
     rollout_filter_strategy: z
       .enum(filterStrategies)
       .describe(
-        'How the rollout filter selects groups, and what rollout_filter_value means: the share of the summed score to reach (top_p), the share of groups to keep (top_k), the number of groups to keep (top_k_abs), or the minimum share of the best score (min_p).',
+        'How the rollout filter selects groups. Meaning of rollout_filter_value with each strategy: top_p: share of the summed score that the kept groups must reach; top_k: share of groups to keep; top_k_abs: number of groups to keep; min_p: minimum score of a kept group, as a share of the best score.',
       ),
     rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z
@@ -149,9 +149,9 @@ const rollout = z
     rollout_filter_include_zero: flag('Let the filter also keep groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z
       .enum(topPModes)
-      .describe('How top_p converts scores to shares: linear or softmax.'),
+      .describe('How the strategy top_p converts scores to shares: linear or softmax.'),
     rollout_filter_selection_eps: weight(
-      'Tolerance of linear top_p: amount subtracted from the summed score that the kept groups must reach.',
+      'Tolerance of the strategy top_p in linear mode: amount by which the summed score of the kept groups may fall short.',
     ),
     gradient_analysis_num_buckets: count(
       'Maximum number of buckets into which the gradient analysis divides the groups.',

@@ -65,7 +65,7 @@ const algorithm = z
           .enum(['auto', 'token', 'sequence'])
           .nullable()
           .describe(
-            'Truncated importance sampling: weight the loss by the probability ratio of training graph and sampler, per token (token) or per episode (sequence). null turns it off. auto means token if the rollouts or the base are 8-bit, otherwise null.',
+            'Truncated importance sampling: multiply the loss by the ratio of the probabilities in the training graph and in the sampler. The ratio is computed per token (token) or per episode (sequence). null turns importance sampling off. auto means token if the rollouts or the base weights are quantised to 8 bits; otherwise, auto means null.',
           ),
         rollout_is_threshold: z.number().positive().describe('Maximum importance weight.'),
       })
@@ -81,7 +81,9 @@ const rewardModel = z
         len: count('Number of tokens before response_length over which the penalty grows from 0 to penalty_factor.'),
         penalty_factor: z.number().min(0).describe('Penalty of a response that reaches response_length.'),
       })
-      .describe('Overlong reward shaping (DAPO): a penalty for long responses, added to the penalty of their turn.'),
+      .describe(
+        'Overlong reward shaping (DAPO): a penalty for long responses. It is added to the other penalties of the turn.',
+      ),
   })
   .describe('Changes to the reward of an episode.');
 
@@ -117,13 +119,13 @@ const trainer = z
     resume_mode: z
       .enum(['auto', 'disable', 'resume_path'])
       .describe(
-        "With auto, ragen resume continues from the run's newest checkpoint; with disable, it requires a named checkpoint; with resume_path, a new run starts from another run's checkpoint.",
+        "Checkpoint from which a run continues. auto: ragen resume continues from the run's newest checkpoint. disable: ragen resume requires the name of a checkpoint. resume_path: a new run starts from a checkpoint of another run.",
       ),
     resume_from_path: z
       .string()
       .nullable()
       .describe(
-        'If resume_mode is resume_path: the checkpoint folder from which the run starts, relative to the workspace.',
+        'Checkpoint folder from which the run starts if resume_mode is resume_path; relative to the workspace.',
       ),
     critic_warmup: z.int().min(0).describe('First step that updates the actor; earlier steps train only the critic.'),
     log_group_rv_table: flag(
@@ -147,7 +149,7 @@ const trainer = z
     logger: z
       .array(z.string())
       .describe(
-        'Metric outputs. This list changes nothing: metrics are always written to the run folder. console is ignored, and any other output is ignored with a note.',
+        'Outputs for metrics. This list has no effect, because metrics are always written to the run folder. A note names each listed output except console.',
       ),
   })
   .describe('Steps, validation, checkpoints and logging of the run.');
@@ -155,8 +157,8 @@ const trainer = z
 const collapseDetection = z
   .strictObject({
     compute_freq: count('Interval of the collapse diagnosis in steps; it also runs at step 1.'),
-    micro_batch_size: count('Sequences per forward pass of the cross-scoring.'),
-    first_turn_enabled: flag('Score the reasoning of first turns under the first prompts of all sampled groups.'),
+    micro_batch_size: count('Sequences per forward pass when each reasoning text is scored under each prompt.'),
+    first_turn_enabled: flag('Score the reasoning of first turns under the first prompt of each sampled group.'),
     multi_turn_enabled: flag('Score the reasoning of randomly drawn turns under the contexts of all drawn turns.'),
     num_samples: count('Maximum reasoning texts per diagnosis; null means all.').nullable(),
   })
@@ -184,7 +186,9 @@ const workbench = z
       .describe("Environment variable that holds the server's API key; if the variable is not set, no key is sent.")
       .default('TINKER_API_KEY'),
     engine_requests: count('Maximum concurrent requests to the server.').default(256),
-    engine_outage_s: count('Seconds for which a run waits for a server that does not answer.').default(600),
+    engine_outage_s: count('Seconds for which a run waits for an unreachable server before the run fails.').default(
+      600,
+    ),
     device: z
       .enum(devices)
       .describe(
@@ -198,11 +202,11 @@ const workbench = z
     rollout_quantization: z
       .enum(['none', 'int8'])
       .describe(
-        'With int8, sampling computes products with the frozen base in 8 bits (LoRA only). The training graph then computes the old log-probs.',
+        'With int8, sampling computes matrix products with the frozen base weights in 8 bits (LoRA only). The training graph then computes the old log-probs.',
       ),
     base_quantization: z
       .enum(['none', 'int8'])
-      .describe('With int8, the frozen base is stored in 8 bits while adapters are trained.'),
+      .describe('With int8, the frozen base weights are stored in 8 bits while adapters are trained.'),
     try_longest_batch: flag(
       'Compute a gradient at maximum length before the first step, to detect insufficient memory early.',
     ),
@@ -231,14 +235,14 @@ const workbench = z
       .positive()
       .nullable()
       .describe(
-        "Limit in GiB of the total memory of an environment process and its child processes. If a process exceeds the limit, its episodes fail. null means half of the machine's memory.",
+        "Maximum memory in GiB of an environment process together with its child processes. If they use more, the episodes of this environment process fail. null means half of the machine's memory.",
       )
       .default(null),
     max_skipped_steps: z
       .int()
       .min(0)
       .describe(
-        'Maximum number of consecutive steps that are skipped because of non-finite numbers; one more skipped step ends the run.',
+        'Maximum number of consecutive steps that may be skipped because of non-finite numbers. One more skipped step ends the run.',
       ),
     compat: z
       .enum(['corrected', 'ragen'])
@@ -293,10 +297,10 @@ const workbench = z
         metric: z
           .enum(['reward', 'score'])
           .describe(
-            'If strategy is top: episodes are ranked by the sum of their rewards (reward), or by this sum plus penalties (score).',
+            'If strategy is top: quantity by which episodes are ranked: the sum of their rewards (reward), or this sum plus penalties (score).',
           ),
         only_successful: flag(
-          'If strategy is top: train on successful episodes only. If fewer episodes succeeded than the share selects, all successful episodes are used; if none succeeded, the step does not train.',
+          'If strategy is top: train on successful episodes only. If fewer episodes succeeded than the share selects, all successful episodes are used. If no episode succeeded, the step does not train.',
         ),
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')
@@ -335,7 +339,7 @@ export const runConfigSchema = z
       'Train only on sampled tokens. If false and context_window_mode is full, train on all tokens after the system message.',
     ),
     grpo_advantage_length_weight: flag(
-      "Divide each sample's GRPO advantages by its response length relative to the mean length of the batch.",
+      "Multiply each sample's GRPO advantages by the mean response length of the batch, divided by the sample's response length.",
     ),
     lora: z
       .strictObject({

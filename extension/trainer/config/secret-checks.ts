@@ -18,7 +18,9 @@ const secretAddress = /^[a-z][a-z\d+.-]*:\/\/[^\s/?#@]*:[^\s/?#@]+@/i;
  */
 export const mayHoldSecret = (name: string): boolean => secretKey.test(name) || variableOfKey.test(name);
 
-/** Returns a violation for each secret in the model path and in the values passed to environments and services. */
+/**
+ * Returns one violation for each secret in the model path or in values that are passed to environments and services.
+ */
 export function secretRules({ custom_envs, model_info, model_path, workbench }: RunConfig): BrokenRule[] {
   const found = (value: unknown, key: string, name: string): BrokenRule[] => {
     if (typeof value === 'string') {

@@ -45,8 +45,8 @@ export interface IgnoredKey {
 
 /**
  * Checks a composed, interpolated tree. Returns the configuration, or null if problems were added to `problems`.
- * Ignored keys are added to `ignored`. If a value was interpolated from another key, its problems name that other key,
- * because the value must be changed there.
+ * Ignored keys are added to `ignored`. If a value was interpolated from another key, problems of the value name that
+ * other key, because the user must change the value there.
  */
 export function validate(
   tree: MapNode,

@@ -11,7 +11,7 @@ interface Written {
   location: Location;
   /** Location of the node's key, for problems of the key. */
   keyLocation?: Location;
-  /** If the value was interpolated from another key: that other key, on which problems of the value are reported. */
+  /** Key from which the value was interpolated. Problems of the value are reported at this key. */
   origin?: string;
 }
 /** `source` is the number as written, such as 1e3. */

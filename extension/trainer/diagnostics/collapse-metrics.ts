@@ -1,9 +1,9 @@
 // Metrics of template collapse (RAGEN-2): how strongly a reasoning text depends on the prompt after which it was
-// sampled. Input is the cross-scoring matrix of log p(z_i | x_j); outputs are mutual information, entropies and
-// retrieval accuracy, under RAGEN's names. For the marginal per token, RAGEN's code averages length-normalised
-// probabilities. The RAGEN-2 paper instead divides the log-prob of the mixture by the length. The names of metrics by
-// the paper's formula begin with `paper_`. Pure functions in double precision; results agree with a float32
-// implementation to 1e-5.
+// sampled. The input is a matrix of log p(z_i | x_j): each reasoning text scored under each prompt (cross-scoring). The
+// outputs are mutual information, entropies and retrieval accuracy, under RAGEN's names. For the marginal per token,
+// RAGEN's code averages length-normalised probabilities. The RAGEN-2 paper instead divides the log-prob of the mixture
+// by the length. The names of metrics by the paper's formula begin with `paper_`. Pure functions in double precision;
+// results agree with a float32 implementation to 1e-5.
 import { maximum } from '../../common/lists';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { UserError } from '../../common/user-error';
@@ -63,7 +63,7 @@ export interface SampleStatistics {
   matchedSeq: Float64Array;
   marginalSeq: Float64Array;
   marginalPaper: Float64Array;
-  /** 1 if the prompt of the sample has the highest log-prob of all prompts, otherwise 0. */
+  /** 1 if the reasoning text has its highest log-prob under its own prompt, otherwise 0. */
   retrieved: Float64Array;
 }
 

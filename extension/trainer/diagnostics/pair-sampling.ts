@@ -26,7 +26,7 @@ export interface SampledPair {
   group: number;
   turn: number;
   reasoning: readonly number[];
-  /** Index into `columns` of the prompt with which the reasoning was sampled. */
+  /** Index into `columns`: the prompt after which the reasoning was sampled. */
   column: number;
 }
 

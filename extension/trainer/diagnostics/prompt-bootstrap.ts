@@ -1,7 +1,7 @@
 // Confidence intervals of the collapse metrics: percentile intervals by a bootstrap over prompts. Samples of the same
-// prompt are correlated, so prompts are resampled together with all their samples. Each draw reuses the marginal
-// log-probs over all N prompts. A marginal over the resampled prompts would cover fewer distinct prompts and thereby
-// lower the maximum of the mutual information, which is ln N. Pure and seeded.
+// prompt are correlated, so prompts are resampled together with all their samples. All draws use the marginal log-probs
+// over all N prompts. If a draw computed its own marginal, this marginal would cover fewer distinct prompts, and the
+// maximum of the mutual information, ln N, would be lower. Pure and seeded.
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 

@@ -32,13 +32,13 @@ export class RequestRefused extends Error {
 /** Why an attempt failed, and the pause that the service requested. */
 interface Failure {
   why: string;
-  /** Milliseconds until the next attempt, if the service asked for a pause. */
+  /** Length of the pause in milliseconds, if the service asked for one. */
   asked?: number;
 }
 
 /** Maximum bytes of a response body. The longest model outputs (some hundred thousand tokens) need fewer bytes. */
 const mostBodyBytes = 2 ** 22;
-/** Maximum characters of an error text that are searched for secrets. */
+/** Maximum number of characters of an error text that are searched for secrets; the rest is dropped. */
 const mostReadBytes = 65_536;
 /** Maximum pause in milliseconds that a service may ask for. If it asks for a longer pause, the evaluation ends. */
 const longestAskedMs = 15 * 60_000;
@@ -71,7 +71,7 @@ export class ApiClient {
       const wait = result.asked ?? 0;
       if (attempt === maxRetries || wait > longestAskedMs)
         throw new UserError(
-          `api: ${this.service.url} gave no usable answer in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation later; its finished episodes are kept`,
+          `api: ${this.service.url} gave no usable response in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation later; its finished episodes are kept`,
         );
       this.retries++;
       if (wait > 0) this.opensAt = Math.max(this.opensAt, performance.now() + wait);
@@ -144,7 +144,10 @@ export class ApiClient {
     throw new UserError(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
   }
 
-  /** Removes secrets before truncating, because a key that is cut in half would no longer be recognised as a secret. */
+  /**
+   * Removes secrets, then truncates the text. In the opposite order, a key that truncation cuts in half would no longer
+   * be recognised as a secret.
+   */
   private withoutSecrets(text: string, most = 300): string {
     return secrets
       .text(text.slice(0, mostReadBytes))

@@ -10,8 +10,8 @@ import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 
 /**
- * Numbers messages in place of a tokenizer. Equal messages have the same number, so a prompt that was extended keeps
- * its earlier ids as prefix.
+ * Numbers messages in place of a tokenizer. Equal messages have the same number. When a prompt is extended by further
+ * messages, the earlier ids are therefore its prefix.
  */
 export class MessageNumbers implements PromptTokenizer {
   /** Differs from every id of a prompt, because those ids are indices from 0 on. */
@@ -36,7 +36,7 @@ export class MessageNumbers implements PromptTokenizer {
     return [];
   }
 
-  /** Returns the text of responses without the prefix, because the caller adds the prefix. */
+  /** Returns the text of responses without `prefix`, because the caller adds `prefix` itself. */
   decode(ids: readonly number[]): string {
     const text = ids.map(id => this.messages[id].content).join('');
     return text.trimStart().startsWith(this.prefix) ? text.trimStart().slice(this.prefix.length) : text;

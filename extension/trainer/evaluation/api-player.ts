@@ -62,7 +62,8 @@ export class ApiPlayer implements Player {
     control.stopped.removeEventListener('abort', stop);
     if (client.retries > 0) journal.event('warning', `${client.retries} requests to ${service.url} were retried`);
     if (control.state === 'stopping') throw new RunStopped();
-    // The first failure aborts all other episodes. Errors that report an abort are therefore skipped to find the cause.
+    // The first failure aborts all other episodes. The search for the cause therefore skips errors that only report an
+    // abort.
     if (failed.length > 0) throw failed.find(({ name }) => name !== 'AbortError') ?? failed[0];
   }
 

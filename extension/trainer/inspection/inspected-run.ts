@@ -1,5 +1,5 @@
-// A run under inspection. Reads the run's folder without the run's lease, so a trainer may write the folder at the same
-// time. The list of checkpoints is therefore read again in each call.
+// A run under inspection. Reads the run's folder without the run's lease, so a trainer may write to the folder at the
+// same time. The list of checkpoints is therefore read anew in each call.
 import { dirname, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
 import { initialWeights } from '../../protocol/inspection';
@@ -119,9 +119,9 @@ export class InspectedRun {
   }
 
   /**
-   * Returns the stored code of an environment version that a tag has used: the bundle, and the path of its source.
-   * Undefined if the run has no stored code of this version. The bundle is read only once, so exactly the bytes that
-   * were checked for trust are returned.
+   * Returns the stored code of an environment version that a tag has used: the bundle, and the path of the
+   * environment's source. Returns undefined if the run has stored no code of this version. The bundle is read only
+   * once, so exactly the bytes that were checked for trust are returned.
    * @param accepted sha256 of files that the user accepts once
    * @throws UserError if the code is not trusted
    */

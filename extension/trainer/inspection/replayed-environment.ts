@@ -1,6 +1,6 @@
-// Opens the environment of a stored episode. The environment code is the code with which the episode was played, as
-// stored in the run. If the run has not stored it, the current code is used, and a note reports this difference. Code
-// of an untrusted run is never executed. The caller must stop the environment process.
+// Opens the environment of a stored episode. The episode is replayed with the environment code that the run stored when
+// it played the episode. If the run stored no code, the current code is used, and a note says so. Code of an untrusted
+// run is never executed. The caller must stop the environment process.
 import type { EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';

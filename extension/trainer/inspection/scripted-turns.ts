@@ -1,5 +1,5 @@
-// Generator for replaying an episode. The tokens of each turn are the stored tokens, hand-written tokens, or
-// hand-written tokens continued by a policy. The agent proxy calls this generator instead of the engine, so prompts,
+// Generator for replaying an episode. It returns, for each turn, the stored tokens, hand-written tokens, or
+// hand-written tokens that a policy continues. The agent proxy calls this generator instead of the engine, so prompts,
 // parsing, rewards and context are the same as in training. Invariant: the ids of the generator's row equal the ids of
 // the episode's context.
 import { appendAll } from '../../common/lists';
@@ -28,7 +28,7 @@ export interface ScriptedTurn {
 export class ScriptedTurns implements TextGenerator {
   /** All ids of the row: prompts and responses so far. */
   private held: number[] = [];
-  /** The engine that has cached this row, and the number of cached tokens. */
+  /** The engine that has cached this row, and the number of tokens that it has cached. */
   private read: { engine: RemoteEngine; length: number } | undefined;
 
   /**

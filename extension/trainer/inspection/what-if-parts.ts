@@ -12,7 +12,7 @@ export interface WhatIfParts {
   tokenizer: ChatTokenizer;
   environment: ReplayedEnvironment;
   origin: Episode;
-  /** Returns a function that runs a callback with the engine of the named checkpoint's policy. */
+  /** Returns a function that runs a callback with an engine in which the policy of the named checkpoint is loaded. */
   policy(checkpoint: string): PolicyTurn;
   onTokens(turn: number, tokens: { id: number; text: string; logprob: number }[]): void;
 }

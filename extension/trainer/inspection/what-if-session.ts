@@ -78,7 +78,7 @@ export class WhatIfSession {
     if (!give) throw new UserError('what if: the policy is still playing its turn: wait until the turn is over');
     if (move.checkpoint === null && move.given.answer === undefined)
       throw new UserError(
-        'what if: this turn has neither a response nor a checkpoint: write a response, or choose the checkpoint that continues',
+        'what if: this turn has neither a response nor a checkpoint: write a response, or choose a checkpoint that plays it',
       );
     this.expectMove();
     give(move);
@@ -129,7 +129,7 @@ export class WhatIfSession {
     return this.record(batch.episodes[0]);
   }
 
-  /** Returns the agent proxy's options for this run, reduced to a batch of only the episode's group. */
+  /** Returns the agent proxy's options of this run, except that the batch consists of the episode's group alone. */
   private options(): AgentProxyOptions {
     const { run, tokenizer, origin } = this.parts;
     const { config } = run;

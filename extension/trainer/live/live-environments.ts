@@ -23,11 +23,11 @@ import type { RunFolder } from '../store/run-folder';
 import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
 /**
- * Milliseconds after the start of watching at which all code is reloaded once. This reload also warms up the type
+ * Time in milliseconds from the start of watching to a single reload of all code. This reload also warms up the type
  * checker.
  */
 const warmUpMs = 2000;
-/** Milliseconds until the retry of an edit whose code could not be written to disk. */
+/** Milliseconds after which an edit is retried if its code could not be written to disk. */
 const retryMs = 5000;
 
 export class LiveEnvironments {
@@ -41,7 +41,10 @@ export class LiveEnvironments {
   private watcher: SourceWatcher | undefined;
   private warmUp: NodeJS.Timeout | undefined;
   private again: NodeJS.Timeout | undefined;
-  /** The last warning about an edit that could not be used; kept so that the same warning is not repeated. */
+  /**
+   * The last warning about an edit that could not be used. It is stored so that the same warning is not shown twice in
+   * a row.
+   */
   private unused: string | undefined;
   private waiting: SourceChange | undefined;
   private working: Promise<void> | undefined;

@@ -34,8 +34,8 @@ interface Watched {
   mode: 'train' | 'val';
   step: number;
   /**
-   * Tokens with log-probs by turn. Turns sampled before the episode was watched are absent; `tokensOf` reads them from
-   * the episode's samples.
+   * Tokens with log-probs by turn. Turns that were sampled before the episode was watched are absent; `tokensOf` reads
+   * the tokens of these turns from the episode's samples.
    */
   tokens: Map<number, WatchedTurn['tokens']>;
   /** Number of the turn that is being sampled; 0 between turns. */
@@ -61,8 +61,7 @@ export class LiveView implements RolloutObserver {
   }
 
   /**
-   * Adds a viewer, or changes which episode an existing viewer has chosen. Returns all tags and the episode that is now
-   * watched.
+   * Adds a viewer, or changes the choice of an existing viewer. Returns all tags and the episode that is now watched.
    */
   watch(who: object, viewer: Viewer, choice: WatchChoice): { tags: string[]; episode: WatchedEpisode | null } {
     this.viewers.set(who, viewer);

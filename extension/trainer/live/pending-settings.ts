@@ -50,7 +50,7 @@ export class PendingSettings {
     if (trainer.total_training_steps < this.next)
       throw new UserError(
         Object.hasOwn(values, 'trainer.total_training_steps')
-          ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change applies from step ${this.next}: use ${this.next} or more, or stop the run`
+          ? `trainer.total_training_steps is ${trainer.total_training_steps}, but a change would take effect only from step ${this.next}: use ${this.next} or more, or stop the run`
           : `the run is in its last step, so the change would never apply: raise trainer.total_training_steps as well`,
       );
     if (!checkOnly) this.pending = all.filter(({ from, to }) => from !== to);

@@ -48,13 +48,13 @@ const hangUpMs = 100;
 /** Milliseconds after which a closing server destroys connections whose watcher did not read the last messages. */
 const closeTimeoutMs = 1000;
 /**
- * Maximum number of messages, replies included, that a watcher has not read yet. If there are more, for example because
- * the editor is suspended, the connection is closed; the watcher can connect again.
+ * Maximum number of messages, replies included, that wait until a watcher reads them. If more messages wait, for
+ * example because the editor is suspended, the connection is closed. The watcher can connect again.
  */
 const mostUnread = 1000;
 /**
- * Limits for connections that have not sent `hello`: milliseconds and bytes per connection, and number of connections.
- * If this number is exceeded, the oldest connection is closed.
+ * Limits for connections that have not sent `hello`: milliseconds and bytes per connection, and the number of such
+ * connections. If there are more connections, the oldest one is closed.
  */
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
 /** Maximum bytes of a message from a watcher. */

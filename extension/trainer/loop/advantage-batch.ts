@@ -1,5 +1,5 @@
-// The batch in the form that advantage estimators take: scores and groups per sample, and sequences with rewards and
-// values. There is one sequence per sample or, with turn scores, one sequence per complete episode.
+// The input of the advantage estimators: scores and groups per sample, and sequences with rewards and values. There is
+// one sequence per sample; with turn scores, there is one sequence per complete episode.
 import { spreadOverTurns } from '../../algorithms/turn-advantages';
 import type { RunConfig } from '../config/schema';
 import { overJoined, samplesByEpisode } from './training-batch';
@@ -11,7 +11,7 @@ export interface AdvantageBatch {
   scores: readonly number[];
   /** Prompt group of each sample. */
   groups: readonly number[];
-  /** Episode number of each sample; group statistics count each episode once. */
+  /** Episode number of each sample. In the statistics of a group, each episode is counted once. */
   episodes: readonly number[];
   masks: readonly Uint8Array[];
   /** Score of the greedy episode of each sample's group (ReMax); 0 for other estimators. */
@@ -29,7 +29,7 @@ interface Estimate {
 }
 /** Computes the advantages of a batch and, if a critic is trained, the critic's targets. */
 export type Estimator = (batch: AdvantageBatch, config: RunConfig) => Estimate;
-/** Name of an estimator in the table of train.ts. */
+/** Name of an estimator in the table `estimators` of train.ts. */
 export type EstimatorName = RunConfig['algorithm']['adv_estimator'] | 'gae_by_turn' | 'grpo_by_turn';
 
 /** Returns the name of the configured estimator. The per-turn variants of gae and grpo have separate names. */

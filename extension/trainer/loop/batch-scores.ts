@@ -1,6 +1,6 @@
 // Scores of a batch before its update: log-probs under the policy and under the reference policy, and values of the
-// critic. Each array has the length of its sample's ids. Without a reference policy or critic, the respective arrays
-// contain zeros.
+// critic. Each array has the length of its sample's ids. Without a reference policy, its log-probs are zeros; without a
+// critic, the values are zeros.
 import type { RolloutCollection } from './rollout-collection';
 import type { Run } from '../run/run';
 import type { Stopwatch } from './stopwatch';

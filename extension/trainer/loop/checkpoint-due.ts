@@ -3,9 +3,9 @@
 import type { SkippedSteps } from './skipped-steps';
 
 /**
- * Whether a checkpoint is due after a step. Normally, this is every `save_freq` steps. If consecutive steps change no
- * weights, only the first of them writes a checkpoint, and only if the policy can be sampled. More checkpoints of the
- * unchanged policy would displace all earlier checkpoints.
+ * Whether a checkpoint is due after a step. Normally, a checkpoint is due every `save_freq` steps. If consecutive steps
+ * change no weights, only the first of them writes a checkpoint, and only if the policy can be sampled. More
+ * checkpoints of the unchanged policy would displace all earlier checkpoints.
  */
 export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {
   if (saveFreq <= 0) return false;

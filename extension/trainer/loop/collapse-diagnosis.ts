@@ -32,13 +32,13 @@ export interface DiagnosedRun {
   tokenizer: Pick<ChatTokenizer, 'encode' | 'decode'>;
   /** Shows the progress of the next engine call under the label `what`. */
   follow?(what: string): void;
-  /** Queues a diagnosis file; it is written together with the step. */
+  /** Queues a diagnosis file, which is written together with the step. */
   keepDiagnosis(...found: Parameters<Journal['diagnosis']>): void;
 }
 
 /**
- * The families of pairs under RAGEN's names. `draw` samples the pairs, `enabled` reads the key that enables the family,
- * and `phase` is the name in the timing metrics.
+ * The pair families under RAGEN's names. `draw` samples the pairs of a family. `enabled` returns whether the
+ * configuration enables the family. `phase` is the family's name in the timing metrics.
  */
 const families = [
   {

@@ -6,8 +6,8 @@ import type { CoverageLine } from '../../run-data/environment-snapshot';
 import { sourceSnapshots } from '../store/source-snapshots';
 
 /**
- * Returns one record per loaded version. If episodes of the step finished on an older version, the coverage of this
- * older version is dropped.
+ * Returns one record per loaded version. If some episodes of the step ran an older version, the coverage of the older
+ * version is dropped.
  */
 export function coverageLines(
   step: number,

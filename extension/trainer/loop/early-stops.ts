@@ -22,8 +22,8 @@ export interface EarlyStop {
 }
 
 /**
- * `steps`: number of first steps whose mean std is the baseline, and number of newest steps that are compared with it.
- * `share`: a std below this share of the baseline is regarded as collapsed.
+ * The mean std of the newest `steps` steps is compared with the mean std of the first `steps` steps (the baseline). A
+ * std below `share` times the baseline is regarded as collapsed.
  */
 const collapse = { steps: 10, share: 0.1 };
 /**

@@ -42,7 +42,8 @@ export function gradientRollout({ trainer, es_manager: { train } }: RunConfig): 
  * Measures the gradients of the kept batch and, if given, of the unfiltered batch of the same rollout. Returns the
  * metrics.
  * @param groups group table of the rollout
- * @param batches `kept` is null if the filter kept nothing; `unfiltered` is null if it is not measured
+ * @param batches `kept` is null if the filter kept nothing; `unfiltered` is null if the unfiltered batch is not
+ * measured
  */
 export async function diagnoseGradients(
   run: Run,

@@ -1,6 +1,6 @@
 // The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and the policy.
-// The loss weight of each sample depends on its mini-batch only and not on the passes into which samples are packed.
-// The packing therefore does not change the result.
+// The loss weight of a sample depends only on its mini-batch. How the samples are packed into passes therefore does not
+// change the result.
 import { maximum } from '../../common/lists';
 import { learningRate } from '../../algorithms/learning-rate';
 import { aggregationWeights } from '../../algorithms/loss-aggregation';

@@ -28,14 +28,17 @@ export interface RolloutCollection {
   /** All episodes of all batches of the step. */
   episodes: RolloutEpisode[];
   /**
-   * `trainable`: episodes whose environment did not fail; with ReMax, episodes of a group whose greedy episode failed
-   * are also excluded. `kept`: those of the trainable episodes on which the step trains.
+   * `trainable`: episodes whose environment did not fail; with ReMax, the greedy episode of their group must not have
+   * failed either. `kept`: the trainable episodes on which the step trains.
    */
   trainable: RolloutEpisode[];
   kept: RolloutEpisode[];
   /** Number of kept groups divided by the number of played groups, 0…1. */
   keptRatio: number;
-  /** Log-probs and entropies that an entropy filter has computed, for reuse; empty for other filters. */
+  /**
+   * Log-probs and entropies that the rollout filter computed in order to rank groups by entropy; empty with other
+   * metrics.
+   */
   scored: ReadonlyMap<RolloutSample, ScoredSample>;
   /** Score of each group's greedy episode by group id; empty unless the estimator is ReMax. */
   baselines: ReadonlyMap<number, number>;
@@ -60,8 +63,8 @@ interface Round {
 
 /**
  * Plays and filters the batches of step `step`.
- * @param aside if given, a separate rollout with this layout and its own prompts is played, without an effect on
- * training's seeds
+ * @param aside if given, a separate rollout with this layout and its own prompts is played; training's seeds are not
+ * used up
  * @throws errors of the rollout
  */
 export async function collectRollout(
@@ -253,8 +256,8 @@ function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlyS
 }
 
 /**
- * Means of the filter's metrics over the batches of a step. The counts of kept groups and zero groups are totals over
- * all batches.
+ * Returns the filter's metrics, averaged over the batches of a step. The numbers of kept groups and of groups with
+ * score zero are totals instead.
  */
 function filterMetrics(rounds: readonly Round[], kept: number, played: number): Record<string, number> {
   const all = rounds.map(({ filtered }) => filtered.metrics);

@@ -1,7 +1,6 @@
-// Times of a step under RAGEN's and verl's keys: seconds of the step (excluding validation and diagnosis), totals over
-// the run, and milliseconds per token of each phase. A checkpoint stores the length of the metrics log and is therefore
-// written after the metrics line of its step. The time for writing the checkpoint appears in the metrics line of the
-// next step.
+// Times under RAGEN's and verl's keys: seconds of a step (without validation and diagnosis), total seconds of the run,
+// and milliseconds per token of each phase. A checkpoint stores the length of the metrics log and is therefore written
+// after the metrics line of its step. The time for writing the checkpoint appears in the metrics line of the next step.
 import type { Stopwatch } from './stopwatch';
 
 /** Seconds that a run has spent in all its sessions. */

@@ -2,9 +2,9 @@
 // - play groups of complete episodes
 // - keep the groups with differing scores
 // - compute an advantage for every sampled token
-// - take clipped policy-gradient steps on exactly the sampled token ids
-// The folder algorithms/ contains the computations as pure functions; engine/ runs the model. A written step consists
-// of its episodes, its metrics line and, when due, its checkpoint; a step interrupted by a stop is not written.
+// - take clipped policy-gradient steps on exactly the sampled token ids The folder algorithms/ contains the
+//   computations as pure functions; engine/ runs the model. A finished step writes its episodes, its metrics line and,
+//   if one is due, a checkpoint. A step that a stop interrupts writes nothing.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
@@ -213,8 +213,8 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 
 /**
  * Measures the gradients of the loss parts for buckets of groups with similar reward std. Uses the kept episodes and,
- * if configured, also all trainable episodes, either of the step's rollout or of a separate rollout. Changes no
- * weights.
+ * if configured, also all trainable episodes. These episodes come from the step's rollout or from a separate rollout.
+ * Changes no weights.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
@@ -267,7 +267,7 @@ async function update(
 
 /**
  * Prepares the update of the kept episodes: samples, log-probs, values and advantages. In the result, `own` contains
- * each sample once, while `samples` may repeat some of them because of RAGEN's batch adjustment. Adds metrics to the
+ * each sample once. `samples` may repeat or omit samples because of RAGEN's batch adjustment. Adds metrics to the
  * rollout's metrics and updates the KL coefficient.
  */
 async function prepare(

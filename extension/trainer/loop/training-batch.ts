@@ -15,7 +15,7 @@ import { deriveSeed } from '../rollout/seeds';
 export interface BatchSample {
   sample: RolloutSample;
   episode: RolloutEpisode;
-  /** Number of the episode to which group statistics assign the sample. */
+  /** Number of the episode to which the sample belongs in group statistics. */
   countsAs: number;
   ids: Int32Array;
   /** 1 if the token is in the policy's loss (TRICO's loss mask). */

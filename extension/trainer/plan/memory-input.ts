@@ -86,7 +86,8 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // Token limit of a pass: the tokens of `micro` full-length episodes, but of at least one and at most `most` episodes.
+  // Token limit of a pass: the budget for `micro` episodes, but for at most `most` episodes. At least one episode of
+  // full length fits.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);
@@ -130,8 +131,9 @@ function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunCo
 const episodesOf = ({ env_groups, group_size }: RunConfig['es_manager']['val']): number => env_groups * group_size;
 
 /**
- * Returns overrides that lower the number of concurrent validation episodes to that of training. Returns null if the
- * number is not higher already, if validation has several tags, or if no validation group would remain.
+ * Returns overrides that lower the number of concurrent validation episodes to the number in training. Returns null if
+ * validation has no more episodes than training, if validation has several tags, or if no validation group would
+ * remain.
  */
 export function fewerEpisodes({ es_manager: { train, val } }: RunConfig): Bounds['fewerEpisodes'] {
   const groups = Math.floor(episodesOf(train) / val.group_size);

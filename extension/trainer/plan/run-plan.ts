@@ -1,6 +1,6 @@
 // Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit
-// into memory, the plan contains overrides with which it fits, and a sentence about them. If the model is on the hub,
-// only its small files are downloaded.
+// into memory, the plan contains overrides with which the run fits, and a sentence that explains them. If the model is
+// on the hub, only its small files are downloaded.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
@@ -182,8 +182,8 @@ function remedySentence(
 
 /**
  * Calls `work` with a folder that contains at least the small files of a model. `asked` is the command option that
- * names the model; undefined if the key model_path names it. If the model of this key cannot be found, throws a
- * ConfigError for the key, so that a form can mark the field.
+ * names the model; undefined if the key model_path names it. If model_path names a model that cannot be found, throws a
+ * ConfigError for this key, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

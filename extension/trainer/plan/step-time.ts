@@ -21,9 +21,9 @@ const cost = {
 /** Time of a forward pass relative to a pass with gradients. */
 const forwardShare = 1 / 3;
 /**
- * Number of sampled tokens per episode, as a share of the maximum, that is assumed without a measurement. The share is
- * below 1, because many episodes end before their last turn and responses end before their limit. For example,
- * quickstart samples 38 of 320 tokens; models with long reasoning come closer to the maximum.
+ * Assumed number of sampled tokens per episode, as a share of the maximum, if no measurement exists. The share is below
+ * 1, because many episodes end before their last turn and responses end before their limit. For example, quickstart
+ * samples 38 of 320 tokens; models with long reasoning come closer to the maximum.
  */
 const usedShare = 0.2;
 /** Assumed length of the first prompt in tokens, if no measurement exists. */
@@ -44,7 +44,7 @@ export interface Workload {
   tokens: number;
   /** Share of the tokens that belong to kept episodes, 0…1. */
   kept: number;
-  /** Number of passes over the kept tokens per step; a pass without gradients is counted as a third of a pass. */
+  /** Number of passes over the kept tokens per step. A pass without gradients is counted as a third. */
   passes: number;
 }
 

@@ -41,7 +41,7 @@ interface GrowingSample {
 
 export class EpisodeContext {
   readonly messages: ChatMessage[];
-  /** True if a prompt omitted turns that the window allows, because they did not fit into the model's context. */
+  /** True if a prompt omitted turns that are inside the window, because they did not fit into the model's context. */
   shortened = false;
   /** Number of tokens of the last prompt that did not fit; undefined if every prompt fitted. */
   refused: number | undefined;

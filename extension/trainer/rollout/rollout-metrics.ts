@@ -71,8 +71,8 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
 }
 
 /**
- * Returns two metrics per key. `<tag>/<key>` is the mean over the episodes of a tag; a missing key counts as 0.
- * `<tag>/non-zero/<key>` is the mean of the non-zero values; it is absent if there are none.
+ * Returns two metrics per key. `<tag>/<key>` is the mean over the episodes of a tag; an episode without the key
+ * contributes 0. `<tag>/non-zero/<key>` is the mean of the non-zero values; this metric is absent if all values are 0.
  */
 function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
   const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };

@@ -95,7 +95,7 @@ export class StatusWriter {
     try {
       overwrite(this.folder.file(runFiles.status), `${JSON.stringify(this.current)}\n`);
     } catch {
-      // Even this write failed.
+      // This write failed, too.
     }
   }
 }

@@ -23,8 +23,12 @@ const sftSchema = z
   .strictObject({
     demonstrations: z
       .strictObject({
-        config_name: z.string().describe('Configuration whose environments and turn protocol are demonstrated.'),
-        overrides: z.array(z.string()).describe('Overrides of this configuration, in command-line syntax.'),
+        config_name: z
+          .string()
+          .describe(
+            'Name of the configuration that defines the environments and the turn protocol of the demonstrations.',
+          ),
+        overrides: z.array(z.string()).describe('Overrides of the configuration config_name, in command-line syntax.'),
         tags: z
           .array(z.string())
           .min(1)
@@ -33,8 +37,8 @@ const sftSchema = z
         seed: z
           .int()
           .min(0)
-          .describe('First seed of the levels; should be far from the seeds of training and validation.'),
-        max_depth: count('Maximum actions of a solution; levels with longer solutions are skipped.'),
+          .describe('First seed of the demonstrated levels; should be far from the seeds of training and validation.'),
+        max_depth: count('Maximum number of actions in a solution; levels with longer solutions are skipped.'),
       })
       .describe('Environments and configuration to demonstrate.'),
     data: z

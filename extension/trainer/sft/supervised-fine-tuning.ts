@@ -22,7 +22,7 @@ export async function sft(request: SftRequest): Promise<SftResult> {
   const earlier = readAbout(folder);
   if (earlier && earlier.hash !== hash)
     throw new UserError(
-      `sft: ${folder} holds a training of another configuration: set another trainer.experiment_name, or remove the folder`,
+      `sft: ${folder} contains the training results of another configuration: set another trainer.experiment_name, or remove the folder`,
     );
   if (earlier?.result) return earlier.result;
   const positions = readDecoderConfig(modelFolder).maxPositions;

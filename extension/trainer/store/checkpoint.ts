@@ -22,7 +22,7 @@ export const checkpointSchema = z.strictObject({
   schema: z
     .union([z.literal(1), z.literal(2)])
     .describe('1 in checkpoints of earlier versions, which lack the key sha256'),
-  step: z.int().min(0).describe('steps finished'),
+  step: z.int().min(0).describe('number of finished steps'),
   files: z.record(
     z.string().regex(fileName),
     z.object({ bytes: z.int().min(0), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
@@ -34,7 +34,7 @@ export const checkpointSchema = z.strictObject({
   run: z
     .object({ id: z.string(), manifest: z.string() })
     .optional()
-    .describe('owning run: id and seal of its manifest (manifest-seal.ts)'),
+    .describe('id of the run to which the checkpoint belongs, and the seal of this run’s manifest (manifest-seal.ts)'),
   log_chain: z.string().optional().describe('last hash in the chain of checksums.jsonl at this step (log-ledger.ts)'),
   sha256: z.string().optional().describe('sha256 of all other keys, as canonical JSON'),
 });

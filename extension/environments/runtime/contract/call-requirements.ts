@@ -6,8 +6,8 @@ import type { RandomPlay } from './random-play';
 import { solveEpisode } from './solver-requirement';
 
 /**
- * Checks that a step after the end of an episode is rejected. The step must throw, or it must return reward 0 and the
- * last observation, and report the episode as over. Returns the evidence.
+ * Checks that a step after the end of an episode is rejected. Such a step must either throw, or return reward 0 with
+ * the last observation and report that the episode is over. Returns a sentence that describes what was observed.
  */
 export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> {
   let tried = 0;
@@ -56,7 +56,10 @@ async function endedEpisodes(play: RandomPlay): Promise<{ instance: Instance; la
   return ended;
 }
 
-/** Checks that each action had an effect at least once in random play. Returns the evidence. */
+/**
+ * Checks that each action had an effect at least once in random play. Returns a sentence that describes what was
+ * observed.
+ */
 export function actionsDoSomething(play: RandomPlay): string | Skip {
   if (play.coverage.size === 0) {
     const said = new Set(play.references.flatMap(({ steps }) => steps.map(({ text }) => text)));
@@ -72,7 +75,7 @@ export function actionsDoSomething(play: RandomPlay): string | Skip {
   return `${listed.join(', ')}.`;
 }
 
-/** Checks that `render` shows the state and does not change it. Returns the evidence. */
+/** Checks that `render` shows the state and does not change it. Returns a sentence that describes what was observed. */
 export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('render')) return new Skip('The environment has no render.');
   let rendered = 0;
@@ -100,7 +103,7 @@ export async function rendersPurely(play: RandomPlay): Promise<string | Skip> {
   return `${plural(rendered, 'state')} rendered twice.`;
 }
 
-/** Checks that `close` can end an episode at any time. Returns the evidence. */
+/** Checks that `close` can end an episode at any time. Returns a sentence that describes what was observed. */
 export async function closes(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('close')) return new Skip('The environment has no close.');
   await play.create().close(); // the worker also closes without a reset when it loads an environment

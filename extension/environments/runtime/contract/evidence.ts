@@ -1,4 +1,4 @@
-// Formats the evidence of a contract check: texts that describe what was observed. Also defines the result of a
+// Formats the texts with which a contract check describes what it has observed. Also defines the result of a
 // requirement that does not apply.
 import { sameState, type State, type Step } from './environment-instance';
 

@@ -4,13 +4,15 @@ import { maximum } from '../../../common/lists';
 import { plural } from './evidence';
 import type { RandomPlay } from './random-play';
 
-/** Checks that the same seed and actions give the same episode. Returns the evidence. */
+/** Checks that the same seed and actions give the same episode. Returns a sentence that describes what was observed. */
 export async function replays(play: RandomPlay): Promise<string> {
   for (const reference of play.references) await play.follow(play.create(), reference, 'A second instance differs');
   return `${plural(play.references.length, 'seed')}, ${plural(play.stepsPlayed, 'action')} replayed in fresh instances.`;
 }
 
-/** Checks that the members of a group start from the same state. Returns the evidence. */
+/**
+ * Checks that the members of a group start from the same state. Returns a sentence that describes what was observed.
+ */
 export async function membersBeginAlike(play: RandomPlay): Promise<string> {
   for (const { seed, first } of play.references) {
     const instance = play.create();
@@ -19,7 +21,7 @@ export async function membersBeginAlike(play: RandomPlay): Promise<string> {
   return `Members 0 and 1 were compared at ${plural(play.references.length, 'seed')}.`;
 }
 
-/** Checks that concurrent episodes do not affect each other. Returns the evidence. */
+/** Checks that concurrent episodes do not affect each other. Returns a sentence that describes what was observed. */
 export async function interleaved(play: RandomPlay): Promise<string> {
   const playing = play.references.map(reference => ({ reference, instance: play.create() }));
   const otherwise = 'An episode differs when other episodes are played between its actions';
@@ -33,7 +35,10 @@ export async function interleaved(play: RandomPlay): Promise<string> {
   return `${plural(playing.length, 'episode')} interleaved.`;
 }
 
-/** Checks that `reset` starts a new episode, both during an episode and after its end. Returns the evidence. */
+/**
+ * Checks that `reset` starts a new episode, both during an episode and after its end. Returns a sentence that describes
+ * what was observed.
+ */
 export async function resetsAnew(play: RandomPlay): Promise<string> {
   const ended = play.references.filter(({ instance }) => instance.over);
   for (const reference of play.references) {

@@ -20,7 +20,7 @@ const mostSolved = 500;
 
 /**
  * Checks that the solver solves at least half of the episodes for which it returns a plan, and that a call of the
- * solver does not change the state. Returns the evidence.
+ * solver does not change the state. Returns a sentence that describes what was observed.
  */
 export async function solves(play: RandomPlay): Promise<string | Skip> {
   if (!play.create().has('solve')) return new Skip('The environment has no solver.');

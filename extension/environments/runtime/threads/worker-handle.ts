@@ -45,10 +45,7 @@ export interface WorkerOwner {
   exited(fault: Fault): void;
   /** Called when the worker sent an invalid or unexpected message. */
   offended(): void;
-  /**
-   * Called when no items are pending but the worker is busy. The cause is code of a timed-out call that continues to
-   * run.
-   */
+  /** Called when no items are pending but the worker is busy, because the code of a timed-out call continues to run. */
   spins(): void;
 }
 

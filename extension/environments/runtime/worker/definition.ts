@@ -51,7 +51,7 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
   return found as EnvironmentDefinition;
 }
 
-/** One day in milliseconds. */
+/** Maximum time limit of a call that an environment may declare: one day, in milliseconds. */
 const maxTimeoutMs = 86_400_000;
 
 /** Describes a definition under a parsed configuration. Creates an environment to find out whether it has a solver. */

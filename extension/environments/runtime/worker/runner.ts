@@ -27,7 +27,7 @@ export interface CallWatch {
 interface CurrentItem {
   watch: CallWatch;
   owner: Owner;
-  /** Index of the current action, which faults contain. */
+  /** Index of the current action; it is part of each fault. */
   action: number;
 }
 

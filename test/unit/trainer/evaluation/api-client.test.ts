@@ -103,7 +103,7 @@ describe('retries of transient failures', () => {
     peer.mishaps = new Array<Mishap>(9).fill({ status: 503, error: { message: 'down for today' } });
     const error = await failureOf(client().ask(conversation));
     expect(error.message).toBe(
-      `api: ${peer.url}/v1/chat/completions gave no usable answer in 4 tries (503 down for today): resume the evaluation later; its finished episodes are kept`,
+      `api: ${peer.url}/v1/chat/completions gave no usable response in 4 tries (503 down for today): resume the evaluation later; its finished episodes are kept`,
     );
     expect(peer.requests.length).toBe(4);
   });

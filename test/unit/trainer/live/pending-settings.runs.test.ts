@@ -76,7 +76,9 @@ describe('a setting change', () => {
     expect(refusal(settings, { 'critic.optim.lr': 1 })).toMatch(
       /has no effect in this run, since algorithm\.adv_estimator is /,
     );
-    expect(refusal(settings, { [steps]: 5 })).toMatch(/is 5, but a change applies from step 6: use 6 or more/);
+    expect(refusal(settings, { [steps]: 5 })).toMatch(
+      /is 5, but a change would take effect only from step 6: use 6 or more/,
+    );
     expect(refusal(settings, {})).toMatch(/no setting is given/);
     expect(settings.apply(6, false)).toEqual([]);
   });

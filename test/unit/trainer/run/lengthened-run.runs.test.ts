@@ -55,7 +55,7 @@ test('refuses changes of fixed keys, and leaves the run unchanged', async () => 
   expect(await said(`${steps}=many`)).toBe(`${steps} is "many": use a number\n`);
   expect(await said(steps)).toMatch(/is not a setting: write key=value/);
   expect(await said(`${steps}=2`, 'actor_rollout_ref.actor.optim.lr=0.1')).toMatch(
-    /is 2, but a change applies from step 3: use 3 or more/,
+    /is 2, but a change would take effect only from step 3: use 3 or more/,
   );
   expect(await said(`${steps}=4`, 'actor_rollout_ref.actor.optim.lr=-1')).toMatch(/lr is -1: use /);
   expect([manifest(), readRun(short)]).toEqual(before);

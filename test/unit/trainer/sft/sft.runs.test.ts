@@ -117,7 +117,7 @@ test('full training lowers the loss on the demonstrations, writes a loadable mod
   expect(played.code, played.stderr).toBe(0);
   expect((await sft()).answer).toEqual(answer);
   const other = await sft('optim.lr=2e-3');
-  expect(other.answer.error!.message).toMatch(/holds a training of another configuration/);
+  expect(other.answer.error!.message).toMatch(/contains the training results of another configuration/);
 });
 
 test('a stopped training continues to the same weights', async () => {
