@@ -4,7 +4,7 @@ import { clamp } from './kl';
 
 export interface KlControlOptions {
   type: 'fixed' | 'adaptive';
-  /** Initial value; constant for type `fixed`. */
+  /** Initial coefficient β; with type `fixed`, β keeps this value. */
   kl_coef: number;
   /** Target KL of the adaptive controller, in nats per token. */
   target_kl: number;

@@ -30,7 +30,7 @@ export interface ClipOptions {
 }
 
 export interface PolicyLossSettings extends ClipOptions {
-  /** Defaults to the clipped surrogate. */
+  /** Loss mode; defaults to `vanilla`, PPO's clipped surrogate. */
   policy_loss?: { loss_mode: LossMode };
   entropy_coeff: number;
   use_kl_loss: boolean;

@@ -1,7 +1,7 @@
 // Truncated importance sampling between the sampler and the training graph (verl's rollout correction; Yao et al. 2025,
 // "Your efficient RL framework secretly brings you off-policy RL training"). With 8-bit rollouts, the sampling policy
-// differs slightly from the trained policy. The loss of a token is therefore multiplied by min(ratio, threshold), where
-// ratio = exp(log π_train − log π_sampler), computed for the token or for its complete episode. Since the loss is
+// differs slightly from the trained policy. The loss of a token is therefore multiplied by min(ratio, threshold). The
+// ratio is exp(log π_train − log π_sampler), either of the token or of its complete episode. Since the loss is
 // proportional to the advantage, the advantage is multiplied instead.
 import { appendAll } from '../common/lists';
 import { clamp } from './kl';

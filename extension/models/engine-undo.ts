@@ -39,7 +39,7 @@ export class EngineUndo {
     return this.remembered.some(({ bank, version, copy }) => !copy && bank.version !== version);
   }
 
-  /** Restores the saved state; returns false if a bank has changed and has no copy. */
+  /** Restores the saved state. Returns false if a bank has changed since `remember` and no copy of it exists. */
   async rollBack(): Promise<boolean> {
     const changed = this.remembered.filter(({ bank, version }) => bank.version !== version);
     if (changed.some(({ copy }) => !copy)) return false;

@@ -1,8 +1,8 @@
 // Measures the gradient of each part of the policy loss over buckets of mini-batches: norm, noise, and cosines between
 // parts and buckets. Gradients are not applied. A gradient has as many numbers as there are trained weights. With more
-// than 2²⁰ trained weights, only sketches of the gradients are stored. Such a count sketch adds each coordinate, with a
-// random sign, to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells times the product of the
-// norms. Norms of mini-batches are always exact. Does not change the optimizer state.
+// than 2²⁰ trained weights, only sketches of the gradients are stored. A sketch (count sketch) adds each coordinate of
+// the gradient, with a random sign, to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells
+// times the product of the norms. Norms of mini-batches are always exact. Does not change the optimizer state.
 import type {
   GradientAnalysis,
   LossPart,

@@ -132,6 +132,6 @@ function end(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // already ended
+    // the process has already ended
   }
 }

@@ -36,7 +36,9 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
-/** Whether a touch is recent. The touch may lie in the future, because clocks of machines differ. */
+/**
+ * Whether a touch is recent. The time of the touch may lie in the future, because the clocks of two machines differ.
+ */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**

@@ -92,7 +92,7 @@ const timesRecent =
   before => {
     const recent = before.slice(-remembered.newest);
     if (recent.length < shortestBaseline) return null;
-    return { bound: times * median(recent), label: `${times} × its median over the ${recent.length} steps before` };
+    return { bound: times * median(recent), label: `${times} × its median over the preceding ${recent.length} steps` };
   };
 
 const fixed =

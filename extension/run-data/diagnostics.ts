@@ -27,7 +27,7 @@ export const gradientAnalysisSchema = z.object({
         .describe('names of the loss parts: always task; also entropy or kl if the loss has this term'),
       buckets: z.array(
         z.object({
-          name: z.string().describe('bucket_1 (lowest reward std), bucket_2, …, or all'),
+          name: z.string().describe('name of the bucket: bucket_1 (lowest reward std), bucket_2, …, or all'),
           groups: z.array(z.object({ group_id: z.number().int(), reward_std: z.number() })),
           samples: z.number().int(),
           tokens: z.number().int().describe('number of trained tokens in the bucket'),

@@ -15,7 +15,7 @@ export const keptEnvironmentSchema = z.object({
   name: z.string(),
   kept: z.string().describe('ISO time at which the code was stored'),
   root: z.string().describe('absolute path of the original folder of the sources'),
-  entry: sourceName.describe('name of the source file that the configuration names'),
+  entry: sourceName.describe('name of the source file to which env_type in the configuration refers'),
   sources: z
     .array(sourceName)
     .describe('names of the source files, relative to `root` and to `sources/`, with forward slashes'),
@@ -27,11 +27,11 @@ export type KeptEnvironment = z.infer<typeof keptEnvironmentSchema>;
  */
 export const coverageLineSchema = z.object({
   step: z.number().int(),
-  map: z.string().describe('hash of the source map; counts of two lines may be added only if their hashes are equal'),
+  map: z.string().describe('hash of the source map; execution counts may be added only if this hash is the same'),
   files: z
     .record(z.string(), z.array(z.tuple([z.number().int(), z.number(), z.number()])))
     .describe(
-      'execution counts by source file name. Each entry is one line of code: its 1-based number, the count of its most executed part, and the count of its least executed part',
+      'execution counts by name of the source file. An entry describes one line of code: its 1-based number, how often its most executed part ran, and how often its least executed part ran',
     ),
 });
 export type CoverageLine = z.infer<typeof coverageLineSchema>;

@@ -98,7 +98,7 @@ export const episodeSchema = z.object({
     starts: z
       .array(z.number().int())
       .optional()
-      .describe('index of the first token of each sample in a windowed mode; absent if the episode is one sample'),
+      .describe('index of the first token of each sample; absent if the episode has only one sample'),
   }),
   what_if: whatIfSchema.optional(),
 });

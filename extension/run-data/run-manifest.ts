@@ -27,7 +27,7 @@ export const manifestSchema = z.object({
   sweep: z
     .object({ id: z.string(), point: z.string().describe('label of the run’s point in the sweep') })
     .optional()
-    .describe('set for a run of a sweep'),
+    .describe('present only if the run belongs to a sweep'),
   tags: z.array(z.string()).optional(),
   sha256: z
     .string()
@@ -56,6 +56,6 @@ export const labelsSchema = z.object({
   schema: z.literal(1),
   name: z.string().min(1).optional(),
   tags: z.array(z.string().min(1)).optional(),
-  archived: z.boolean().optional().describe('hidden in lists by default'),
+  archived: z.boolean().optional().describe('whether lists hide the run by default'),
 });
 export type Labels = z.infer<typeof labelsSchema>;

@@ -13,7 +13,9 @@ export const statusSchema = z.object({
   episodes: z
     .object({ done: z.number().int(), of: z.number().int() })
     .optional()
-    .describe('number of finished validation episodes, and total number; evaluations only'),
+    .describe(
+      'for evaluations only: the number of finished validation episodes, and the number of all validation episodes',
+    ),
   success: z
     .number()
     .nullable()
@@ -27,7 +29,7 @@ export const statusSchema = z.object({
     .string()
     .optional()
     .describe(
-      'progress of the phase, such as "12 of 32 episodes, 310 turns"; the file is updated less often than connected clients',
+      'progress of the phase, such as "12 of 32 episodes, 310 turns"; connected clients receive updates more often than this file',
     ),
   download: z
     .object({ file: z.string(), bytes: z.number(), total: z.number() })

@@ -70,7 +70,7 @@ export function addExport(program: Command): void {
     .option('--adapter <folder>', 'LoRA adapter in PEFT format, merged into the model')
     .option('--run <id>', 'export a checkpoint of this run, instead of --model')
     .option('--checkpoint <name>', 'checkpoint of the run, such as step-000100 (default: the newest)')
-    .requiredOption('--out <folder>', 'output folder; must be missing or empty')
+    .requiredOption('--out <folder>', 'output folder, which must not exist or must be empty')
     .option(
       '--format <name>',
       'safetensors or onnx; onnx writes safetensors files and a model.onnx that reads them',

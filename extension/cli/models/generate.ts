@@ -40,9 +40,14 @@ interface ContinuedRow {
 
 export function addGenerate(program: Command): void {
   withModelOptions(program.command('generate').description('continue prompts by sampling'))
-    .requiredOption('--seed <number>', 'seed of the sampling', wholeNumber('--seed', 0))
+    .requiredOption('--seed <number>', 'seed of the random numbers for sampling', wholeNumber('--seed', 0))
     .option('--max-new-tokens <count>', 'maximum number of tokens per row', wholeNumber('--max-new-tokens', 1), 256)
-    .option('--temperature <number>', 'divisor of the logits', above0('--temperature'), 1)
+    .option(
+      '--temperature <number>',
+      'sampling temperature, by which the logits are divided',
+      above0('--temperature'),
+      1,
+    )
     .option(
       '--top-p <share>',
       'sample only from the most likely tokens whose probabilities add up to this number; 1 disables this limit',

@@ -1,5 +1,5 @@
-// Follows a run in the terminal: connects to the trainer for live progress, reads all persistent data from the run
-// folder, and draws one progress bar and a table with one row per step. The first interrupt stops the run; the second
+// Follows a run in the terminal: connects to the trainer for live progress, and reads all persistent data from the run
+// folder. Draws one progress bar, and a table with one row per step. The first interrupt stops the run; the second
 // leaves it running.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -68,7 +68,7 @@ export async function follow(
     }
     interrupted = true;
     table?.note(
-      'Stopping; a resume repeats the unfinished step (interrupt again to end this command without waiting).',
+      'Stopping the run; ragen resume then repeats the unfinished step. Interrupt again to end this command without waiting.',
     );
   };
   let requested = false; // whether the stop request was sent to the connected trainer

@@ -31,7 +31,7 @@ export function addInspect(program: Command): void {
     .option('--checkpoint <name>', 'name of a checkpoint, such as step-000100, or initial (default: the newest)')
     .option('--all', 'score the tokens of prompts in addition to the sampled tokens')
     .option('--threads <count>', 'threads on the CPU; 0 for half of the cores', wholeNumber('--threads', 0, 1024), 0)
-    .option('--stdio', 'answer requests of an editor on standard input, until it ends')
+    .option('--stdio', "answer an editor's requests on standard input, until standard input ends")
     .addHelpText(
       'after',
       `

@@ -48,8 +48,8 @@ export interface MappedConstant {
 }
 
 /**
- * Maps the gradients of an operation's outputs (null: output not used) to the gradients of its inputs (null: no
- * gradient).
+ * Maps the gradients of an operation's outputs to the gradients of its inputs. Null stands for an output that is not
+ * used, and for an input without a gradient.
  */
 export type Vjp = (gradients: readonly (Value | null)[]) => (Value | null)[];
 

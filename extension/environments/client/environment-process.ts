@@ -22,7 +22,7 @@ export class EnvironmentProcess {
   private readonly shared: EnvironmentCell;
   /** Cells of tags that no longer share the process, by tag. */
   private readonly apart = new Map<string, EnvironmentCell>();
-  /** Tag of each episode. */
+  /** The tag of each episode, by episode id. */
   private readonly tags = new Map<string, string>();
   private stopping: Promise<void> | undefined;
 

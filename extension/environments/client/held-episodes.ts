@@ -96,7 +96,7 @@ export class HeldEpisodes {
     return this.history.get(episode)?.start.tag;
   }
 
-  /** The tag of an episode that was moved to another cell, else undefined. */
+  /** Returns the tag of an episode that was moved to another cell; undefined for any other episode. */
   newTagOf(episode: string): string | undefined {
     return this.moved.get(episode);
   }

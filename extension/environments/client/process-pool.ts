@@ -18,7 +18,7 @@ import type { EnvironmentPool } from './environment-pool';
 import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './environment-process';
 
 export class EnvironmentProcessPool implements EnvironmentPool {
-  /** Process of each episode. */
+  /** The process that plays each episode, by episode id. */
   private readonly owners = new Map<string, EnvironmentProcess>();
 
   private constructor(

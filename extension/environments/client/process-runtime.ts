@@ -1,7 +1,7 @@
 // The current environment process of a cell, as a runtime for the supervisor: starts processes, loads the tags' code,
-// and replays the live episodes in a new process. It is not known which call ended a process, so the supervisor repeats
-// all interrupted calls. It first repeats them all together, because most processes end for an external reason, such as
-// another program that uses up the memory.
+// and replays the live episodes in a new process. When a process ends, it is not known which call is the cause, so the
+// supervisor repeats all interrupted calls. It first repeats them all together, because most processes end for an
+// external reason, such as another program that uses up the memory.
 import type { EnvironmentFailure, EnvironmentReply, EnvironmentRequest } from '../../protocol/environment-link';
 import type { Ending, Replay, Runtime } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';

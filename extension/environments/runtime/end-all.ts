@@ -3,7 +3,8 @@ import { killTree, ownerTagVariable } from '../../node/end-processes';
 
 /**
  * Ends the processes that carry this process's owner tag, then the process group, then this process.
- * @param code exit code. If it is 0, this process kills the process group. Otherwise the trainer kills the group
+ * @param code exit code of this process. If the code is 0, this process kills the process group itself; otherwise the
+ * trainer kills the group
  */
 export function endAll(code: number): void {
   if (process.platform !== 'win32') {

@@ -74,7 +74,7 @@ const retryAfter = 5;
 
 export class Sessions {
   private readonly open = new Map<string, Session>();
-  /** Clients of the sessions that are being created. */
+  /** Identifiers of the clients for which sessions are being created. */
   private readonly opening: string[] = [];
   private readonly loaded = new Map<string, Promise<LoadedEnvironment>>();
   private readonly sweep: NodeJS.Timeout;

@@ -1,7 +1,7 @@
 // `ragen env play --input`: plays complete episodes, given by (environment, configuration, seed, actions), so that they
 // can be compared with other implementations. All cases share one process; one batch contains the next step of every
-// open episode. Contract: results have the order of the cases; each action is a separate step; a case ends with its
-// episode; the result of an invalid or failing case is an `error`.
+// open episode. Contract: Results have the order of the cases. Each action is a separate step. A case ends when its
+// episode ends. The result of an invalid or failing case is an `error`.
 import { z } from 'zod';
 import type { EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 import type { Shown, ShownStep, Transcript } from '../../protocol/environment-tools';

@@ -1,7 +1,7 @@
 // Parameter sources of a decoder graph, and the operations of its linear layers. Trained weights are graph inputs.
-// Frozen weights are constants that are mapped from files or stored in memory. 8-bit weights are constants derived from
-// frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). Full training, LoRA, scoring under
-// the base model and quantised rollouts therefore share the decoder code (decoder.ts).
+// Frozen weights are constants that are mapped from files or stored in memory. 8-bit weights are constants that were
+// quantised from frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). Full training, LoRA,
+// scoring under the base model and quantised rollouts therefore share the decoder code (decoder.ts).
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../engine/graph/frozen-ops';
 import type { Int8Weight, QuantizedRows } from '../../engine/graph/frozen-ops';
 import type { ElementType, FloatType, Graph, Value } from '../../engine/graph/graph';

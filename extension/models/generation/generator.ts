@@ -29,7 +29,9 @@ export const decodedRows = 128;
 
 export class Generator {
   private session?: Promise<Session>;
-  /** Version of the parameters that are constants of the session; −1 if they are not constants. */
+  /**
+   * Version of the parameters that were copied into the session as constants; −1 if the parameters are not constants.
+   */
   private version = -1;
   private readonly rows = new Map<string, CachedRow>();
   private readonly where: 'host' | 'device';

@@ -79,7 +79,7 @@ export class HostCache implements GenerationCache {
   }
 
   forget(): void {
-    // Nothing to free: the row owns its arrays.
+    // Nothing needs to be freed, because the arrays belong to the row object.
   }
 }
 

@@ -11,8 +11,8 @@ import { isGradient } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
 /**
- * Maximum sum of pass sizes (`passBytes`) in bytes for which several sessions stay open; above it, only one session
- * stays open. Creating a session takes about 0.1 s.
+ * Several sessions stay open if the sum of their pass sizes (`passBytes`) is at most this number of bytes; otherwise
+ * only one session stays open. Creating a session takes about 0.1 s.
  */
 export const arenasKept = 512 * 2 ** 20;
 

@@ -159,7 +159,7 @@ export class MemoryRows {
           'critic update',
           'critic activations',
           update,
-          `${how(criticTokens, "the critic's graph with gradient")}; for large passes, minus the memory of the values`,
+          `${how(criticTokens, "the critic's graph with gradient")}; for large passes, only the part that exceeds the memory for computing values`,
         ),
       );
       appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
@@ -211,15 +211,16 @@ export class MemoryRows {
     const copied = own + critics <= undoParameters ? bytes : 0;
     return row(
       'policy update',
-      'copy that a stop restores',
+      'copy for undoing a stopped step',
       copied,
       `${millions(own + critics)} trained parameters × (weight and moments)`,
     );
   }
 
   /**
-   * Memory of the collapse diagnosis (cross-scoring). The first row is for a pass over prompts, with the keys and
-   * values that this pass returns. The second row is for a pass that scores texts after the longest prompt.
+   * Memory of the collapse diagnosis, which scores texts after prompts. The first row is for a pass over prompts, with
+   * the keys and values that this pass returns. The second row is for a pass that scores texts after the longest
+   * prompt.
    */
   private diagnosisRows(): PlanRow[] {
     const { decoder: c, longest, diagnosisTokens: tokens } = this.input;
@@ -248,13 +249,13 @@ export class MemoryRows {
     return [
       row(
         'diagnosis',
-        'prompts of the diagnosis',
+        'prompts of the collapse diagnosis',
         measured.arena * read.peak + read.outputs,
         `${measured.arena} × memory of a pass over prompts of ${prompts * t} tokens, plus the keys and values of these tokens`,
       ),
       row(
         'diagnosis',
-        'texts of the diagnosis',
+        'texts of the collapse diagnosis',
         measured.arena * continued.peak,
         `${measured.arena} × memory of a pass over ${texts} tokens of texts after a prompt of ${longest} tokens`,
       ),

@@ -82,12 +82,12 @@ export class LiveEnvironments {
     return new LiveEnvironments(environments, specs, loaded, config.workbench, workspace, folder, journal);
   }
 
-  /** The versions that new episodes use, one per tag. */
+  /** The loaded environments that new episodes use, one per tag. */
   get current(): readonly LoadedEnvironment[] {
     return this.loaded;
   }
 
-  /** Versions by tag, for checkpoints. */
+  /** The code version of each environment by tag, for checkpoints. */
   get versions(): Record<string, string> {
     return Object.fromEntries(this.loaded.map(({ tag, version }) => [tag, version]));
   }

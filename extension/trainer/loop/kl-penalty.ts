@@ -1,6 +1,6 @@
-// The KL penalty in the reward (`algorithm.use_kl_in_reward`): coefficient × KL is subtracted from the token rewards,
-// and the coefficient is adapted to the observed KL (algorithms/kl-controller.ts). The coefficient is part of the
-// trainer's state and stored in checkpoints.
+// The KL penalty in the reward (`algorithm.use_kl_in_reward`): coefficient × KL is subtracted from the token rewards.
+// algorithms/kl-controller.ts adapts the coefficient to the observed KL. The coefficient is part of the trainer's state
+// and stored in checkpoints.
 import { klInReward } from '../../algorithms/kl';
 import { nextKlCoefficient } from '../../algorithms/kl-controller';
 import type { RunConfig } from '../config/schema';

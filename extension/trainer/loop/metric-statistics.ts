@@ -49,8 +49,9 @@ export function describe(key: string, values: ArrayLike<number>): Record<string,
 }
 
 /**
- * Returns mean, maximum and minimum of the response lengths (number of trained tokens) and prompt lengths (tokens
- * before the first trained token) of the trained samples.
+ * Returns mean, maximum and minimum of the response lengths and of the prompt lengths of the trained samples. A
+ * response length is the number of trained tokens. A prompt length is the number of tokens before the first trained
+ * token.
  * @param longestPrompt maximum number of prompt tokens
  */
 export function lengthsOf(

@@ -9,9 +9,10 @@ import type { RunConfig } from '../config/schema';
 import { usesCritic, usesReference } from './memory-input';
 
 /**
- * Seconds per token, fitted to three models on two threads of an AMD EPYC 7R13. 0.4 M parameters (quickstart): 35 µs
- * per trained token, 200 µs per sampled token including environments. 5.5 M parameters: 265 µs per trained token.
- * 494 M parameters with adapters: 9.1 ms per trained token (docs/PERFORMANCE.md).
+ * Seconds per token, fitted to measurements of three models on two threads of an AMD EPYC 7R13 (docs/PERFORMANCE.md):
+ * * 0.4 M parameters (quickstart): 35 µs per trained token, 200 µs per sampled token including environments.
+ * * 5.5 M parameters: 265 µs per trained token.
+ * * 494 M parameters with adapters: 9.1 ms per trained token.
  */
 const cost = {
   sampled: { fixed: 160e-6, parameter: 23e-12 },

@@ -81,7 +81,7 @@ export async function openRun({
     });
     const model = await abortable(control.stopped, loading);
     if (model.deviceCheck !== null)
-      journal.event('setting', `the model runs on ${model.provider}; tried ${model.deviceCheck}`);
+      journal.event('setting', `the model runs on ${model.provider}; result of the device check: ${model.deviceCheck}`);
     const { es_manager } = config;
     const trained = config.trainer.val_only ? [] : es_manager.train.env_configs.tags;
     const tags = [...trained, ...es_manager.val.env_configs.tags];

@@ -27,7 +27,7 @@ export class RunControl {
   private wake: (() => void)[] = [];
   private checkpoints: Waiter[] = [];
 
-  /** Clients with debugging enabled. */
+  /** Clients that have enabled debugging. */
   private readonly debuggers = new Set<object>();
   private environments: EnvironmentSwitches | undefined;
   private settings: PendingSettings | undefined;

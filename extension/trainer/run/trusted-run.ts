@@ -48,8 +48,8 @@ export function requireTrustedCode(
 
 /**
  * Checks that a run folder contains only files, folders and sockets.
- * @throws UserError if the folder contains a link (it would redirect reads and writes), or a pipe or device (a read
- * would block)
+ * @throws UserError if the folder contains a link, which would redirect reads and writes, or a pipe or device, on which
+ * a read would block
  */
 export function requireNoLinks({ id, path }: Pick<RunFolder, 'id' | 'path'>): void {
   const other = otherThanFiles(path);

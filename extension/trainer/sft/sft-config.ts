@@ -40,18 +40,18 @@ const sftSchema = z
           .describe('First seed of the demonstrated levels; should be far from the seeds of training and validation.'),
         max_depth: count('Maximum number of actions in a solution; levels with longer solutions are skipped.'),
       })
-      .describe('Environments and configuration to demonstrate.'),
+      .describe('Environments and configuration of the demonstrations.'),
     data: z
       .strictObject({
         train_size: count('Demonstrations to train on, shared evenly among the tags.'),
         val_size: count('Demonstrations to validate on; their levels are not trained on.'),
         train_batch_size: count('Demonstrations per optimizer step.'),
         micro_batch_size_per_gpu: count(
-          'Micro-batch size: a pass processes at most as many tokens as this number of demonstrations of max_length tokens.',
+          'Micro-batch size: a pass processes at most this number times max_length tokens.',
         ),
         max_length: count('Maximum tokens of a demonstration; longer ones are dropped.'),
       })
-      .describe('Number and size of demonstrations.'),
+      .describe('Number and maximum length of the demonstrations.'),
     model: z
       .strictObject({
         partial_pretrain: z.string().min(1).describe('Initial model, as in model_path.'),

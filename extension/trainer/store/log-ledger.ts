@@ -180,7 +180,7 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
       }
       if (hash.digest('hex') === sha256) continue;
       const where = path.endsWith('.jsonl') && pieces[0].from === 0 ? `lines ${first} to ${lines}, ` : '';
-      return { how: `differs from what was written (${where}bytes ${from} to ${to})`, gone: false };
+      return { how: `differs from what the trainer wrote (${where}bytes ${from} to ${to})`, gone: false };
     }
     return undefined;
   } catch (error) {

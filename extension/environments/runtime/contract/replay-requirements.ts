@@ -7,7 +7,7 @@ import type { RandomPlay } from './random-play';
 /** Checks that the same seed and actions give the same episode. Returns a sentence that describes what was observed. */
 export async function replays(play: RandomPlay): Promise<string> {
   for (const reference of play.references) await play.follow(play.create(), reference, 'A second instance differs');
-  return `${plural(play.references.length, 'seed')}, ${plural(play.stepsPlayed, 'action')} replayed in fresh instances.`;
+  return `${plural(play.references.length, 'seed')}, ${plural(play.stepsPlayed, 'action')} replayed in new instances.`;
 }
 
 /**

@@ -3,7 +3,10 @@
 // the time limit.
 import { noItem, progress } from './worker-messages';
 
-/** Additional milliseconds if the worker runs no environment code: while the thread starts, and between items. */
+/**
+ * Additional milliseconds that are allowed while the worker runs no environment code: at the start of the thread, and
+ * between items.
+ */
 const startAllowance = 10_000;
 
 export interface CallWatchOwner {

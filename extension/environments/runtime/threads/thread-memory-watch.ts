@@ -1,9 +1,9 @@
 // Ends environment code that exceeds the memory limit of the process, before the trainer or the system kills the whole
 // process. Threads report their memory between calls and while they wait. If a thread has reported more than half of
 // the limit, this thread is ended. Otherwise, the thread with the longest-running call is ended: a thread cannot report
-// while a call allocates, and such a call usually takes longer than other calls. Checks pause after a thread is ended,
-// because its memory is returned with a delay. The trainer monitors the memory of child processes. The limit is
-// workbench.max_environment_memory_gb, by default environmentMemory of node/machine-memory.ts.
+// while a call allocates, and such a call usually takes longer than other calls. After a thread is ended, checks pause
+// for a while, because the system gets the thread's memory back with a delay. The trainer monitors the memory of child
+// processes. The limit is workbench.max_environment_memory_gb, by default environmentMemory of node/machine-memory.ts.
 // environments/client/process-watch.ts monitors the memory of complete processes.
 import type { EnvironmentThread } from './thread';
 

@@ -96,7 +96,7 @@ async function work(): Promise<void> {
 }
 
 /**
- * Runs the pending microtasks and events. With `overlap` 1, the shared array names the last item as current until these
+ * Runs the pending microtasks and events. With `overlap` 1, the last item is published as the current item until these
  * microtasks and events have run.
  */
 async function settled(): Promise<void> {

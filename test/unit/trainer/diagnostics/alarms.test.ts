@@ -83,7 +83,7 @@ describe('the alarm monitor', () => {
     const raised = watched('actor/grad_norm', [...repeat(1, 12), 9.9, 1, 10.1, 1]);
     expect(names(raised)).toEqual([[15, ['gradient_spike']]]);
     expect(raised.get(15)![0].sentence).toBe(
-      'gradient norm was above 10 × its median over the 14 steps before: 10.1, bound 10',
+      'gradient norm was above 10 × its median over the preceding 14 steps: 10.1, bound 10',
     );
   });
 

@@ -134,7 +134,7 @@ test.each<[string, (file: (name: string) => string) => void, { file: string; how
   [
     'a flipped bit',
     file => change(file('metrics.jsonl'), '{"step":2,"b":20}', '{"step":2,"b":30}'),
-    { file: 'metrics.jsonl', how: /differs from what was written \(lines 3 to 4, bytes 36 to 72\)/ },
+    { file: 'metrics.jsonl', how: /differs from what the trainer wrote \(lines 3 to 4, bytes 36 to 72\)/ },
   ],
   [
     'a cut file',
