@@ -1,8 +1,8 @@
 // GSPO (Zheng et al., 2025): clips the importance ratio of the whole sequence instead of the ratio of each token. The
 // ratio of a sequence is the geometric mean of its tokens' ratios. As in verl, a token's loss has a gradient only
-// through the probability of this token: s_t = sg[s] · π(t)/sg[π(t)]. The value of s_t is s, and its gradient is s · ∇
-// log π(t). The paper calls this variant GSPO-token. `ragen algo` evaluates this file; training uses graph operations
-// (models/graphs/policy-loss-graph.ts). A test compares both, so change both.
+// through the probability of this token: s_t = sg[s] · π(t)/sg[π(t)]. The value of s_t is s, and the gradient of s_t is
+// s times the gradient of log π(t). The paper calls this variant GSPO-token. `ragen algo` evaluates this file; training
+// uses graph operations (models/graphs/policy-loss-graph.ts). A test compares both, so change both.
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';

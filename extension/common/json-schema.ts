@@ -65,7 +65,8 @@ export function expectation(schema: JsonSchema): string {
   }
   if (schema.prefixItems)
     return `a list of ${schema.prefixItems.length} values (${schema.prefixItems.map(expectation).join('; ')})`;
-  if (schema.type === 'array') return schema.items ? `a list; each entry is ${expectation(schema.items)}` : 'a list';
+  if (schema.type === 'array')
+    return schema.items ? `a list in which each entry is ${expectation(schema.items)}` : 'a list';
   return 'a map of keys';
 }
 

@@ -73,8 +73,8 @@ function hiddenStates(
 
 /**
  * Attention for several texts that continue one prompt. Each query attends to the prompt and to its own text. For
- * attention over the prompt, one matmul computes all queries; each query is one row of its left operand. The rows are
- * sorted by key head, then by token, then by query head within the group of the key head. Within the texts, queries
+ * attention over the prompt, one matmul multiplies all queries with the prompt's keys; each query is one row. The rows
+ * are sorted by key head, then by token, then by query head within the group of the key head. Within the texts, queries
  * form blocks of t tokens, as in packedAttention. Inputs, int32 except the last one:
  * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
  * inverse.

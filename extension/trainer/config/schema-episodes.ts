@@ -7,7 +7,7 @@ export const agentProxy = z
     context_window_mode: z
       .enum(['full', 'limited_multi_turn', 'single_turn'])
       .describe(
-        'Which part of the episode the prompt contains: the complete chat (full), the last turns as a chat (limited_multi_turn), or one message with a summary of the last turns (single_turn).',
+        'Which part of the episode the prompt contains: the complete chat (full), the last turns as a chat (limited_multi_turn), or one message with a summary of previous turns (single_turn).',
       ),
     max_context_window: z
       .int()

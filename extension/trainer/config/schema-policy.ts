@@ -129,7 +129,7 @@ const rollout = z
     rollout_filter_strategy: z
       .enum(filterStrategies)
       .describe(
-        'How the rollout filter selects groups. Meaning of rollout_filter_value with each strategy: top_p: share of the summed score that the kept groups must reach; top_k: share of groups to keep; top_k_abs: number of groups to keep; min_p: minimum score of a kept group, as a share of the best score.',
+        'How the rollout filter selects groups, and what rollout_filter_value means. top_p: the share of the summed score that the kept groups must reach. top_k: the share of groups to keep. top_k_abs: the number of groups to keep. min_p: the minimum score of a kept group, as a share of the best score.',
       ),
     rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z

@@ -22,8 +22,8 @@ export interface EarlyStop {
 }
 
 /**
- * The mean std of the newest `steps` steps is compared with the mean std of the first `steps` steps (the baseline). A
- * std below `share` times the baseline is regarded as collapsed.
+ * The baseline is the mean std of the first `steps` steps. The scores have collapsed if the std is below `share` times
+ * the baseline in each of the newest `steps` steps.
  */
 const collapse = { steps: 10, share: 0.1 };
 /**

@@ -86,8 +86,8 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // Token limit of a pass: the budget for `micro` episodes, but for at most `most` episodes. At least one episode of
-  // full length fits.
+  // Token limit of a pass: the budget for min(`micro`, `most`) episodes, but at least the tokens of one full-length
+  // episode.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);

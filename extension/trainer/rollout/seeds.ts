@@ -1,8 +1,9 @@
 // Seeds of a rollout's random streams. A stream has a name and coordinates; its seed is a hash of the name and the
 // coordinates. A turn's tokens therefore depend only on (base seed, step, env_id, turn), not on batch order, threads,
-// or earlier draws. The hash is MurmurHash3 (Appleby, public domain), 32-bit x86 form: each UTF-16 unit of the name is
-// one word; each number is two words, first its low 32 bits, then its high 32 bits. The length that is mixed into the
-// hash at the end is the number of words, not of bytes.
+// or earlier draws.
+// The hash is MurmurHash3 (Appleby, public domain), 32-bit x86 form: each UTF-16 unit of the name is one word; each
+// number is two words, first its low 32 bits, then its high 32 bits. The length that is mixed into the hash at the end
+// is the number of words, not of bytes.
 
 /**
  * Returns the seed (unsigned 32-bit) of the stream `name` at `coordinates`; coordinates are integers of magnitude below

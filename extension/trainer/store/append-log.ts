@@ -30,7 +30,7 @@ export class AppendLog {
    */
   private durable: number;
   private doubtful = false;
-  /** Start of the piece that `takePiece` returns next. `hash` covers the bytes that were appended after this start. */
+  /** Start of the piece that `takePiece` returns next. `pieceHash` covers the bytes that were appended after this start. */
   private pieceFrom: number;
   private pieceHash = createHash('sha256');
   /** True if an append failed and its bytes could not be removed yet. */
