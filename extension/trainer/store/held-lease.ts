@@ -127,7 +127,9 @@ export async function acquireLease(
     if (found === null) {
       // The lease was released after the attempt to create it, or it is a link to a missing file.
       if (++missing > mostMissing)
-        throw new UserError(`store: ${file} can be neither read nor created: remove it, then start or resume the run`);
+        throw new UserError(
+          `store: ${file} exists, but can be neither read nor replaced: remove the file, then start or resume the run`,
+        );
       await dependencies.sleep(50);
       continue;
     }

@@ -186,7 +186,9 @@ test('an earlier version’s lease of a running process is respected', async () 
 
 test.skipIf(process.platform === 'win32')('a lease that is a dangling link is refused in a sentence', async () => {
   symlinkSync(join(folder(), 'nowhere'), file());
-  await expect(acquire(new FakeDependencies(), 1)).rejects.toThrow(/lease can be neither read nor created: remove it/);
+  await expect(acquire(new FakeDependencies(), 1)).rejects.toThrow(
+    /lease exists, but can be neither read nor replaced: remove the file/,
+  );
 });
 
 test('an old lease of a running process is respected, as after a laptop has slept', async () => {
