@@ -24,7 +24,7 @@ export const gradientAnalysisSchema = z.object({
         ),
       parts: z
         .array(z.string())
-        .describe('names of the loss parts: always 'task', plus 'entropy' and 'kl' if the loss has these terms'),
+        .describe("names of the loss parts: always 'task', plus 'entropy' and 'kl' if the loss has these terms"),
       buckets: z.array(
         z.object({
           name: z.string().describe('name of the bucket: bucket_1 (lowest reward std), bucket_2, …, or all'),
