@@ -1,7 +1,7 @@
-// Finds a grid map in a state's text and parses it as a Sokoban or FrozenLake board in RAGEN's symbols. The two games
-// use letters with different meanings (O: target or hole; X: box or player in a hole), and other games have walls and
-// players too. The game is therefore determined from the environment's name or from all states of an episode. If the
-// game remains ambiguous, the state is displayed as text. Pure functions.
+// Finds a grid map in a state's text and parses it as a Sokoban or FrozenLake board in RAGEN's symbols. The same letter
+// has a different meaning in each of the two games (O: target or hole; X: box or player in a hole), and other games
+// have walls and players too. The game is therefore determined from the environment's name or from all states of an
+// episode. If the game remains ambiguous, the state is displayed as text. Pure functions.
 
 export type Game = 'sokoban' | 'frozen_lake';
 
@@ -35,13 +35,13 @@ const symbols: Record<Game, Record<string, Cell>> = {
 export interface PlayedStates {
   environment: { name: string };
   tag: string;
-  /** States of all turns and the final state. */
+  /** The state of every turn, and the final state. */
   states: readonly string[];
 }
 
 /**
- * Returns the game whose boards an episode's states show. Null if it is neither Sokoban nor FrozenLake, or is
- * ambiguous.
+ * Returns which of the two games the states of an episode show. Returns null if they show neither Sokoban nor
+ * FrozenLake, or if they could show either.
  */
 export function gameOf({ environment, tag, states }: PlayedStates): Game | null {
   const name = `${environment.name} ${tag}`.toLowerCase();
@@ -49,8 +49,8 @@ export function gameOf({ environment, tag, states }: PlayedStates): Game | null 
   const named = name.includes('sokoban') ? 'sokoban' : /frozen[\s_-]?lake/.test(name) ? 'frozen_lake' : null;
   if (named) return fits(present, named) ? named : null;
   const has = (...some: string[]) => some.some(symbol => present.has(symbol));
-  // A single state may lack symbols, for example while the player is on the goal. All essential symbols must therefore
-  // occur in the episode.
+  // A single state may lack a game's essential symbols, for example while the player is on the goal. It therefore
+  // suffices that each of them occurs in some state of the episode.
   if (fits(present, 'sokoban') && has('#') && has('X', '√') && has('O', '√', 'S')) return 'sokoban';
   return fits(present, 'frozen_lake') && has('P') && has('G') && has('O') ? 'frozen_lake' : null;
 }

@@ -15,8 +15,8 @@ export class KeyedQueue {
   }
 
   /**
-   * Runs `work` when all earlier work on each of the keys `names` has ended. The work may call `release` to release a
-   * key before it ends.
+   * Runs `work` once all earlier work on every key in `names` has ended or released the key. The work may call
+   * `release` to release a key before it ends.
    */
   acquire<T>(names: readonly string[], work: (release: (name: string) => void) => Promise<T>): Promise<T> {
     const before = new Set(names.flatMap(name => this.last.get(name) ?? []));

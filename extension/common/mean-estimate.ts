@@ -18,8 +18,8 @@ const tQuantiles = [
 ];
 
 /**
- * Returns mean and confidence interval of the values; null without values. Mean and deviation are computed from
- * differences to the first value, so that the interval of equal values is exactly 0.
+ * Returns the mean of the values and its confidence interval; null for an empty list. Mean and deviation are computed
+ * from differences from the first value, so that the interval of equal values is exactly 0.
  */
 export function estimate(values: readonly number[]): Estimate | null {
   const n = values.length;

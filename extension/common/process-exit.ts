@@ -33,7 +33,8 @@ const signals: Readonly<Record<string, string>> = {
 };
 
 /**
- * Linux signal numbers, for exit codes of shells and containers. On macOS, only SIGBUS and SIGSYS have other numbers.
+ * Linux signal numbers, for decoding the exit codes of shells and containers. On macOS, only SIGBUS and SIGSYS have
+ * different numbers.
  */
 const numbers: Readonly<Record<number, string>> = {
   1: 'SIGHUP',
@@ -73,7 +74,9 @@ const statuses: Readonly<Record<number, string>> = {
   0xc0000409: `was aborted by native code, most likely onnxruntime (fast fail): ${brokenNatively}`,
 };
 
-/** Whether a signal or native code ended the process. In this case its last output does not explain the exit. */
+/**
+ * Whether a signal or native code ended the process. If so, the last output of the process does not explain the exit.
+ */
 export const endedBySystem = (code: number | null, signal: string | null): boolean =>
   signal !== null || (code !== null && (code >>> 0 in statuses || code - 128 in numbers));
 

@@ -30,6 +30,9 @@ export class MovingAverage {
 export const smooth = (column: Float64Array, factor: number): Float64Array =>
   factor <= 0 ? column : smoothOn(column, new MovingAverage(factor), 0);
 
-/** Smooths the values of the rows from `first` on. The values of all earlier rows must have been added to `average`. */
+/**
+ * Smooths `values`, whose first entry belongs to row `first`. `average` must already contain the values of all earlier
+ * rows.
+ */
 export const smoothOn = (values: Float64Array, average: MovingAverage, first: number): Float64Array =>
   values.map((value, index) => average.next(first + index, value));

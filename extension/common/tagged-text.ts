@@ -1,5 +1,5 @@
-// Extracts text between the tags of an answer in one left-to-right pass. A regular expression with lazy quantifiers
-// takes quadratic time on an answer with many repeated tags. Models do produce such answers.
+// Extracts the text between tags from a model's response in one left-to-right pass. A regular expression with lazy
+// quantifiers takes quadratic time on a response that repeats a tag many times, and models do produce such responses.
 
 /** Name of the tag around an answer: `<answer>`, or `<ans>` as in RAGEN's first version. */
 export type AnswerTag = 'answer' | 'ans';
@@ -16,8 +16,8 @@ export function between(text: string, open: string, close: string, from = 0): { 
 
 /**
  * Returns the thought and the answer of a text. The thought starts at the first `<think>` and ends at the first
- * `</think>` that precedes `<answer>`, with only whitespace between them. Null if the text has no thought followed by
- * an answer.
+ * `</think>` that is separated from an `<answer>` by whitespace only. Null if the text has no thought followed by an
+ * answer.
  */
 export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];
@@ -34,7 +34,7 @@ export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { tho
   return null;
 }
 
-/** Returns the text of an environment with every pair `<answer>…</answer>` renamed to the tag `tag`. */
+/** Returns an environment's text in which every `<answer>…</answer>` pair is renamed to `tag`. */
 export function withAnswerTag(text: string, tag: AnswerTag = 'answer'): string {
   if (tag === 'answer') return text;
   const [open, close] = ['<answer>', '</answer>'];

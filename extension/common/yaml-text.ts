@@ -73,8 +73,8 @@ function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
 type OnError = (source: unknown, code: string, message: string, warning?: boolean) => void;
 
 /**
- * Like the library's parseDocument, but stops at `mostMistakes` errors. The library's composer passes each error to
- * `onError` and adds it to `errors`.
+ * Like the library's parseDocument, but stops at `mostMistakes` errors. To count the errors, it wraps `onError`, the
+ * function with which the library's composer adds each error to its list `errors`.
  */
 function firstDocument(text: string, options: Options): Document.Parsed {
   const composer = new Composer({ ...options, prettyErrors: false, uniqueKeys: false });
@@ -159,7 +159,7 @@ export function aliasTargets(document: Document.Parsed): Map<Alias, Node> {
   return targets;
 }
 
-/** Returns the offset at which the nesting may exceed `mostLevels`; undefined if the nesting stays below. */
+/** Returns the first offset at which the nesting may exceed `mostLevels`; undefined if there is none. */
 function tooDeepAt(text: string): number | undefined {
   /** Columns at which the enclosing collections start. */
   const columns: number[] = [];

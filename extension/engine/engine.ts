@@ -27,7 +27,7 @@ export interface LocalState {
   critic?: MomentState & { weights: Float32Array };
 }
 
-/** State of an engine whose server keeps weights and optimizer state. */
+/** State of an engine that runs on a server; the server keeps the weights and the optimizer state. */
 export interface ServerState {
   server: {
     /** Address under which the server stores the saved state. */
@@ -79,8 +79,9 @@ export interface Engine<State extends EngineState = EngineState> {
     top: number,
   ): Promise<InspectedSample[]>;
   /**
-   * Returns the actor's summed log-probs of text i after prompt j, [texts][prompts], in nats. Each distinct prompt is
-   * processed once, regardless of the number of texts. Prompts and texts must not be empty.
+   * Returns the actor's log-prob of every text after every prompt, summed over the text's tokens, in nats; indexed as
+   * [text][prompt]. Each distinct prompt is processed once, regardless of the number of texts. Prompts and texts must
+   * not be empty.
    */
   crossScore(
     prompts: Int32Array[],
@@ -132,8 +133,8 @@ export interface Engine<State extends EngineState = EngineState> {
    */
   remember(): Promise<void>;
   /**
-   * Restores weights and moments to the state of the last `remember`. Returns false if no copy exists and optimizer
-   * steps have been made since then.
+   * Restores weights and moments to the state of the last `remember`. Returns false if `remember` made no copy and
+   * optimizer steps have followed it.
    */
   rollBack(): Promise<boolean>;
   state(): Promise<State>;

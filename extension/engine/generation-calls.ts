@@ -8,7 +8,7 @@ export interface SamplingOptions extends SamplingCuts {
   stop_token_ids: number[];
   /** Stop strings: a row ends with the token that completes one of them. */
   stop: string[];
-  /** Maximum length of a row in tokens, prompt included; a longer row ends with finish 'length'. */
+  /** Maximum length of a row in tokens, prompt included; a row that reaches it ends with finish 'length'. */
   max_model_len: number;
 }
 
@@ -30,12 +30,12 @@ export interface GeneratedRow {
   ids: number[];
   /**
    * Log-prob of each sampled id in nats, under the distribution at the sampling temperature. Repetition penalty, top-k,
-   * top-p and min-p do not affect it.
+   * top-p and min-p do not affect these log-probs.
    */
   logprobs: number[];
   finish: 'stop' | 'length';
   /**
-   * True if the response is invalid, because an API model's response was truncated or the model refused to answer. The
+   * True if an API model's response is invalid because it was truncated or because the model refused to answer. The
    * episode then ends as unsolved.
    */
   failed?: boolean;

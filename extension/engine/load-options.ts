@@ -38,8 +38,8 @@ export interface LoadOptions {
   /** Whether activations are recomputed in the backward pass instead of being kept in memory. */
   checkpointed: boolean;
   /**
-   * Folder of the reference policy's weights, which must have the same architecture; null for none. With adapters, the
-   * base is the reference policy.
+   * Folder of the reference policy's weights, which must have the actor's architecture; null for none. With adapters,
+   * the base is the reference policy.
    */
   referenceFolder: string | null;
   /** Storage format of the actor's and critic's optimizer moments; defaults to float32. */
@@ -62,7 +62,7 @@ export interface LoadedModel {
   parameters: number;
   trained: number;
   maxPositions: number;
-  /** Number of tokens with a logit. */
+  /** Number of tokens for which the model computes a logit. */
   vocabSize: number;
   /** onnxruntime provider that runs the model; `tinker` for a server of the Tinker API. */
   provider: Provider | 'tinker';

@@ -13,7 +13,7 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
   /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
   /**
-   * Called before each work unit, such as a packed pass, of all calls except `generate`. `done` is the number of
+   * Called before each work unit (such as a packed pass) of every call except `generate`. `done` is the number of
    * completed units, and `of` is the number of all units.
    */
   onUnits: (done: number, of: number) => void;
@@ -28,8 +28,8 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
 }
 
 /**
- * Maximum milliseconds that `stop` waits for running calls before it terminates the worker. `stop` waits because
- * terminating native code aborts the process.
+ * Maximum milliseconds that `stop` waits for running calls before it terminates the worker. It waits because
+ * terminating a worker that is executing native code aborts the process.
  */
 const stopMs = 9000;
 

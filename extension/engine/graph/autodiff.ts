@@ -9,7 +9,7 @@ import { sameDims, showDims } from './shapes';
 
 /**
  * Returns the gradients of the scalar `loss` with respect to `wrt`, in the order of `wrt` and with the same shapes.
- * @throws if the loss is not a scalar or does not depend on each value of `wrt`.
+ * @throws if the loss is not a scalar or does not depend on every value of `wrt`.
  */
 export function gradients(g: Graph, loss: Value, wrt: readonly Value[]): Value[] {
   if (loss.dims.length !== 0) throw new Error(`autodiff: the loss must be a scalar, got ${showDims(loss.dims)}`);
@@ -64,12 +64,12 @@ export function following(g: Graph, x: Value, first: Value): Value {
   return y;
 }
 
-/** Returns x as a constant: stops the gradient. */
+/** Returns x as a value through which no gradient flows back. */
 export const detached = (g: Graph, x: Value): Value => g.emit('Identity', [x], x.type, x.dims);
 
 /**
- * Returns x. If `first` returns a scalar, which may be computed from x, the gradient of x is computed only after this
- * scalar.
+ * Returns x. The backward pass calls `first`; if this returns a scalar, the gradient of x is computed only after it.
+ * The scalar may depend on x.
  */
 export function gradientFollowing(g: Graph, x: Value, first: () => Value | undefined): Value {
   const y = g.emit('Identity', [x], x.type, x.dims);

@@ -2,7 +2,7 @@
 // sequential executor runs them. Computes the bytes of each value from its shape and finds the peak of live bytes. A
 // value is live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
 // constants are not counted, because they exist before the run. onnxruntime's GraphViewer determines the order of the
-// nodes: depth first from the leaves, beginning with the last leaf and, at each node, with its latest input.
+// nodes: depth first from the leaves, last leaf first, and from each node to its latest input first.
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 
@@ -17,7 +17,7 @@ const elementBytes: Record<ElementType, number> = {
   bool: 1,
 };
 
-/** Operations whose result shares the memory of their first input but has another shape. */
+/** Operations whose result is their first input in the same memory, possibly with another shape. */
 const aliases = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 /** Operations whose result may overwrite an input. */
 const inPlace = new Set([
@@ -116,8 +116,9 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
 /**
  * Returns the buffer of each value. A buffer has the name of the first value that is stored in it. onnxruntime decides
  * before the run which values share a buffer. A result is stored in the buffer of an input that it may overwrite, else
- * in the buffer of a value without remaining readers. Both values must have the same shape, and onnxruntime must be
- * able to infer this shape. A shared buffer stays allocated from its first value to the last reader of its last value.
+ * in the buffer of a value without remaining readers. The result and the value that it replaces must have the same
+ * shape, which onnxruntime must be able to infer. A shared buffer stays allocated from its first value to the last
+ * reader of its last value.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);

@@ -1,7 +1,7 @@
 // Typed builder of ONNX graphs. A value has an element type and dimensions; a dimension is a number or a symbol ("B",
-// "T") that gets its size at run time. Operations check type and dimensions when they are emitted, so an invalid graph
-// fails at the call that builds it. Differentiable operations (ops.ts) record their pullbacks on the graph's tape, from
-// which autodiff.ts derives the backward pass.
+// "T") that gets its size at run time. Emitting an operation checks types and dimensions, so an invalid graph fails at
+// the call that builds it. Differentiable operations (ops.ts) record their pullbacks on the graph's tape, from which
+// autodiff.ts derives the backward pass.
 import { toHalf } from '../half-precision';
 export type ElementType = 'float32' | 'float16' | 'bfloat16' | 'int64' | 'int32' | 'int8' | 'uint8' | 'bool';
 /** Float types that operations compute in. */
@@ -10,8 +10,8 @@ export type Dim = number | string;
 
 /**
  * Set of kernels that a graph may use. `cpu`: kernels of onnxruntime's CPU provider. `cuda`: like `cpu`, but with other
- * 8-bit matmuls (see docs/OperatorKernels.md in onnxruntime). `webgpu`: the smaller set of its WebGPU provider. `onnx`:
- * standard ONNX operators only, for other runtimes.
+ * 8-bit matmuls (see docs/OperatorKernels.md in onnxruntime). `webgpu`: the smaller set of onnxruntime's WebGPU
+ * provider. `onnx`: standard ONNX operators only, for other runtimes.
  */
 export type Lowering = 'cpu' | 'cuda' | 'webgpu' | 'onnx';
 
@@ -26,7 +26,7 @@ export type Attribute = number | string | readonly number[] | { readonly float: 
 export interface Node {
   readonly op: string;
   readonly domain: string;
-  /** Names of the input values; the empty name is an omitted optional input. */
+  /** Names of the input values; an empty name stands for an omitted optional input. */
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   readonly attributes: Readonly<Record<string, Attribute>>;
@@ -48,8 +48,8 @@ export interface MappedConstant {
 }
 
 /**
- * Maps the gradients of an operation's outputs to the gradients of its inputs. Null stands for an output that is not
- * used, and for an input without a gradient.
+ * Maps the gradients of an operation's outputs to the gradients of its inputs. The gradient of an unused output is
+ * null, as is that of an input without a gradient.
  */
 export type Vjp = (gradients: readonly (Value | null)[]) => (Value | null)[];
 
@@ -98,7 +98,7 @@ export class Graph {
 
   /**
    * Exposes `value` as an output under a public name. Usually emits no node, so onnxruntime writes directly into the
-   * output. An input, a constant, or a value that is an output under another name is copied.
+   * output. An input, a constant, or a value that is already an output under another name is copied by an extra node.
    */
   output(name: string, value: Value): void {
     const made = this.values.has(value.name);

@@ -109,8 +109,9 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 }
 
 /**
- * Returns the norm's value `y` and a function for `inverse` = 1 / sqrt(mean(x²) + eps). The inverse is the kernel's
- * second output. On WebGPU this output is wrong (onnxruntime 1.30), so the function recomputes the inverse for WebGPU.
+ * Returns the norm's result `y`, and a function that returns the value of 1 / sqrt(mean(x²) + eps). The kernel computes
+ * this inverse as its second output. On WebGPU that output is wrong (onnxruntime 1.30), so there the function
+ * recomputes the inverse.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
@@ -172,7 +173,7 @@ export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTable
   return y;
 }
 
-/** The rotation in standard ONNX operators; a dedicated operator exists only from opset 23 on. */
+/** Computes the rotation with several standard ONNX operators; a dedicated one exists only from opset 23 on. */
 function plainRotation(g: Graph, x: Value, positions: Value, cos: Value, sin: Value): Value {
   const [b, t, width] = x.dims;
   const half = Number(cos.dims[1]);
@@ -259,8 +260,8 @@ function product(g: Graph, a: Value, b: Value, { transA = false, transB = false,
 }
 
 /**
- * alpha · a · b for matmul kernels without a factor. Multiplies a, b or the product by alpha, whichever has the fewest
- * elements.
+ * alpha · a · b, for matmul kernels that take no factor. Multiplies a, b or the product by alpha, whichever has the
+ * fewest elements.
  */
 function scaledProduct(g: Graph, a: Value, b: Value, dims: readonly Dim[], alpha: number): Value {
   const times = (x: Value): Value => (alpha === 1 ? x : binary(g, 'Mul', x, g.scalar(alpha, expectFloat('matmul', x))));
@@ -285,7 +286,7 @@ function lastTwoSwapped(g: Graph, x: Value): Value {
   );
 }
 
-/** Throws unless the value is a float matrix, or a batch of matrices if `rank` is omitted. */
+/** Throws unless the value is of a float type and has `rank` axes, or at least 2 axes if `rank` is omitted. */
 function expectMatrix(op: string, x: Value, rank?: number): void {
   expectFloat(op, x);
   if (x.dims.length < 2 || (rank !== undefined && x.dims.length !== rank))

@@ -8,8 +8,9 @@ import { expectType } from './shapes';
 
 /**
  * Copies rows of x [n, width] into blocks, one block for each index array in `forward` (int32, any shape). Block i has
- * the shape of its index array, followed by an axis `width`. `backward` [n] is the slot of each row; slots are numbered
- * consecutively over all blocks. A slot without an entry in `backward` must not receive a gradient.
+ * the shape of its index array, followed by an axis `width`. A slot is the place of one row in a block; slots are
+ * numbered consecutively over all blocks. `backward` [n] contains the slot of each row. A slot that is not in
+ * `backward` must not receive a gradient.
  */
 export function arrange(g: Graph, x: Value, forward: readonly Value[], backward: Value): Value[] {
   const blocks = forward.map(index => gather(g, x, index));
@@ -100,7 +101,10 @@ export function repeatMembers(g: Graph, x: Value, members: string): Value {
   return y;
 }
 
-/** Splits x along its first axis into parts of lengths `sizes` (int64 [parts]); part i has `${stem}${i}` rows. */
+/**
+ * Splits x along its first axis into parts of lengths `sizes` (int64 [parts]). The length of part i is the symbol
+ * `${stem}${i}`.
+ */
 export function splitRows(g: Graph, x: Value, sizes: Value, stem: string): Value[] {
   const count = Number(sizes.dims[0]);
   const dims = (i: number): Dim[] => [`${stem}${i}`, ...x.dims.slice(1)];

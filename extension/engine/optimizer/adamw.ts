@@ -125,7 +125,7 @@ function squaresGraph(): Graph {
 }
 
 /**
- * Graph of the step of one chunk. Inputs: `p`, `g`, `m`, `v` [n], the gradient factor `shrink`, the feeds of
+ * Graph of the step of one chunk. Inputs: `p`, `g`, `m`, `v` [n], the gradient factor `shrink`, and the feeds of
  * `coefficientFeeds`. Outputs: `p_next`, `m_next`, `v_next`.
  */
 function floatGraph(): Graph {
@@ -137,8 +137,8 @@ function floatGraph(): Graph {
 }
 
 /**
- * Graph of the step over blocks [b, 256], with 8-bit moments and their scales [b, 1]. Additional inputs:
- * `first_dither`, `second_dither`.
+ * Graph of the step over blocks [b, 256], with 8-bit moments and their scales [b, 1]. Inputs in addition to those of
+ * `floatGraph`: `first_dither`, `second_dither`.
  */
 function byteGraph(): Graph {
   const g = new Graph('adamw over bytes');

@@ -1,8 +1,8 @@
-// Samples the next token of each row in a graph, so that logits need not be copied to the host. Sampling is greedy, or
-// by inverse CDF with one uniform number per row. The vocabulary is divided into blocks. Cumulative sums are computed
-// first over the sums of the blocks, then within one block. This needs fewer additions and loses less precision than
-// one long cumulative sum. Distributions with top-k, top-p, min-p or repetition penalty are sampled on the host
-// (host-sampler.ts).
+// Uses a graph to sample the next token of each row, so that logits need not be copied to the host. Sampling is greedy,
+// or by inverse CDF with one uniform number per row. The vocabulary is divided into blocks. Cumulative sums are
+// computed first over the sums of the blocks, then within one block. This needs fewer additions and loses less
+// precision than one long cumulative sum. Distributions with top-k, top-p, min-p or repetition penalty are sampled on
+// the host (host-sampler.ts).
 import { Graph } from '../graph/graph';
 import type { Dim, Lowering, Value } from '../graph/graph';
 import { binary, unary } from '../graph/ops';
@@ -71,8 +71,8 @@ export class Sampler {
 
 /**
  * Inputs: logits [b, vocab] and inverse_temperature. If not greedy, two more inputs: uniform [b, 1], and first_rows [b,
- * 1] with the index of each row's first block. Outputs, all [b, 1]: token, the token's scaled logit minus the row
- * maximum (≤ 0), and the sum of exp(scaled logit − row maximum).
+ * 1] with the index of each row's first block, counted over the blocks of all rows. Outputs, all [b, 1]: token, the
+ * token's scaled logit minus the row maximum (≤ 0), and the sum of exp(scaled logit − row maximum).
  */
 export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering): Graph {
   const g = new Graph('sampler', lowering);
@@ -101,7 +101,10 @@ function topToken(g: Graph, scaled: Value, weights: Value): { token: Value; tota
   return { token: best, total };
 }
 
-/** Returns the first token at which the cumulative weight exceeds uniform · total, and the total. */
+/**
+ * Returns each row's sampled token and total weight. The token is the first whose cumulative weight exceeds uniform ·
+ * total.
+ */
 function inverted(g: Graph, weights: Value, vocab: number): { token: Value; total: Value } {
   const uniform = g.input('uniform', 'float32', ['b', 1]);
   const firstRow = g.input('first_rows', 'int32', ['b', 1]);

@@ -1,7 +1,7 @@
-// Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. Identical on every
-// machine. Each turn of each row has a separate stream, so a row's tokens do not depend on the other rows of the batch.
-// No package is used: recorded seeds must reproduce their episodes, which requires exactly this generator; pure-rand
-// does not contain it.
+// Seeded uniform random streams: xoshiro128** by Blackman and Vigna, seeded through splitmix32. The numbers are
+// identical on every machine. Each turn of each row has a separate stream, so a row's tokens do not depend on the other
+// rows of the batch. No package is used: recorded seeds must reproduce their episodes, which requires exactly this
+// generator; pure-rand does not contain it.
 
 export class RandomStream {
   private a: number;

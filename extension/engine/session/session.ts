@@ -1,4 +1,4 @@
-// One onnxruntime session for one graph: feeds and returns typed arrays by name. The only file that uses onnxruntime's
+// One onnxruntime session for one graph. Inputs and outputs are tensors by name. The only file that uses onnxruntime's
 // API. Telemetry is disabled before the module loads. Idle threads spin for `spinMicroseconds`, about the time between
 // two operators, and then sleep. Without spinning, small models lose a third of their speed because threads must be
 // woken. With onnxruntime's default spin time, two sessions compete for the cores, and throughput on a shared machine
@@ -30,8 +30,8 @@ export interface SessionOptions {
   /** Folder of the files that contain the graph's mapped constants. */
   folder?: string;
   /**
-   * Whether constants are folded, and prepacked for matmuls, when the session is created. Takes time and the memory of
-   * a second copy, but speeds up matmuls with few rows. Used for generation.
+   * Whether constants are folded, and prepacked for matmuls, when the session is created. This takes time and the
+   * memory of a second copy, but speeds up matmuls with few rows. Used for generation.
    */
   prepack?: boolean;
   /**
@@ -41,7 +41,7 @@ export interface SessionOptions {
   resident?: (output: string) => boolean;
 }
 
-/** Returns the kernel set of the options' provider. */
+/** Returns the set of kernels for the provider in the options. */
 export const loweringOf = ({ provider = 'cpu' }: SessionOptions): Lowering => provider;
 
 type Runtime = typeof Ort;
@@ -106,8 +106,8 @@ export function sessionSettings(graph: Graph, options: SessionOptions): Inferenc
   const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
   const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
   // Constant folding would keep two copies of mapped weights in memory, and the other optimizations do not speed up
-  // these graphs. Exception: WebGPU has no bfloat16 kernels, so folding converts the weights to float32 once, and they
-  // stay on the device.
+  // these graphs. On WebGPU, constants are folded nevertheless: it has no bfloat16 kernels, so folding converts the
+  // weights to float32 once, and the results stay on the device.
   const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
   return {
     executionProviders: [provider],

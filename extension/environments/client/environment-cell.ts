@@ -100,8 +100,8 @@ export class EnvironmentCell {
 
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
-   * later resets. Does not wait for pending requests. If the process ends while it loads the code of a tag, the tag's
-   * result contains this problem.
+   * later resets. Does not wait for pending requests. If the process ends while it loads a tag's code, the result for
+   * this tag contains that problem.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const { runtime, supervisor } = this;
@@ -276,9 +276,9 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // The live episodes of the tag at fault fail, because their replay would allocate the same memory again. An episode
-    // with a pending call is an exception: it is retried, because the pending call may have allocated the memory. If
-    // child processes use the memory, there is no exception.
+    // The live episodes of the tag at fault fail, because their replay would allocate the same memory again. Episodes
+    // with a pending call are retried, because one of these calls may have allocated the memory. If child processes use
+    // the memory, however, these episodes fail too.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {

@@ -70,8 +70,8 @@ export class EnvironmentProcess {
 
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
-   * later resets. Does not wait for pending requests. If a process ends while it loads the code of a tag, the tag's
-   * result contains this problem.
+   * later resets. Does not wait for pending requests. If a process ends while it loads a tag's code, the result for
+   * this tag contains that problem.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.prepare(own, checkTypes));

@@ -1,5 +1,5 @@
-// Maps each configured tag to its source file: the built-in environment with this `env_type`, or the user's TypeScript
-// file at this path.
+// Maps each configured tag to its source file. The tag's `env_type` names a built-in environment, or is the path of the
+// user's TypeScript file.
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
@@ -33,7 +33,8 @@ export interface TagSource {
 }
 
 /**
- * File name of each built-in environment by env_type, relative to the folder `builtIn`; read from its registry.json.
+ * File name of each built-in environment by env_type, relative to the folder `builtIn`; read from registry.json in this
+ * folder.
  */
 export const builtInFiles = (builtIn: string): Record<string, string> =>
   JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;

@@ -62,7 +62,7 @@ process.on('exit', () => {
   for (const handle of [...handles]) handle.endAtExit();
 });
 
-/** A request without a final reply. */
+/** A request that has not yet received its final reply. */
 interface Asked {
   request: EnvironmentRequest;
   /** Names of episodes or tags for which no reply has arrived. */
@@ -79,7 +79,7 @@ export class ProcessHandle {
   private readonly ownerTag = newOwnerTag();
   private readonly channel: FrameChannel;
   private readonly watch: ProcessWatch;
-  /** Number of pings sent; request ids of pings are negative. */
+  /** Number of pings sent. A ping has a negative request id, which is computed from this number. */
   private pings = 0;
   private stderrTail = '';
   /**

@@ -136,7 +136,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
       Reply<M> | undefined;
   }
 
-  /** Why the process that died last has ended. A newer process may already be running. */
+  /** Why the most recent process to die ended. A newer process may already be running. */
   get ending(): Ending<ProcessCause> {
     return { blame: 'unknown', cause: this.lastEnd };
   }

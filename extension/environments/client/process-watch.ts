@@ -3,8 +3,8 @@
 // itself ends the thread. This monitor covers the other cases: memory of children, files in memory, and a blocked
 // process. If a check is late, because the trainer was delayed or the machine was suspended, at most two check
 // intervals are counted as elapsed. A delay therefore does not end the environment. The memory limit is
-// workbench.max_environment_memory_gb, by default half of the memory (node/machine-memory.ts). Within the process,
-// environments/runtime/threads/thread-memory-watch.ts enforces this limit.
+// workbench.max_environment_memory_gb, by default half of the machine's memory (node/machine-memory.ts). Within the
+// process, environments/runtime/threads/thread-memory-watch.ts enforces this limit.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';
@@ -130,7 +130,7 @@ export class ProcessWatch {
   }
 
   /**
-   * The offence if the kernel killed the process for its memory, else undefined.
+   * The offence if the kernel killed the process because of its memory use, else undefined.
    * @param signal the signal that ended the process, or null
    */
   exitOffence(signal: NodeJS.Signals | null): Offence | undefined {

@@ -33,8 +33,8 @@ export class EnvironmentHost {
 
   /**
    * Answers a request.
-   * @param part receives the episodes of a reset or step that finish before the others; the final reply omits these
-   * episodes
+   * @param part receives the results of episodes that finish their reset or step before the request's other episodes;
+   * the final reply omits these results
    */
   async answer(
     request: EnvironmentRequest,
@@ -107,7 +107,7 @@ export class EnvironmentHost {
     return this.episodes.close(episodes, (thread: EnvironmentThread) => this.environments.isCurrent(thread));
   }
 
-  /** Memory of each thread in bytes, with its tag. */
+  /** Memory of each thread in bytes, with the thread's tag. */
   private get memory(): ThreadMemory[] {
     return this.environments.allThreads.map(({ tag, bytes }) => ({ tag, bytes }));
   }

@@ -1,8 +1,8 @@
 // Routes requests of `ragen env serve` to the protocols: checks permissions, reads bodies up to the size limit, and
 // answers each failure with a status and a sentence.
-// Security: clients execute environment code that is configured here. Every route except `openRoutes` requires the key.
-// The check uses the matched method and route and never the raw path. Requests from web pages are refused, because a
-// page can send requests to a loopback address. Such requests have an Origin or Sec-Fetch-Site header or, after DNS
+// Security: requests of clients execute the configured environment code. Every route except `openRoutes` requires the
+// key. The check uses the matched method and route and never the raw path. Requests from web pages are refused, because
+// a page can send requests to a loopback address. Such requests have an Origin or Sec-Fetch-Site header or, after DNS
 // rebinding, the page's name in the Host header. Responses contain no file paths of this machine.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { timingSafeEquals } from '../../node/timing-safe-equal';
@@ -136,7 +136,7 @@ export class HttpRouter {
     );
   }
 
-  /** The response to a health check, with the fields that all protocols require. */
+  /** The response to a health check. It contains every field that any of the protocols requires. */
   private health(): Record<string, unknown> {
     const { names, maxSessions } = this.sessions;
     return {

@@ -59,7 +59,7 @@ function bundleOf(source: string, code: string, map: string, files: string[]): B
   };
 }
 
-/** Folder of the extension: the parent of the folder that contains this bundle. It contains `envs`. */
+/** Folder of the extension, which contains `envs`. It is the parent of the folder that contains this bundle. */
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**

@@ -19,7 +19,7 @@ export function builtInSource(installation: string, name: string): string | unde
   return Object.hasOwn(files, type) ? join(installation, 'envs', files[type]) : undefined;
 }
 
-/** Parameter of a bundle in which the worker passes the URL of the built-in environments' folder. */
+/** Name of the bundle's parameter through which the worker passes the URL of the built-in environments' folder. */
 export const builtInFolder = '__builtInEnvironments';
 
 /** The text of a built-in environment's file for bundling. Replacements keep line numbers unchanged. */

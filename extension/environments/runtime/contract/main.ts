@@ -28,7 +28,10 @@ type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { resul
 const startAllowance = 20_000;
 const loads = 'the file builds and loads';
 
-/** Indices into the shared array: the current call's index in `calls`, and the number of calls so far. */
+/**
+ * Slots of the shared array: `callSlot` contains the current call's index in `calls`, and `countSlot` contains the
+ * number of calls so far.
+ */
 const [callSlot, countSlot] = [0, 1];
 
 if (isMainThread) serve();

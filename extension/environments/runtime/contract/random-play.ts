@@ -1,6 +1,6 @@
 // Random play for a contract check. Records the reference episodes, how often each action was played, and the instances
-// to close. Later requirements compare their episodes with the reference episodes. Everything is seeded, so failures
-// are reproducible.
+// to close. The checks of later requirements compare the episodes that they play with the reference episodes.
+// Everything is seeded, so failures are reproducible.
 import type { Action, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { Pcg64 } from '../../../../envs/api/random/pcg64';
 import { actionChooser } from './action-chooser';
@@ -18,7 +18,7 @@ export interface ContractOptions {
   announce(call: Call): void;
 }
 
-/** An episode of random play. Later requirements compare their episodes with it. */
+/** An episode of random play. The checks of later requirements compare the episodes that they play with it. */
 export interface Reference {
   seed: number;
   first: State;

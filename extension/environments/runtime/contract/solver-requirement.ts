@@ -27,7 +27,7 @@ export async function solves(play: RandomPlay): Promise<string | Skip> {
   for (const reference of play.references.slice(0, 2)) {
     const instance = play.create();
     let asked = 0;
-    // Called only before the first three actions, because a solver may be slow.
+    // The solver is called only before the first three actions, because it may be slow.
     const ask = async () => asked++ < 3 && (await instance.solve());
     await play.follow(instance, reference, 'An episode differs when its solver is called before its actions', ask);
   }

@@ -5,7 +5,7 @@ import { noItem, progress } from './worker-messages';
 
 /**
  * Additional milliseconds that are allowed while the worker runs no environment code: at the start of the thread, and
- * between items.
+ * between items (such as the reset or step of an episode).
  */
 const startAllowance = 10_000;
 

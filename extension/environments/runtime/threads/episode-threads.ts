@@ -1,12 +1,13 @@
-// Assigns episodes to threads. All items of an episode are sent to the thread that started it. Results are returned in
-// the order of the request; states that are ready before the others are reported at once.
+// Assigns episodes to threads. All items of an episode, such as its reset and steps, are sent to the thread that
+// started the episode. Results are returned in the order of the request; states that are ready before the others are
+// reported at once.
 import type { EnvironmentFailure, EpisodeStep } from '../../../protocol/environment-link';
 import type { EnvironmentThread, ThreadItem, ThreadResult } from './thread';
 
 export class EpisodeThreads {
   private readonly owners = new Map<string, EnvironmentThread>();
 
-  /** The thread of each episode; a thread occurs once per episode. */
+  /** The thread of each episode. A thread that plays several episodes occurs once for each of them. */
   get threads(): EnvironmentThread[] {
     return [...this.owners.values()];
   }

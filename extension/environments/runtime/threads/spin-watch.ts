@@ -1,5 +1,5 @@
 // Detects code that continues to use its thread after its call has timed out. The thread's utilization is measured
-// while no items are pending, so that calls of other episodes are not measured.
+// while the thread has no pending items (resets, steps and the like), so that calls of other episodes are not measured.
 import type { EventLoopUtilization } from 'node:perf_hooks';
 import type { Worker } from 'node:worker_threads';
 

@@ -3,14 +3,14 @@
 // the limit, this thread is ended. Otherwise, the thread with the longest-running call is ended: a thread cannot report
 // while a call allocates, and such a call usually takes longer than other calls. After a thread is ended, checks pause
 // for a while, because the system gets the thread's memory back with a delay. The trainer monitors the memory of child
-// processes. The limit is workbench.max_environment_memory_gb, by default environmentMemory of node/machine-memory.ts.
-// environments/client/process-watch.ts monitors the memory of complete processes.
+// processes. The limit is workbench.max_environment_memory_gb, by default the result of `environmentMemory`
+// (node/machine-memory.ts). environments/client/process-watch.ts monitors the memory of complete processes.
 import type { EnvironmentThread } from './thread';
 
 const lookMs = 100;
 /** Milliseconds without checks after a thread was ended. */
 const settleMs = 1000;
-/** Fraction of the limit above which a thread is ended for its reported memory. */
+/** A thread that has reported more than this fraction of the limit is ended. */
 const goodPart = 0.5;
 
 export class MemoryWatch {

@@ -69,7 +69,7 @@ interface Batch {
 /** Maximum number of items that wait for promises concurrently. */
 const overlap = 64;
 
-/** Maximum forwarded characters per second of output that bypasses the worker's own limit. */
+/** How many characters per second are forwarded, at most, of output that bypasses the worker's own limit. */
 const bypassedOutputPerSecond = 16_384;
 
 /** Highest item number; the numbering then restarts at 0. */
@@ -229,7 +229,8 @@ export class WorkerHandle {
 }
 
 /**
- * Returns who is to blame for the worker's end: an episode of the given batch, another batch, nobody, or unknown.
+ * Returns who is to blame for the worker's end: an episode of the given batch, another batch, nobody, or `unknown` if
+ * this cannot be determined.
  * @param number value of the slot `item` in the shared array when the worker ended
  */
 function blameOf(number: number, { first, items }: Batch): Blame {

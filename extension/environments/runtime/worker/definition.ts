@@ -1,6 +1,6 @@
-// Converts a bundle into an environment definition, inside the worker: compiles it, checks its exports, and parses its
-// configuration. The bundle is compiled under a path in the source's folder, so that breakpoints and stack traces refer
-// to the user's .ts file. Each fault contains a remedy.
+// Converts a bundle into an environment definition, inside the worker: compiles the bundle, checks what it exports, and
+// parses the environment's configuration. The bundle is compiled under a path in the source's folder, so that
+// breakpoints and stack traces refer to the user's .ts file. Each fault contains a remedy.
 import { createRequire } from 'node:module';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';

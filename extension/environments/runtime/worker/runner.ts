@@ -1,5 +1,6 @@
-// Runs items on the episodes of one environment, inside the worker. Does not trust environment code: each returned
-// value is checked before it is sent. If environment code throws, only the episode of this call ends.
+// Runs items, such as resets and steps, on the episodes of one environment, inside the worker. Does not trust
+// environment code: each returned value is checked before it is sent. If a call into environment code throws, only the
+// episode of this call ends.
 import { types } from 'node:util';
 import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
 import { largest, largestImages } from '../../../protocol/environment-message-bounds';
@@ -129,7 +130,7 @@ export class Runner {
     return isThenable(returned) ? current.watch.waits(returned, current.owner) : returned;
   }
 
-  /** Runs an item. A step returns synchronously if the environment returns synchronously. */
+  /** Runs an item. For a step, returns a promise only if the environment returns a promise. */
   private perform(item: WorkItem, result: Partial<WorkResult>, current: CurrentItem): MaybePromise<void> {
     if (item.do !== 'step') return this.performOther(item, result, current);
     const outcomes: Outcome[] = [];

@@ -1,6 +1,6 @@
-// The worker thread that runs one environment. Publishes each call into environment code in the shared array. Items
-// start in order; while an item waits for a promise, the next item may start. Printed text is sent as log messages
-// instead of being written to the process's streams.
+// The worker thread that runs one environment. Whenever it calls environment code, it records the call in the shared
+// array. It starts items (resets, steps and the like) in order; while an item waits for a promise, the next item may
+// start. Printed text is sent as log messages instead of being written to the process's streams.
 import { types } from 'node:util';
 import { getHeapStatistics } from 'node:v8';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -96,8 +96,8 @@ async function work(): Promise<void> {
 }
 
 /**
- * Runs the pending microtasks and events. With `overlap` 1, the last item is published as the current item until these
- * microtasks and events have run.
+ * Runs the pending microtasks and events. If `overlap` is 1, the shared array continues to name the last item as the
+ * current item until these microtasks and events have run.
  */
 async function settled(): Promise<void> {
   await turn();
@@ -164,7 +164,10 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   });
 }
 
-/** Publishes the waiting items; called when no environment code is running. */
+/**
+ * Records in the shared array which item waits, or that several or none wait. Called when no environment code is
+ * running.
+ */
 function idle(): void {
   const [first] = waiting;
   Atomics.store(shared, progress.action, first?.[1] ?? -1);
