@@ -19,7 +19,7 @@ const tQuantiles = [
 
 /**
  * Returns the mean of the values and its confidence interval; null for an empty list. Mean and deviation are computed
- * from differences from the first value, so that the interval of equal values is exactly 0.
+ * after the first value has been subtracted from every value, so that the interval of equal values is exactly 0.
  */
 export function estimate(values: readonly number[]): Estimate | null {
   const n = values.length;

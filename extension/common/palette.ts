@@ -1,7 +1,7 @@
 // Data palette: eight colours after Okabe and Ito (2008, "Color Universal Design"), adjusted per kind of theme. Each
 // colour has a contrast of at least 3:1 on the editor background. Every pair of colours is distinguishable for people
 // with deuteranopia or protanopia. A test checks contrast and distinguishability. All other colours come from the
-// theme. Used by pages and by pictures that the extension host draws.
+// theme. The palette is used by pages and by pictures that the extension host draws.
 
 /** Kinds of colour themes in VS Code. */
 export type ThemeKind = 'light' | 'dark' | 'high-contrast' | 'high-contrast-light';

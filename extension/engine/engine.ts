@@ -1,7 +1,7 @@
 // Interface between the training loop and the engine. The engine runs in a worker thread because onnxruntime's run()
 // blocks, so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are
-// plain int32. Invariant: arguments and results are token ids; the engine decodes text only to detect stop strings.
-// Types of arguments and results: load-options.ts, generation-calls.ts, training-samples.ts, loss-options.ts.
+// plain int32. Invariant: arguments and results are token ids; the engine decodes tokens to text only to detect stop
+// strings. Types of arguments and results: load-options.ts, generation-calls.ts, training-samples.ts, loss-options.ts.
 import type { LoadOptions, LoadedModel } from './load-options';
 import type { GenerationRow, SamplingOptions, GeneratedRow } from './generation-calls';
 import type { TrainingSample, PassBudget, InspectedSample, WeightedSample, CriticSample } from './training-samples';
@@ -40,7 +40,7 @@ export interface ServerState {
   };
 }
 
-/** Part of a checkpoint that contains the state of the engine. */
+/** The engine's state, as one part of a checkpoint. */
 export type EngineState = LocalState | ServerState;
 
 export interface NamedTensor {
@@ -71,7 +71,9 @@ export interface Engine<State extends EngineState = EngineState> {
     budget: PassBudget,
     temperature: number,
   ): Promise<{ logprobs: Float32Array[]; entropies?: Float32Array[] }>;
-  /** Returns data about the actor's distribution at each masked token, including the `top` most likely tokens. */
+  /**
+   * Returns data about the actor's distribution at each token with mask = 1, including the `top` most likely tokens.
+   */
   inspect(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
@@ -98,8 +100,8 @@ export interface Engine<State extends EngineState = EngineState> {
     seed: number,
   ): Promise<UpdateMetrics>;
   /**
-   * Computes the gradient of each part of the actor's loss, separately for each bucket of mini-batches. The samples are
-   * given as [bucket][mini-batch][sample]. Changes no weights.
+   * Computes the gradient of each part of the actor's loss, separately for each bucket, which is a list of
+   * mini-batches. The samples are given as [bucket][mini-batch][sample]. Changes no weights.
    */
   analyseGradients(
     buckets: WeightedSample[][][],
@@ -115,7 +117,7 @@ export interface Engine<State extends EngineState = EngineState> {
     loss: CriticLossOptions,
     optimizer: OptimizerOptions,
   ): Promise<UpdateMetrics>;
-  /** Runs one optimizer step on the mean cross-entropy of the masked tokens, and returns the loss. */
+  /** Runs one optimizer step on the mean cross-entropy of the tokens with mask = 1, and returns the loss. */
   trainSupervised(
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,

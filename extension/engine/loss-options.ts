@@ -21,7 +21,7 @@ export interface OptimizerOptions {
 export type UpdateMetrics = Record<string, number>;
 
 export interface CriticLossOptions {
-  /** Maximum difference of a clipped value from the old value. */
+  /** Maximum difference between a clipped value and the old value. */
   cliprange_value: number;
   loss_agg_mode: LossAggMode;
 }

@@ -38,7 +38,10 @@ export interface PassBudget {
   maxRows: number;
 }
 
-/** Distribution data at a sample's masked tokens; arrays have the length of its ids, 0 where mask = 0. */
+/**
+ * Data about the actor's distribution at a sample's tokens with mask = 1. Arrays have the length of the sample's ids,
+ * and are 0 where mask = 0.
+ */
 export interface InspectedSample {
   logprobs: Float32Array;
   entropies: Float32Array;

@@ -77,8 +77,8 @@ export interface GraphMemory {
 
 /**
  * Returns a function that computes the memory of the graph for given sizes of its dimensions. Execution order and
- * buffer sharing do not depend on sizes and are computed once. The function throws if a dimension has no size. A larger
- * size never gives a smaller result.
+ * buffer sharing do not depend on sizes and are computed once. The returned function throws if a dimension has no size.
+ * A larger size never gives a smaller result.
  */
 export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
   const order = runOrder(graph);

@@ -14,8 +14,8 @@ import { Session, float32 } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 
 /**
- * Number of parameters per chunk; a multiple of the block size. The step of such a chunk works on data that fit into
- * the CPU cache.
+ * Number of parameters per chunk; a multiple of the block size. All data of the step of one chunk fit into the CPU
+ * cache.
  */
 export const chunkSize = 2 ** 17;
 

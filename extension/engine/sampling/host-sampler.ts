@@ -89,7 +89,7 @@ export function drawToken(
 
 /**
  * Returns tokens in descending probability, at least as many as the cuts can keep. Sorting the complete vocabulary
- * would take longer than the model's forward pass. Only tokens with at least a threshold weight are therefore collected
+ * would take longer than the model's forward pass. Therefore only tokens whose weight reaches a threshold are collected
  * and sorted. If these tokens do not suffice, the threshold is lowered.
  */
 function topTokens(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {

@@ -30,7 +30,7 @@ export class DeviceTensor implements Tensor {
     throw new Error(`tensor [${this.dims.join(', ')}]: its numbers are on the device: download them first`);
   }
 
-  /** Tensor of onnxruntime, for feeding. Throws after disposal. */
+  /** The onnxruntime tensor to feed to a session. Throws after disposal. */
   get handle(): OrtTensor {
     if (this.disposed)
       throw new Error(`tensor [${this.dims.join(', ')}]: the tensor is already disposed and cannot be fed`);

@@ -37,8 +37,8 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
   private nextId = 1;
 
   /**
-   * @param owner `died` is called when a process has ended; `separate` is called before calls are repeated one at a
-   * time
+   * @param owner its method `died` is called when a process has ended, and `separate` before calls are repeated one at
+   * a time
    */
   constructor(
     private readonly options: EnvironmentProcessOptions,
@@ -74,7 +74,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     });
   }
 
-  /** Each episode is replayed on the code version that it started with. */
+  /** Returns the replays of all live episodes, each with the code version that the episode started with. */
   replays(): Replay<ProcessCause>[] {
     return this.held.replays().map(({ environments, episodes }) => ({
       episodes,
@@ -136,7 +136,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
       Reply<M> | undefined;
   }
 
-  /** Why the most recent process to die ended. A newer process may already be running. */
+  /** Why the process that ended last has ended. A newer process may already be running. */
   get ending(): Ending<ProcessCause> {
     return { blame: 'unknown', cause: this.lastEnd };
   }

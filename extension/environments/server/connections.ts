@@ -1,7 +1,7 @@
 // Limits a server's connections, in total and per client address. Also orders the requests of each connection: a
 // request is answered only after the response to the previous request has been sent. Therefore a client that sends many
-// requests and reads no responses uses only the memory of one response. Such a client is disconnected after `sendMs`
-// without progress.
+// requests and reads no responses makes the server keep only one response in memory. Such a client is disconnected
+// after `sendMs` without progress.
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

@@ -25,8 +25,8 @@ export interface Bundle {
 }
 
 /**
- * A source that does not build. `at` is the location of the first error (`file:line` if known). The message completes
- * the sentence `<location> …`, for example "does not build (…): …". `problems` lists all errors.
+ * Error for a source that does not build. `at` is the location of the first error (`file:line` if known). The message
+ * completes the sentence `<location> …`, for example "does not build (…): …". `problems` lists all errors.
  */
 export class BuildError extends Error {
   override readonly name = 'BuildError';

@@ -1,7 +1,7 @@
 // Freezes the built-ins that the worker's own code uses. If they were not frozen, an episode could change
 // Array.prototype and thereby break other episodes of the same tag. The environment's code may change built-ins while
-// it is loaded, because this affects all its episodes equally. Math, Date and the methods of Object.prototype stay
-// mutable, because environments seed and extend them.
+// it is loaded, because such a change affects all of the environment's episodes equally. Math, Date and the methods of
+// Object.prototype stay mutable, because environments seed and extend them.
 
 import { MessagePort } from 'node:worker_threads';
 

@@ -82,7 +82,10 @@ export class LoadedEnvironments {
     return error ? { environments, error } : { environments };
   }
 
-  /** Builds new code, then loads and type-checks it concurrently. Discards the code if the load or the check fails. */
+  /**
+   * Builds new code, then loads it and type-checks it at the same time. Discards the code if the load or the check
+   * fails.
+   */
   async prepare(spec: EnvironmentSpec, timeoutMs: number, checkTypes: boolean): Promise<PreparedEnvironment> {
     const { tag, source } = spec;
     this.forget(tag);

@@ -79,7 +79,7 @@ export interface Description {
   legend: Record<string, string>;
   actions?: Record<number, string>;
   has_solver: boolean;
-  /** Whether an answer is one action that is never split. */
+  /** Whether an answer always counts as one action and is never split into several. */
   whole_answer: boolean;
   /** Minimum time limit of a call in milliseconds. */
   patience_ms: number;
