@@ -22,7 +22,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the game server. It sends the server ALFWorld's name of the split that `mode` selects. */
+/** The client for the game server. `mode` selects the split, which the client names to the server as ALFWorld does. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

@@ -52,8 +52,8 @@ export function openDataSet(path: string, options: DataSetOptions): Promise<Data
 }
 
 /**
- * Maximum bytes of a data set that is opened when the environment is loaded. Larger data sets are opened at the first
- * episode.
+ * Size in bytes up to which a data set is opened when the environment is loaded. Larger data sets are opened at the
+ * first episode.
  */
 const smallBytes = 1 << 26;
 /**
@@ -65,7 +65,7 @@ export const openingPatience = 120_000;
 /**
  * Checks that a data set exists; called when an environment is loaded. If the data set has at most `smallBytes`, opens
  * and returns it, so that the caller can validate its columns. Otherwise returns undefined.
- * @throws MissingDependency as `openDataSet`
+ * @throws MissingDependency in the same cases as `openDataSet`
  */
 export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {
   const bytes = presentFiles(resolve(path), options).reduce((sum, file) => sum + statSync(file).size, 0);
@@ -103,7 +103,7 @@ async function open(path: string, options: DataSetOptions): Promise<DataSet> {
   return whole;
 }
 
-/** The files of a folder with the requested configuration and split, sorted by path. */
+/** The files in a folder that belong to the requested configuration and split, sorted by path. */
 function filesOf(folder: string, { configuration, split }: DataSetOptions): string[] {
   const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))

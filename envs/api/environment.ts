@@ -36,8 +36,8 @@ export interface StepResult {
   /** A limit outside the task ended the episode (Gymnasium's `truncated`). */
   truncated: boolean;
   /**
-   * `success`, `action_is_valid` and `action_is_effective` if the environment defines them; optionally `raw_reward` and
-   * `score`.
+   * Contains `success`, `action_is_valid` and `action_is_effective` if the environment defines them. It may also
+   * contain `raw_reward` and `score`.
    */
   info: Info;
 }
@@ -62,8 +62,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export type ActionLookup = Readonly<Record<number, string>>;
 
 /**
- * Any zod schema. The bound of type parameters is this type and not `z.ZodType`, which would make the type check of an
- * environment take twenty times as long. Environments are type-checked at each save.
+ * Any zod schema. `EnvironmentDefinition` bounds its type parameter by this type; with `z.ZodType` as the bound, the
+ * type check of an environment would take twenty times as long. Environments are type-checked at each save.
  */
 export type ConfigSchema = z.core.$ZodType;
 
@@ -107,7 +107,8 @@ export class MissingDependency extends Error {
   override readonly name = 'MissingDependency';
 
   /**
-   * @param what describes the problem, worded to follow the environment's name: 'cannot reach a Lean server at http://…'
+   * @param what describes the problem as the rest of a sentence that starts with the environment's name: 'cannot reach
+   * a Lean server at http://…'
    * @param remedy how to get the dependency, as an imperative
    */
   constructor(
@@ -118,7 +119,9 @@ export class MissingDependency extends Error {
   }
 }
 
-/** Declares an environment. Returns the definition unchanged; the call infers and checks its types. */
+/**
+ * Declares an environment. Returns the definition unchanged; the call serves to infer and check the definition's types.
+ */
 export function defineEnvironment<Schema extends ConfigSchema>(
   definition: EnvironmentDefinition<Schema>,
 ): EnvironmentDefinition<Schema> {

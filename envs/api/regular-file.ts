@@ -21,7 +21,7 @@ export function openRegularFile(path: string): number {
 
 /**
  * The text of a regular file of at most 512 MiB.
- * @throws as `openRegularFile`, and Error for a larger file
+ * @throws the errors of `openRegularFile`, or an Error if the file is larger
  */
 export function readRegularText(path: string): string {
   const descriptor = openRegularFile(path);

@@ -6,7 +6,7 @@ import { openRegularFile } from './regular-file';
 
 export interface RowExtents {
   starts: number[];
-  /** Offset of the byte after each row's last byte. */
+  /** For each row, the offset of the byte after its last byte. */
   ends: number[];
 }
 

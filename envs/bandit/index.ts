@@ -1,8 +1,8 @@
-// Bi-arm bandit (RAGEN, Bandit): one pull of one of two arms. The low arm pays a constant; the high arm pays rarely,
-// but more on average. The arms' names suggest which arm is the high one. The group's seed determines the two arms and
-// their order, so all episodes of a group have the same prompt and differ only in the random payouts. The two arms are
-// the episode's named actions, so an answer that names neither arm is invalid. The system message does not list the
-// actions, because the task description already names them.
+// Bi-arm bandit (RAGEN, Bandit): in each episode, the model pulls one of two arms once. The low arm pays a constant;
+// the high arm pays rarely, but more on average. The arms' names suggest which arm is the high one. The group's seed
+// determines the two arms and their order, so all episodes of a group have the same prompt and differ only in the
+// random payouts. The two arms are the episode's named actions, so an answer that names neither arm is invalid. The
+// system message does not list the actions, because the task description already names them.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';

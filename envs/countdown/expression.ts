@@ -1,5 +1,5 @@
-// Evaluates arithmetic expressions as Python's `eval` does, without executing code: + − * / // % ** with signs and
-// parentheses, integers and floats. Rejects names, calls, comparisons, leading zeros and trailing text.
+// Evaluates arithmetic expressions as Python's `eval` does, without executing code. Accepts integers and floats, signs,
+// parentheses and the operators + − * / // % **. Rejects names, calls, comparisons, leading zeros and trailing text.
 
 /** A Python number: an int is a bigint, a float is a number. */
 export type PythonNumber = bigint | number;
@@ -60,7 +60,10 @@ function tokens(text: string): (string | PythonNumber)[] {
   return found;
 }
 
-/** Recursive-descent parser of Python's arithmetic grammar: sums of products of signed powers. */
+/**
+ * Recursive-descent parser of Python's arithmetic grammar: an expression is a sum, a term of the sum is a product, and
+ * a factor of the product is a power with optional signs.
+ */
 class Parser {
   private at = 0;
   constructor(private readonly tokens: readonly (string | PythonNumber)[]) {}

@@ -1,6 +1,6 @@
 // DeepCoder (RAGEN): a programming task. The answer is a Python or JavaScript program or function; the reward is the
 // share of the task's tests that the answer passes. By default, programs run in isolation, and the environment fails to
-// load if isolation is unavailable. sandbox.ts lists what the isolation covers. The built-in tasks are
+// load if isolation is unavailable. sandbox.ts lists what the isolation covers. The built-in tasks are in
 // media/data/deepcoder; RAGEN uses agentica-org/DeepCoder-Preview-Dataset from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -67,7 +67,7 @@ const remedy =
 const tasks = ({ dataset_path, split }: Config, mode: Mode) =>
   openDataSet(dataset_path ?? shipped, { split: split ?? (mode === 'val' ? 'test' : 'train'), remedy });
 
-/** The task of a seed. The row is drawn as CPython's `randint` draws it. */
+/** The task that a seed selects. The index of its row is the number that CPython's `randint` draws. */
 async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem> {
   const set = await tasks(config, mode);
   const row = await set.row(new PythonRandom(seed).randint(0, set.length - 1));

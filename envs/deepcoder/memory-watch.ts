@@ -58,14 +58,14 @@ export function processesBelow(pid: number): number[] {
 }
 
 /**
- * Bytes of resident or swapped pages without a file on disk, plus page tables. A shared page is counted in full for
- * each process.
+ * Bytes of the resident or swapped pages that are not part of a file on disk, plus page tables. A shared page is
+ * counted in full for each process.
  */
 function quickMemory(pid: number): number {
   return kibibytesOf(`/proc/${pid}/status`, /^(?:RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$/gm) * kibibyte;
 }
 
-/** As `quickMemory`, but each shared page is divided by the number of processes that share it. */
+/** As `quickMemory`, but the size of each shared page is divided by the number of processes that share it. */
 function exactMemory(pid: number): number {
   const shared = kibibytesOf(`/proc/${pid}/smaps_rollup`, /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm);
   if (shared === 0) return quickMemory(pid);

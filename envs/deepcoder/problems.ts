@@ -1,5 +1,5 @@
-// Parses the rows of DeepCoder's data sets in all their formats. Tests are JSON text or JSON values. They form one list
-// of tests, or two lists: inputs and outputs. The function name is in the metadata or next to the tests.
+// Parses the rows of DeepCoder's data sets, whose formats differ. Tests are JSON text or JSON values. They form one
+// list of tests, or two lists: inputs and outputs. The function name is in the metadata or next to the tests.
 import type { Row } from '../api/data-set';
 
 export interface Test {

@@ -8,10 +8,10 @@
 //   are private and hold 16 MiB each.
 // * /proc shows only the sandbox's own processes, and only they can be signalled.
 // * There are no nested namespaces, no capabilities and no terminal; system calls are filtered (system-calls.ts).
-//   Limits: wall and CPU time; data segment per process; total memory of all processes, polled every 50 ms and also
-//   limited by the kernel if a cgroup is available; processes and threads; file size; output. All processes are killed
-//   when the first process ends, when this process ends, or when a limit is reached. If this process is root, programs
-//   run as nobody, because root is exempt from the process limit.
+// * Limited are wall and CPU time, the data segment of each process, the number of processes and threads, file sizes, the
+//   output, and the total memory of all processes. The total memory is polled every 50 ms; if a cgroup is available, the
+//   kernel limits it too. All processes are killed when the first process ends, when this process ends, or when a limit
+//   is reached. If this process is root, programs run as nobody, because root is exempt from the process limit.
 // Not covered: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
 // information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that is
 // allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
@@ -131,7 +131,7 @@ export async function requireIsolation(): Promise<Protection> {
   };
 }
 
-/** Runs a program until it ends or reaches a limit. Never rejects because of the program's behaviour. */
+/** Runs a program until it ends or reaches a limit. Whatever the program does, the returned promise does not reject. */
 export async function runProgram(program: Program, limits: Limits, isolation: Isolation): Promise<Outcome> {
   if (isolation === 'bubblewrap') {
     const { group: _, ...outcome } = await isolated(program, limits);
@@ -240,7 +240,7 @@ function startedAlone(
 
 /**
  * Descriptors above 2 that this process inherited and would pass on to a child. Node.js itself closes only a contiguous
- * range from 0.
+ * range of descriptors that starts at 0.
  */
 function inheritedDescriptors(): number[] {
   if (process.platform !== 'linux') return [];
@@ -284,7 +284,7 @@ const identity = (): { uid: number; gid: number } | undefined =>
 const prlimit = '/usr/bin/prlimit';
 
 /**
- * The command with prlimit in front, which sets the limits. The kernel counts all processes of the user against the
+ * Prefixes the command with prlimit, which sets the limits. The kernel counts all processes of the user against the
  * process limit, so this limit is set only in a separate user namespace.
  */
 function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[], isolated = true): string[] {
@@ -313,8 +313,8 @@ function interpreterFolders(home: string | undefined, interpreter: string): stri
 }
 
 /**
- * bwrap's arguments. Descriptor 3 is the program's source, 4 the filter, 5 receives the sandbox's process ids, 6 is the
- * start signal.
+ * bwrap's arguments. Descriptor 3 holds the program's source and 4 the filter; 5 receives the sandbox's process ids,
+ * and 6 delivers the start signal.
  */
 function bubblewrap({ home, interpreter }: Program, command: readonly string[]): string[] {
   // Some systems have folders /bin and /lib; on others they are links into /usr.

@@ -129,7 +129,7 @@ const newNamespaces = 0x7e020000;
 const [TIOCSTI, TIOCLINUX, F_SETPIPE_SZ, PR_SET_SECCOMP] = [0x5412, 0x541c, 1031, 22];
 
 const conditional: [string, Numbers, Rule['when']][] = [
-  // Only stream pairs are allowed, because a datagram socket could send to the address of another socket.
+  // Only pairs of stream sockets are allowed, because a datagram socket could send to the address of another socket.
   ['socketpair', [53, 199], { argument: 0, mask: all, values: [AF_UNIX], refuse: 'others' }],
   ['socketpair', [53, 199], { argument: 1, mask: 0xf, values: [SOCK_STREAM], refuse: 'others' }],
   ['clone', [56, 220], { argument: 0, mask: newNamespaces, values: [0], refuse: 'others' }],

@@ -1,6 +1,7 @@
-// Theorem proving in Lean, one tactic per step (RAGEN, Lean). Each request to Lean contains the new tactic after all
-// accepted tactics; the reward depends on Lean's verdict. Lean runs in another process: a Kimina server, or a REPL that
-// this environment starts. The theorem for a seed is the one that CPython's `random.choice` selects with this seed.
+// Theorem proving in Lean, one tactic per step (RAGEN, Lean). Each request to Lean contains all accepted tactics,
+// followed by the new one; the reward depends on Lean's verdict. Lean runs in another process: a Kimina server, or a
+// REPL that this environment starts. The theorem for a seed is the one that CPython's `random.choice` selects with this
+// seed.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';

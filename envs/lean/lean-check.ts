@@ -13,10 +13,12 @@ export interface LeanMessage {
   endPos?: Position | null;
 }
 
-/** The result of checking a script: Lean's messages and the number of `sorry`, or the reason why Lean returned none. */
+/**
+ * The result of checking a script: Lean's messages and how often `sorry` occurs, or the reason why Lean returned none.
+ */
 export type Check = { messages: LeanMessage[]; sorries: number } | { failure: string; timedOut: boolean };
 
-/** A script in two parts. A server can cache Lean's state after the header. */
+/** A script in two parts, a header and a body. A server can cache Lean's state after the header. */
 export interface Script {
   /** Import lines only. */
   header: string;
@@ -54,7 +56,10 @@ export function verdictOf(check: Check): Verdict {
   return { accepted, success: accepted && errors.length === 0, timedOut: false, messages: check.messages };
 }
 
-/** Parses a reply of the REPL, whose format may be invalid. `lineOffset` is added to the line numbers of positions. */
+/**
+ * Parses a reply of the REPL; the reply's format may be invalid. `lineOffset` is added to the line numbers of
+ * positions.
+ */
 export function checkOf(reply: unknown, lineOffset = 0): Check {
   if (reply === null || typeof reply !== 'object') return { failure: 'Lean gave no answer.', timedOut: false };
   const { message, messages, sorries } = reply as { message?: unknown; messages?: unknown; sorries?: unknown };

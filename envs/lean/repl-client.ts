@@ -87,7 +87,10 @@ class Repl {
     this.waiting?.(undefined);
   }
 
-  /** Resolves the pending command once its reply is complete: at a blank line before which the text is valid JSON. */
+  /**
+   * Resolves the pending command once its reply is complete. A blank line ends the reply if the text before it is valid
+   * JSON.
+   */
   private deliver(): void {
     for (let at = this.buffer.indexOf('\n\n'); at >= 0; at = this.buffer.indexOf('\n\n', at + 1)) {
       try {

@@ -1,5 +1,5 @@
 // MetaMathQA (RAGEN): a mathematics problem. A right answer has the reward 1, halved for each wrong answer before it.
-// An answer is right if it equals the data set's answer, ignoring case and blanks. The built-in problems are
+// An answer is right if it equals the data set's answer, ignoring case and blanks. The built-in problems are in
 // media/data/metamathqa.jsonl; RAGEN uses meta-math/MetaMathQA from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 // Client of VAGEN's GymService. POST /connect {env_config} returns a session_id. POST /call {session_id, method,
-// params} resets, steps, reads the system prompt and closes. Bodies are multipart (`multipart.ts`). VAGEN's own client
-// repeats a call that got no response; this client does not, because the server may have executed the call.
+// params} calls a method: `reset`, `step`, `system_prompt` or `close`. Bodies are multipart (`multipart.ts`). VAGEN's
+// own client repeats a call that got no response; this client does not, because the server may have executed the call.
 import { decodeMultipart, encodeMultipart } from './multipart';
 import {
   ask,

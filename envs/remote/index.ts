@@ -121,7 +121,7 @@ function withSuccess(info: Record<string, unknown>, total: number, threshold: nu
 
 const remedy = 'start the server, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
 
-/** The server's description per configuration; fetched when the environment is loaded. */
+/** For each configuration, the server's description of its environment; fetched when the environment is loaded. */
 const described = new Map<string, RemoteDescription>();
 
 /** Names of the actions, from the configuration, else from the server; undefined if actions are texts. */

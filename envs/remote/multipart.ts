@@ -35,7 +35,8 @@ export function encodeMultipart(
 
 /**
  * Decodes a body.
- * @throws Error if the body has another format; the message is worded to follow 'the body', like 'cannot be read as …'
+ * @throws Error if the body has another format; the message continues a sentence that starts with 'the body', for
+ * example 'cannot be read as …'
  */
 export async function decodeMultipart(type: string, body: Uint8Array): Promise<Message> {
   if (!/^multipart\/[\w-]+;/i.test(type)) throw new Error(`is ${type || 'of no content type'}, not multipart`);

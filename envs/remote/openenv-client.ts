@@ -29,7 +29,7 @@ export interface OpenEnvFields {
    * observation as JSON.
    */
   text: string | null;
-  /** Key of the observation's images, a base64 string or a list of them. */
+  /** Key of the observation's images; the value is a base64 string or a list of such strings. */
   images: string;
 }
 

@@ -80,7 +80,7 @@ export class SessionLost extends Error {
 /** Maximum bytes of a response, which contains an observation with its images. */
 const mostBodyBytes = 2 ** 26;
 
-/** Maximum characters of a server's error text in a message. */
+/** Maximum number of characters that a message quotes from a server's error text. */
 const maxCharacters = 300;
 
 /** Error codes of connections that were never established. */

@@ -81,7 +81,7 @@ export class RemoteEpisode {
 
   /**
    * Opens a session and replays the episode in it.
-   * @throws MissingDependency if a replayed state differs
+   * @throws MissingDependency if a replayed state differs from the earlier one
    */
   private async rebuilt(): Promise<RemoteSession> {
     const session = await this.peer.open();

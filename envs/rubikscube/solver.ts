@@ -65,7 +65,7 @@ function joined(fromStart: Node, fromEnd: Node): number[] {
 function nameOf(cube: Cube): string {
   const names = new Map<number, number>();
   return String.fromCharCode(
-    // eslint-disable-next-line no-restricted-syntax -- 54 facelets at most
+    // eslint-disable-next-line no-restricted-syntax -- only 24 stickers
     ...cube.map(colour => names.get(colour) ?? (names.set(colour, names.size), names.size - 1)),
   );
 }

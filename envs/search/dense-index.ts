@@ -16,7 +16,7 @@ const indices = new Map<string, Promise<DenseIndex>>();
 
 /**
  * The embedding model in a folder, loaded once.
- * @throws as `TextEmbedder.open`
+ * @throws the errors of `TextEmbedder.open`
  */
 export function embedderOf(folder: string): Promise<TextEmbedder> {
   const embedder = embedders.get(folder) ?? TextEmbedder.open(folder);

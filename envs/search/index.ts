@@ -72,7 +72,7 @@ const serverOf = ({ mock_mode, retrieval_server_url }: Config) =>
 interface Question {
   question: string;
   right: string[];
-  /** Searches that return the passages with the answer; set only for the built-in questions. */
+  /** Queries that return the passages with the answer; set only for the built-in questions. */
   queries: string[];
 }
 

@@ -28,7 +28,7 @@ export function scoreAnswer(answer: string, right: readonly string[]): AnswerSco
   return { exact: scores.some(({ exact }) => exact), f1: scores.reduce((best, { f1 }) => Math.max(best, f1), 0) };
 }
 
-/** F1 of two word lists, counting repeated words. It is 0 if either text is yes, no or noanswer. */
+/** F1 of two word lists, counting repeated words. It is 0 if either text is "yes", "no" or "noanswer". */
 function overlap(given: string, wanted: string): number {
   if (verdicts.has(given) || verdicts.has(wanted)) return 0;
   const left = wanted.split(' ');

@@ -1,7 +1,7 @@
 // Text embeddings by an ONNX model such as E5 or BGE. The folder contains tokenizer.json and model.onnx (or
 // onnx/model.onnx). The model's first output is the last hidden state per token, or a pooled embedding. Hidden states
-// are pooled as 1_Pooling/config.json specifies, by default with the mean over tokens. Embeddings are normalized to
-// unit length. Runs on the CPU.
+// are pooled as 1_Pooling/config.json specifies, by default as the mean over tokens. Embeddings are normalized to unit
+// length. The model runs on the CPU.
 import { Tokenizer } from '@huggingface/tokenizers';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

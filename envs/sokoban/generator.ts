@@ -20,7 +20,7 @@ const triesPerSeed = 4;
 const seedsToTry = 100;
 const turnProbability = 0.35;
 
-/** Floor cells carved around the walker, as (row, column) offsets. */
+/** Each stamp lists the cells that become floor around the walker, as (row, column) offsets. */
 const stamps: readonly (readonly (readonly [number, number])[])[] = [
   [
     [0, -1],
@@ -58,7 +58,7 @@ const walkDirections = [
 
 /**
  * The room for a seed. The seed is an integer in [0, 2³²).
- * @throws Error if none of 100 seeds yields a room with this size and number of boxes
+ * @throws Error if none of 100 seeds yields a room with the size and the number of boxes in `options`
  */
 export function drawRoom(options: RoomOptions, seed: number): Room {
   for (let tried = 0, from = seed; tried < seedsToTry; tried++, from = nextSeed(from)) {

@@ -13,7 +13,7 @@ export interface Room {
   width: number;
   /** The immovable content of each cell: `wall`, `floor` or `target`. */
   fixed: Uint8Array;
-  /** The visible content of each cell: the player, a box, or else `fixed`. */
+  /** The visible content of each cell: the player, a box, or else the content in `fixed`. */
   state: Uint8Array;
   player: number;
   boxes: number;

@@ -13,7 +13,7 @@ export interface Clash {
 export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
 export const boxSide = (n: number): number => Math.sqrt(n);
 
-/** The units (row, column, box) of a cell in which a number occurs. The cell itself is included. */
+/** Tells for a cell's row, column and box whether a number occurs in it. The cell itself counts too. */
 export function clash(grid: Grid, cell: number, number: number): Clash {
   const n = sizeOf(grid);
   const side = boxSide(n);

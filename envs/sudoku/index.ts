@@ -1,5 +1,5 @@
 // Sudoku (RAGEN): one number per step. The reward for a legal number is 1 if it equals the stored solution's number in
-// that cell, otherwise 0.5. The number that fills the grid has 10 more. The reward for an invalid answer is -0.1.
+// that cell, otherwise 0.5. The number that completes the grid earns 10 more. The reward for an invalid answer is -0.1.
 // Illegal numbers are rejected, so a grid never violates a rule. The same seed gives the same puzzle as in RAGEN. But
 // with `unique_solution`, a puzzle that has several solutions in RAGEN gets more given numbers. Unlike in RAGEN, an
 // episode also ends at max_steps if its last answer was invalid.

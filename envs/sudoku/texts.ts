@@ -1,5 +1,5 @@
-// Formats a Sudoku grid in RAGEN's three text formats, and parses answers. Every text about a grid that a model sees is
-// built by this file.
+// Formats a Sudoku grid in RAGEN's three text formats, and parses answers. This file builds all texts in which a model
+// sees a grid.
 import { boxSide, candidates, sizeOf, type Grid } from './grid';
 
 const bar = '='.repeat(50);

@@ -1,6 +1,7 @@
 // The shop's products and their BM25 index, read from WebShop's files: items_shuffle.json holds the products,
 // items_ins_v2.json holds attributes and instructions by asin (Amazon's product id). If a product has a range of
-// prices, a seeded random stream draws its price. One stream draws the prices of all products, in file order.
+// prices, its price is drawn at random. The prices of all products are drawn from one seeded random stream, in file
+// order.
 import MiniSearch from 'minisearch';
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

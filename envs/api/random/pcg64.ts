@@ -1,6 +1,6 @@
 // numpy's `Generator(PCG64(seed))`, which `gymnasium.utils.seeding.np_random(seed)` returns. Draws the same numbers as
-// numpy; test/golden/envs/random.json holds numpy's values. PCG XSL RR 128/64 (O'Neill, 2014), with the 128-bit state
-// in four 32-bit limbs, least significant first, instead of a BigInt.
+// numpy; test/golden/envs/random.json holds numpy's values. The algorithm is PCG XSL RR 128/64 (O'Neill, 2014). Its
+// 128-bit state is stored in four 32-bit limbs, least significant first, not in a BigInt.
 // No package: the npm package pcg implements only the 32-bit generators and not numpy's seeding.
 import { seedSequence } from './seed-sequence';
 
@@ -35,9 +35,7 @@ export class Pcg64 {
   /** Upper and lower half of the latest 64-bit output. */
   private high = 0;
   private low = 0;
-  /**
-   * Upper half of the latest 64-bit output of which `uint32` returned the lower half. The next call returns this half.
-   */
+  /** Upper half of a 64-bit output; `uint32` has returned the lower half, and its next call returns this one. */
   private spare = 0;
   private hasSpare = false;
 
@@ -53,7 +51,7 @@ export class Pcg64 {
     this.advance();
   }
 
-  /** A uniform double in [0, 1) with 53 bits. */
+  /** A uniform double in [0, 1) with 53 random bits. */
   random(): number {
     this.draw();
     return (this.high * 2097152 + (this.low >>> 11)) / 9007199254740992;

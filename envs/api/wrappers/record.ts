@@ -19,8 +19,8 @@ export interface RecordedEpisode {
 }
 
 /**
- * @param onEpisode receives each episode once: when the episode ends or, if it has at least one step, when it is closed
- * or reset before its end. If `onEpisode` throws, the episode fails.
+ * @param onEpisode receives each episode once, when it ends. An episode that is closed or reset before its end is
+ * passed at that time if it has at least one step. If `onEpisode` throws, the episode fails.
  */
 export function withRecord<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

@@ -7,7 +7,7 @@ import { after, wrap } from './wrap';
 /**
  * @param maxSteps maximum number of steps of an episode: an integer of at least 1, or a function that computes it from
  * the configuration. Invalid actions count as steps
- * @throws RangeError when an environment is created and the maximum is not an integer of at least 1
+ * @throws RangeError when an environment is created, if the maximum is not an integer of at least 1
  */
 export function withTimeLimit<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,
