@@ -41,7 +41,7 @@ export interface Catalogue {
   folder: string;
 }
 
-/** Seed of WebShop's two random streams: prices and goals. */
+/** Seed of WebShop's two random streams, one for prices and one for goals. */
 export const shopSeed = 233;
 
 /** Maximum number of cached searches. */
@@ -49,7 +49,7 @@ const searchesKept = 1000;
 
 const remedy = 'set env_config.file_path to the folder with items_shuffle.json and items_ins_v2.json of WebShop';
 
-/** Reads and parses a JSON file. @throws MissingDependency if that fails */
+/** Reads and parses a JSON file. @throws MissingDependency if the file cannot be read or parsed */
 export function readShopFile(path: string): unknown {
   try {
     return JSON.parse(readRegularText(path));
@@ -60,7 +60,7 @@ export function readShopFile(path: string): unknown {
 
 /**
  * Reads the products and builds their index.
- * @param path the products' file, or the folder of the files
+ * @param path path of the products' file, or of the folder with WebShop's files
  * @param small whether to prefer files whose name ends in `_1000`
  * @param limit maximum number of products to read, null for all
  * @throws MissingDependency if files are missing or unreadable

@@ -1,6 +1,6 @@
-// Scores a purchase as WebShop does. The score is the share of attributes, options and price limit that the product
-// matches, multiplied by a factor for the type of product. The nouns of titles are found with a part-of-speech tagger.
-// Phrases are compared as sets of words.
+// Scores a purchase as WebShop does. The score is the share of the goal's requirements (attributes, options and price
+// limit) that the product meets, multiplied by a factor for the type of product. The nouns of titles are found with a
+// part-of-speech tagger. Phrases are compared as sets of words.
 import nlp from 'compromise/two';
 import { token_set_ratio } from 'fuzzball';
 import type { Product } from './catalogue';
@@ -9,7 +9,7 @@ import type { Goal } from './goals';
 /** Whether two phrases match: the similarity of their word sets is above 85 on a scale of 0 to 100. */
 export const isSamePhrase = (a: string, b: string): boolean => token_set_ratio(a, b, { force_ascii: true }) > 85;
 
-/** Reward for buying a product with these option values, 0 to 1. */
+/** Reward for buying a product with the option values in `chosen`, 0 to 1. */
 export function purchaseReward(product: Product, chosen: readonly string[], goal: Goal): number {
   const texts = [product.title, product.bullets.join(' '), product.description].map(text => text.toLowerCase());
   const fits = (attribute: string) =>
@@ -33,7 +33,10 @@ export function kindFactor(bought: Product, wanted: Product): number {
   return bought.query === wanted.query || shared >= 2 || title > 0.2 ? 1 : 0.5;
 }
 
-/** Share of the nouns in the wanted title that the bought title also contains; 0.2 if the wanted title has no nouns. */
+/**
+ * Share of the nouns in the wanted product's title that also occur in the bought product's title; 0.2 if the wanted
+ * product's title has no nouns.
+ */
 export function titleScore(bought: string, wanted: string): number {
   const needed = nounsOf(wanted);
   if (needed.size === 0) return 0.2;

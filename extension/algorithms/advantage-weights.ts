@@ -1,5 +1,5 @@
-// Two factors by which advantages are multiplied, as in RAGEN. The first factor depends on the reward spread of the
-// sample's prompt group. The second factor depends on the length of the sample.
+// Two factors by which a sample's advantages are multiplied, as in RAGEN. The first factor depends on the reward spread
+// of the sample's prompt group. The second factor depends on the sample's length.
 import { maximum, minimum } from '../common/lists';
 
 /** Group weights with the metrics that RAGEN logs for them. */
@@ -28,8 +28,8 @@ export function softAdvantageWeights(groupStds: ArrayLike<number>): SoftReweight
 }
 
 /**
- * `grpo_advantage_length_weight`: returns the mean length divided by the sample's length, per sample. The weight of a
- * sample without sampled tokens is 0.
+ * `grpo_advantage_length_weight`: returns for each sample the mean length of all samples divided by the sample's
+ * length. The weight of a sample without sampled tokens is 0.
  */
 export function lengthWeights(lengths: ArrayLike<number>): Float32Array {
   const all = Float64Array.from(lengths);

@@ -1,7 +1,7 @@
 // PPO's clipped surrogate of one token (Schulman et al., 2017). The clip bounds may be asymmetric (DAPO, Yu et al.,
-// 2025). Negative advantages have a second bound, the dual clip (Ye et al., 2020). The clamps follow verl. `ragen algo`
-// evaluates this file; training uses graph operations (models/graphs/policy-loss-graph.ts). A test compares both, so
-// change both.
+// 2025). If the advantage is negative, a second bound applies, the dual clip (Ye et al., 2020). The clamps follow verl.
+// `ragen algo` evaluates this file; training uses graph operations (models/graphs/policy-loss-graph.ts). A test
+// compares the two implementations, so change both.
 import { largestLogRatio, type ClipOptions } from './policy-loss-options';
 import { clamp } from './kl';
 

@@ -43,9 +43,11 @@ export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batc
 }
 
 export interface OverlongBuffer {
-  /** Length in tokens of the zone before the limit in which the penalty grows. */
+  /**
+   * Length of the buffer in tokens. The buffer is the zone before the length limit; in this zone, the penalty grows.
+   */
   len: number;
-  /** Absolute penalty at the length limit. */
+  /** Absolute value of the penalty at the length limit. */
   penalty_factor: number;
 }
 

@@ -1,7 +1,7 @@
 // Group-relative advantages as in RAGEN: GRPO (Shao et al., 2024, DeepSeekMath) and Dr.GRPO (Liu et al., 2025). The
 // score of an episode is compared with the scores of all rollouts of the same prompt. Every token of the episode has
 // the same advantage. In BRPO, the whole batch is one group. In ARPO, each sample is a separate group. In a group of
-// one sample there is no baseline, so the advantage is the raw score, as with mean 0 and deviation 1.
+// one sample there is no baseline, so the advantage is the raw score: the mean counts as 0 and the deviation as 1.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
 export interface GrpoOptions {

@@ -2,7 +2,7 @@
 // ratio of a sequence is the geometric mean of its tokens' ratios. As in verl, a token's loss has a gradient only
 // through the probability of this token: s_t = sg[s] · π(t)/sg[π(t)]. The value of s_t is s, and the gradient of s_t is
 // s times the gradient of log π(t). The paper calls this variant GSPO-token. `ragen algo` evaluates this file; training
-// uses graph operations (models/graphs/policy-loss-graph.ts). A test compares both, so change both.
+// uses graph operations (models/graphs/policy-loss-graph.ts). A test compares the two implementations, so change both.
 import { largestSequenceLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';

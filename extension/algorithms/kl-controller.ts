@@ -12,7 +12,7 @@ export interface KlControlOptions {
   horizon: number;
 }
 
-/** Returns the coefficient after a step over `samples` samples with mean KL `observedKl`. */
+/** Returns the coefficient after a step that trained on `samples` samples, whose mean KL is `observedKl`. */
 export function nextKlCoefficient(
   options: KlControlOptions,
   coefficient: number,

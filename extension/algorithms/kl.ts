@@ -1,7 +1,7 @@
 // Per-token estimators of the KL divergence between the policy and the reference policy, from the log-probs of the
 // sampled tokens (Schulman, "Approximating KL divergence", 2020). Names follow verl; each estimator except `abs` has
-// two names. The KL loss in training uses the same estimators as graph operations (models/graphs/policy-loss-graph.ts);
-// their names are in policy-loss-options.ts.
+// two names. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the KL loss with the same
+// estimators. The estimators' names are in policy-loss-options.ts.
 import { klKinds, largestK3, largestLogRatio, type KlKind } from './policy-loss-options';
 
 /**

@@ -1,11 +1,11 @@
 // Aggregates per-token losses into one number (verl's `loss_agg_mode`). The aggregation is expressed as weights: loss =
-// Σ weight · token loss over the sampled tokens. The weights are computed once per optimizer mini-batch. The gradients
-// of the micro-batches therefore sum to the exact gradient for every split of the mini-batch.
+// Σ weight · token loss over the sampled tokens. The weights are computed once per optimizer mini-batch. Therefore,
+// however the mini-batch is split into micro-batches, their gradients sum to the exact gradient.
 import type { LossAggMode } from './policy-loss-options';
 
 /**
- * Returns the weight of each sampled token, one entry per sample (equal for all tokens of a sample).
- * @param lengths sampled tokens of each sample of the mini-batch
+ * Returns one weight per sample; it applies to each sampled token of the sample.
+ * @param lengths number of sampled tokens of each sample of the mini-batch
  * @param paddedLength padded length of the mini-batch; used by `seq-mean-token-sum-norm` only
  */
 export function aggregationWeights(lengths: ArrayLike<number>, mode: LossAggMode, paddedLength: number): Float64Array {

@@ -12,8 +12,8 @@ export interface TwoMaskSequence extends ValuedSequence {
 }
 
 /**
- * Returns the advantages, whitened over the estimated tokens of the batch and 0 outside the loss mask. Also computes
- * the critic's returns, which are 0 except at the estimated tokens.
+ * Returns the advantages and the critic's returns. The advantages are whitened over the batch's tokens in the advantage
+ * mask, and are 0 outside the loss mask. The returns are 0 outside the advantage mask.
  */
 export function maskedGaeAdvantages(sequences: readonly TwoMaskSequence[], options: GaeOptions): AdvantagesAndReturns {
   const masks = sequences.map(({ advantageMask }) => advantageMask);
@@ -35,8 +35,8 @@ export function maskedGaeAdvantages(sequences: readonly TwoMaskSequence[], optio
 }
 
 /**
- * Moves each reward at a token outside the advantage mask, such as a turn end, to the last token of the advantage mask
- * before it.
+ * Moves each reward at a token outside the advantage mask, such as a turn end, to the nearest preceding token in the
+ * advantage mask.
  */
 function rewardsWithin(rewards: Float32Array, mask: Uint8Array): Float32Array {
   const moved = new Float32Array(rewards.length);

@@ -1,8 +1,8 @@
 // Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode, minus the entropy
 // bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO and CISPO. The clipping
 // of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020). `ragen algo`
-// evaluates this implementation. Training uses the same loss as graph operations (models/graphs/policy-loss-graph.ts).
-// A test compares loss and gradient of both implementations for every combination of options.
+// evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
+// same loss. A test compares loss and gradient of the two implementations for every combination of options.
 import {
   largestLogRatio,
   lossModeOf,
@@ -18,7 +18,7 @@ import { aggregationWeights } from './loss-aggregation';
 
 /**
  * One sequence. All arrays have one entry per token; only entries with mask = 1 are read, except by `tokenLosses`.
- * Log-probs in nats.
+ * Log-probs are in nats.
  */
 export interface PolicySequence {
   logprobs: ArrayLike<number>;

@@ -36,7 +36,7 @@ export function reinforcePlusPlusBaselineAdvantages(
   return advantages;
 }
 
-/** Returns each sample's score minus its group's mean; a group of one keeps its raw score. */
+/** Returns each sample's score minus its group's mean; a sample that is alone in its group keeps its raw score. */
 export function centredScores(batch: GroupedScores): Float64Array {
   const centred = new Float64Array(batch.scores.length);
   forEachGroup(batch, (samples, { count, mean }) => {

@@ -1,5 +1,5 @@
 // REINFORCE leave-one-out (Ahmadian et al., 2024): compares each rollout's score with the mean score of the other
-// rollouts of its prompt. A group of one keeps its raw score.
+// rollouts of its prompt. A rollout that is alone in its group keeps its raw score.
 import { forEachGroup, type GroupedScores } from './group-statistics';
 
 /** Returns one advantage per sample: (s − μ)·n/(n − 1), which equals s minus the mean of the other n − 1 scores. */

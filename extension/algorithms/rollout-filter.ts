@@ -126,8 +126,8 @@ function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: 
 }
 
 /**
- * Returns statistics of a group's values, averaged over all groups and averaged over the kept groups. The statistics
- * are standard deviation, maximum and mean; for rewards, the sum too.
+ * Returns statistics of the values in a group, averaged once over all groups and once over the kept groups. The
+ * statistics are standard deviation, maximum and mean; for rewards, the sum too.
  */
 function spreadMetrics(
   values: ArrayLike<number>,

@@ -17,7 +17,7 @@ export interface TrajectoryFilter {
 export interface TrajectoryValues {
   groups: ArrayLike<number>;
   rewards: ArrayLike<number>;
-  /** Turn rewards with penalties, before reward normalisation. */
+  /** Sum of the episode's turn rewards and penalties, before reward normalisation. */
   scores: ArrayLike<number>;
   successes: ArrayLike<boolean>;
 }

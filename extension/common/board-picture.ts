@@ -1,6 +1,6 @@
 // Draws a board as SVG shapes in the colours of the data palette (palette.ts). Pages render the shapes as elements; the
 // extension host writes them as SVG text. Each kind of cell has its own shape and colour. Cells that changed since the
-// previous turn have a frame. Pure functions.
+// previous turn have a frame. All functions are pure.
 import { changedCells, type Board, type Cell } from './board';
 import { hue } from './palette';
 

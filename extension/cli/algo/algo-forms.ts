@@ -33,7 +33,7 @@ export function numbered(names: readonly (string | number)[]): number[] {
 export const shortest = (x: number): number => Number(x.toPrecision(9));
 
 /**
- * Checks that all `others` have the length of `list`. Throws a UserError that names the first list whose length
+ * Checks that every list in `others` is as long as `list`. Throws a UserError that names the first list whose length
  * differs.
  */
 export function sameLength(

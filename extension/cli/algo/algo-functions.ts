@@ -1,7 +1,8 @@
 // The functions that `ragen algo` evaluates: each function has an input schema (zod) and returns a result. The
 // functions call the algorithms that training uses; this file only converts numbers to arrays and back. Inputs are
 // rounded to float32, because the tensors of the original implementations are float32. Contract: results have the keys
-// listed in docs/TERMINAL.md; an invalid case throws a UserError that begins with the key.
+// listed in docs/TERMINAL.md; for an invalid case, a function throws a UserError whose message begins with the invalid
+// key.
 import { z } from 'zod';
 import { lossAggModes, lossModes } from '../../algorithms/policy-loss-options';
 import { UserError } from '../../common/user-error';

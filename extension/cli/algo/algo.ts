@@ -27,7 +27,7 @@ export function addAlgo(program: Command): void {
     );
 }
 
-/** Returns the results of the cases in a JSON array; `file` is used in errors only. Throws a UserError. */
+/** Evaluates the cases of a JSON array and returns their results; `file` is used in errors only. Throws a UserError. */
 export function evaluateCases(name: string, text: string, file: string): unknown[] {
   if (!Object.hasOwn(algoFunctions, name))
     throw new UserError(`algo: ${name} is not an algorithm: use one of ${names}`);

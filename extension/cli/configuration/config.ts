@@ -40,7 +40,7 @@ Output with --json: {"config_name", "sources": [file, â€¦], "hash", "config": {â
     .action((overrides: string[], flags: ConfigFlags) => answer(flags, async () => show(overrides, flags)));
 }
 
-/** Returns the validated configuration as a document and as YAML. Throws a ConfigError with all problems. */
+/** Returns the validated configuration as a document and as YAML. Throws a ConfigError that lists all problems. */
 function show(overrides: readonly string[], flags: ConfigFlags): Answer {
   const workspace = workspaceOf(flags.workspace);
   const load = (more: readonly string[]): LoadedConfig =>

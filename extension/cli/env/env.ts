@@ -1,4 +1,4 @@
-// `ragen env`: registers the commands on environments; `ragen env x` is implemented in x.ts.
+// `ragen env`: registers the commands that work on environments; `ragen env x` is implemented in x.ts.
 import type { Command } from 'commander';
 import { addEnvCheck } from './check';
 import { addEnvList } from './list';

@@ -1,5 +1,5 @@
-// `ragen env play`: plays episodes. The actions come from the terminal, from a program over JSON lines (--stdio), or
-// from a file of cases (--input).
+// `ragen env play`: plays episodes. The actions come from the terminal, from a program that sends and receives JSON
+// lines (--stdio), or from a file of cases (--input).
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { environmentSpec } from '../../environments/tools/environment-sources';

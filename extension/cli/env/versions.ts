@@ -1,5 +1,5 @@
-// `ragen env versions RUN`: lists the code versions of a run's environments in order. Each version has the folder of
-// its stored sources and the effect of its edit on reward and success.
+// `ragen env versions RUN`: lists the code versions of a run's environments in order. For each version, it gives the
+// folder of the stored sources and the effect of the edit on reward and success.
 import type { Command } from 'commander';
 import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-file-names';
 import { eventSchema } from '../../run-data/run-events';
@@ -70,7 +70,7 @@ export function versionsOf(folder: RunFolder): ListedVersion[] {
   });
 }
 
-/** Returns the valid lines of a file; empty if the file is missing. */
+/** Returns the parsed contents of a file's valid lines; empty if the file is missing. */
 function lines<T extends ComparedEpisode | RunEvent>(
   folder: RunFolder,
   name: string,

@@ -54,7 +54,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<A
   };
 }
 
-/** Converts a command's overrides and flags to a request for a run's report. */
+/** Returns the request for a report on a run, made from a command's overrides and flags. */
 export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunReportRequest => ({
   configName: flags.configName,
   configFile: flags.config,

@@ -1,6 +1,6 @@
-// The manifest's facts about a model, checked before a run is created. For a model in a folder, everything is checked
-// except the values of the weights. For a hub model, only configuration and tokenizer are checked. Its weights need not
-// be downloaded, because the hub's listing contains their checksums.
+// Collects the facts about a model that a run's manifest contains, and checks the model before the run is created. For
+// a model in a folder, everything is checked except the values of the weights. For a hub model, only configuration and
+// tokenizer are checked. Its weights need not be downloaded, because the hub's listing contains their checksums.
 import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../../trainer/config/model-path';

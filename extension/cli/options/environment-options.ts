@@ -7,7 +7,7 @@ import { emptyMap, toPlain } from '../../trainer/config/yaml-tree';
 /** Collects an option that can be given several times. */
 export const collect = (value: string, before: string[]): string[] => [...before, value];
 
-/** Parses `--set` options to an env_config. Throws a UserError. */
+/** Parses the values of `--set` options into an env_config. Throws a UserError. */
 export function configOf(values: readonly string[]): Record<string, unknown> {
   const problems: ConfigProblem[] = [];
   const known = { isKnown: () => true, advise: () => '' };

@@ -1,5 +1,5 @@
-// Options that the model commands share, and parsers for option values: an invalid value fails with the option's name
-// and its valid values, before any file is read.
+// Options that the model commands share, and parsers for option values. The parsers run before any file is read; for an
+// invalid value, they throw an error that names the option and its valid values.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { devices } from '../../engine/session/devices';

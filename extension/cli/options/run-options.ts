@@ -40,7 +40,10 @@ export const withTrust = (command: Command): Command =>
     'SHA-256 of a manifest.json that your trainer did not sign; allows this command to execute the code that this manifest names',
   );
 
-/** Adds the options of withCommon, and overrides, --config-name, --config and --detach. */
+/**
+ * Adds the options of `withCommon`, the configuration overrides (`key=value` arguments), and `--config-name`,
+ * `--config` and `--detach`.
+ */
 export const withConfig = (command: Command): Command =>
   withCommon(command)
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')

@@ -1,6 +1,6 @@
 // Follows a run in the terminal: connects to the trainer for live progress, and reads all persistent data from the run
-// folder. Draws one progress bar, and a table with one row per step. The first interrupt stops the run; the second
-// leaves it running.
+// folder. Draws one progress bar, and a table with one row per step. The first interrupt asks the trainer to stop the
+// run; a second interrupt ends this command without waiting for the trainer.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MessageConnection } from 'vscode-jsonrpc/node';
@@ -25,7 +25,7 @@ const pollMs = 250;
 
 /** Milliseconds within which a trainer must respond to a connection attempt, to `hello`, or to a command. */
 const answerMs = 10_000;
-/** Milliseconds after which a command fails because the trainer of a live lease cannot be reached. */
+/** Milliseconds after which a command fails because the lease is live but its trainer cannot be reached. */
 const reachMs = 30_000;
 
 /**

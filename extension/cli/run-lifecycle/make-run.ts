@@ -26,7 +26,10 @@ export interface StartOptions {
    * configuration.
    */
   from?: Manifest;
-  /** An earlier run. Its configuration is used, with `overrides` instead of the overrides of the earlier run. */
+  /**
+   * An earlier run. Its configuration is used, but `overrides` replace the overrides with which the earlier run was
+   * made.
+   */
   again?: Manifest;
   overrides: readonly string[];
   workspace: string;

@@ -21,9 +21,9 @@ import { TrainerEnded, startTrainer } from './trainer-process';
 import { type TrainerProcess } from './trainer-exit';
 
 /**
- * Creates a run and follows it to its end. If `earlier` is given, the configuration of this run is used instead of a
- * name or file. With `from`, the overrides are applied to this configuration. With `again`, the overrides replace the
- * overrides of the earlier run.
+ * Creates a run and follows it to its end. If `earlier` holds the manifest of an earlier run, that run's configuration
+ * is used instead of a name or file. With `earlier.from`, `overrides` are applied to that configuration. With
+ * `earlier.again`, they replace the overrides of the earlier run.
  */
 export async function start(
   overrides: readonly string[],
@@ -79,7 +79,7 @@ function summaryOfReadable(folder: RunFolder): RunSummary {
   }
 }
 
-/** Follows the run of a trainer to the run's end. With `--detach`, returns at once. */
+/** Follows the run that a trainer serves until the run ends. With `--detach`, returns at once. */
 export async function followTrainer(
   folder: RunFolder,
   workspace: string,

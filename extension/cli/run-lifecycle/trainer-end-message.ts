@@ -15,7 +15,7 @@ import type { TrainerExit, TrainerProcess } from './trainer-exit';
  */
 export function endBeforeServing(folder: RunFolder, pid: number | undefined, end: TrainerExit): string {
   const log = folder.file(runFiles.log);
-  // A trainer that ends its own process by a signal first logs a fatal error. If a signal ended the process, an error
+  // Before a trainer ends its own process by a signal, it logs a fatal error. If a signal ended the process, an error
   // of a lower level is therefore not the cause.
   const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (

@@ -116,7 +116,7 @@ function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
     .sort((a, b) => b.step - a.step || a.mode.localeCompare(b.mode));
 }
 
-/** Returns the text that `text:` terms search: states, responses, the final state and the error. */
+/** Returns the text in which `text:` terms are searched for: states, responses, the final state and the error. */
 const textOf = ({ turns, final_state, error }: Episode): string =>
   [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
 

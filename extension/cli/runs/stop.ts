@@ -1,4 +1,4 @@
-// `ragen stop`: ends a run, with a checkpoint of its last finished step.
+// `ragen stop`: ends a run and saves a checkpoint of its last finished step.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import type { RunStatus } from '../../run-data/run-status-file';

@@ -65,7 +65,7 @@ function readOutcome(folder: RunFolder, seed: number): Outcome {
   return { run: folder.id, seed, state, steps, final, ...top, wall_s };
 }
 
-/** Compares the points of a plan; `runs` contains the run folders by the index of the run in `plan.members`. */
+/** Compares the points of a plan; `runs` maps the index of a run in `plan.members` to the run's folder. */
 export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): Comparison {
   const outcomes = plan.members.map((member, m) => ({ point: member.point, ...outcomeOf(runs.get(m), member.seed) }));
   const points = plan.points.map((point, p): Row => {

@@ -27,8 +27,9 @@ export interface SweepOptions {
 }
 
 /**
- * Returns the existing run folder of each planned run, by the index in `plan.members`. If several folders exist for a
- * planned run, returns the newest folder that this user's trainer signed or, if none is signed, the newest folder.
+ * Returns a map from the index of each planned run in `plan.members` to the run's folder; a run without a folder is
+ * absent. If several folders exist for a run, the map has the newest folder that this user's trainer signed or, if none
+ * is signed, the newest folder.
  */
 export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolder> {
   const own = RunFolder.list(workspace).filter(({ manifest }) => manifest.sweep?.id === plan.id);
@@ -41,7 +42,10 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
   return found;
 }
 
-/** Starts or continues all unfinished runs of the plan. Returns the run folders by the index in `plan.members`. */
+/**
+ * Starts or continues all unfinished runs of the plan. Returns a map from the index of each run in `plan.members` to
+ * its folder.
+ */
 export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
   const runs = runsOf(plan, options.workspace);
   const reported = new Set<string>();

@@ -177,7 +177,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
         points.push({ label, config, name, values: Object.fromEntries(keys.map(key => [key, valueAt(first, key)])) });
       }
 
-  // If only some points set a key, the value of each other point is read from its configuration.
+  // If only some points set a key, the values of the other points are read from their configurations.
   const varied = [...new Set(points.flatMap(point => Object.keys(point.values)))];
   points.forEach((point, p) => {
     const member = members.find(m => m.point === p)!;
