@@ -22,7 +22,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the game server. `mode` selects the split, which the client names to the server as ALFWorld does. */
+/** The client for the game server. `mode` selects the split; the client sends ALFWorld's name for it. */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

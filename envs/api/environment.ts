@@ -7,8 +7,8 @@ import type { z } from 'zod';
 export type Observation = string | { text: string; images: Uint8Array[] };
 
 /**
- * Values and flags of a step. If the values of a key are numbers or booleans, a run logs their average as a metric with
- * the name of the key.
+ * Values and flags of a step. If the values of a key are numbers or booleans, a run logs their average as a metric
+ * under the key's name.
  */
 export type Info = Record<string, unknown>;
 

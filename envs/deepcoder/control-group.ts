@@ -1,10 +1,10 @@
 // Creates a cgroup for each tested program, if this process has the permission. The kernel then limits the number of
-// the program's processes and their total memory, including kernel structures. In version 2, the new cgroup is a child
-// of the nearest enclosing cgroup that delegates memory to its children. In version 1, one cgroup is created in the
-// memory hierarchy and one in the pids hierarchy, each as a child of this process's own cgroup. Permissions are not
-// checked in advance, so the creation of a cgroup may fail. extension/node/control-group.ts, which limits the
-// environment process, is a separate implementation, because environments must not import other code of the product.
-// Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
+// the program's processes and their total memory, including kernel structures. With version 2 of cgroups, the new
+// cgroup is a child of the nearest enclosing cgroup that delegates memory to its children. With version 1, one cgroup
+// is created in the memory hierarchy and one in the pids hierarchy, each as a child of this process's own cgroup.
+// Permissions are not checked in advance, so the creation of a cgroup may fail. extension/node/control-group.ts, which
+// limits the environment process, is a separate implementation, because environments must not import other code of the
+// product. Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

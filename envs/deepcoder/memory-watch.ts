@@ -1,7 +1,7 @@
 // Measures an isolated program's memory from outside: the memory of all its processes plus the memory of the files in
-// its private folders. To find the processes, the children of every thread are listed. A quick measurement counts a
-// shared page once per process. If this measurement exceeds the limit, an exact measurement counts each shared page
-// only once. Both measurements omit the kernel's own structures for a process, which only a cgroup counts.
+// its private folders. This file finds the processes by listing the children of every thread. A quick measurement
+// counts a shared page once per process. If this measurement exceeds the limit, an exact measurement counts each shared
+// page only once. Both measurements omit the kernel's own structures for a process, which only a cgroup counts.
 import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 
 /** Bytes of kernel memory for a file's inode and name, in addition to the file's pages. */

@@ -1,6 +1,6 @@
 // Builds the tested program from an answer. One line precedes the answer's code, so the line numbers of the answer's
-// code shift by one. If tests call a function, appended code reads the arguments, calls the function and prints the
-// returned value after a marker. A test's expected result is never part of the program.
+// code shift by one. If tests call a function, code is appended that reads the arguments, calls the function and prints
+// the returned value after a marker. A test's expected result is never part of the program.
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Program } from './sandbox';

@@ -1,5 +1,6 @@
-// Optimal moves on the ice by value iteration over the transition probabilities: maximizes the discounted probability
-// of reaching the goal. Because of the discount, the shorter of two paths with equal probability is preferred.
+// Computes the optimal moves on the ice by value iteration over the transition probabilities. Optimal moves maximize
+// the discounted probability of reaching the goal. Because of the discount, the shorter of two paths with equal
+// probability is preferred.
 import type { Dynamics } from './dynamics';
 import { goal, hole, moved, type Lake } from './lake';
 

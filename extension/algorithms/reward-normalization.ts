@@ -6,7 +6,7 @@ import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 export interface RewardNormalization {
   /**
    * Set of episodes whose scores are normalised with the same moments. `state`: all episodes of one prompt.
-   * `inductive`: all episodes with one environment tag. `batch`: all episodes.
+   * `inductive`: all episodes with the same environment tag. `batch`: all episodes.
    */
   grouping: 'state' | 'inductive' | 'batch';
   method: 'identity' | 'mean' | 'mean_std' | 'asym_clip';

@@ -1,5 +1,5 @@
 // Records each episode (Gymnasium's RecordEpisodeStatistics, plus the data for a replay). The info of the last step
-// contains `episode_return` and `episode_length`, which a run averages into its metrics. A listener receives the
+// contains `episode_return` and `episode_length`, whose averages a run logs as metrics. A listener receives the
 // recorded episode.
 import { appendFileSync } from 'node:fs';
 import type { z } from 'zod';

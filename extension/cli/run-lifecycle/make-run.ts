@@ -113,7 +113,7 @@ function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): Loade
   );
 }
 
-/** Returns a configuration; undefined if it cannot be loaded. */
+/** Returns the configuration that `load` returns; undefined if `load` throws a UserError. */
 function loadable(load: () => LoadedConfig): LoadedConfig | undefined {
   try {
     return load();
