@@ -4,7 +4,8 @@
 // is created in the memory hierarchy and one in the pids hierarchy, each as a child of this process's own cgroup.
 // Permissions are not checked in advance, so the creation of a cgroup may fail. extension/node/control-group.ts, which
 // limits the environment process, is a separate implementation, because environments must not import other code of the
-// product. Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
+// product.
+// Sources: docs.kernel.org/admin-guide/cgroup-v2.html, …/cgroup-v1/memory.html, …/cgroup-v1/pids.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

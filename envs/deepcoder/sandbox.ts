@@ -8,10 +8,11 @@
 //   are private and hold 16 MiB each.
 // * /proc shows only the sandbox's own processes, and only they can be signalled.
 // * There are no nested namespaces, no capabilities and no terminal; system calls are filtered (system-calls.ts).
-// * Limited are wall and CPU time, the data segment of each process, the number of processes and threads, file sizes, the
-//   output, and the total memory of all processes. The total memory is polled every 50 ms; if a cgroup is available, the
-//   kernel limits it too. All processes are killed when the first process ends, when this process ends, or when a limit
-//   is reached. If this process is root, programs run as nobody, because root is exempt from the process limit.
+// * These are limited: wall time and CPU time, the data segment of each process, the number of processes and threads,
+//   file sizes, output, and the total memory of all processes. The total memory is polled every 50 ms; if a cgroup is
+//   available, the kernel limits it too. All processes are killed when the first process ends, when this process ends,
+//   or when a limit is reached. If this process is root, programs run as nobody, because root is exempt from the
+//   process limit.
 // Not covered: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
 // information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that is
 // allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
