@@ -37,8 +37,8 @@ async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Pr
 }
 
 /**
- * Whether an etag is a checksum. The etag is not a checksum if another tool downloaded the file to a cache without
- * links. Such a file is stored under its normal name, and this name is used as the etag.
+ * Whether an etag is a checksum. It is not a checksum if another tool downloaded the file to a cache that does not use
+ * links. The file is then stored under its normal name, and this name is used as the etag.
  */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 

@@ -66,7 +66,7 @@ export async function fetchHubDataSet(set: HubDataSet, options: FetchOptions = {
   }
 }
 
-/** Returns the files that contain rows, in the first format of `forms` that the data set has. */
+/** Returns the files that contain rows. Uses only the first format in `forms` that the data set has. */
 function rowFiles(files: readonly HubFile[], folder: string): HubFile[] {
   const own = files.filter(({ name }) => (folder === '' || name.startsWith(`${folder}/`)) && !description.test(name));
   const form = forms.find(end => own.some(({ name }) => name.endsWith(end)));

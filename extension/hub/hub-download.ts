@@ -1,7 +1,8 @@
 // Downloads one hub file into the cache: resumes an earlier attempt, verifies the content against its etag, and fsyncs
-// it before it appears under its name. An interrupted download is retried from its current offset. Partial content
-// remains on disk when the process ends. p-retry is not used, because it cannot restart its count of attempts when new
-// bytes arrive. The number of attempts is `mostTries` in hub-client.ts; the first pause is `retryMs` in hub-call.ts.
+// the file before moving it to its final name. An interrupted download is retried from its current offset. Partial
+// content remains on disk when the process ends. p-retry is not used, because it cannot restart its count of attempts
+// when new bytes arrive. The number of attempts is `mostTries` in hub-client.ts; the first pause is `retryMs` in
+// hub-call.ts.
 import type { Hash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { UserError } from '../common/user-error';

@@ -119,8 +119,8 @@ export const damagedOffline = ({ folder }: CachedModel, { name, etag }: HubFile,
   );
 
 /**
- * Returns the model's folder, downloading the model if necessary. Throws like `findHubModel`, and if the disk is full.
- * May be called again after a failure.
+ * Returns the model's folder, downloading the model if necessary. Throws the errors of `findHubModel`; also throws if
+ * the disk is full. May be called again after a failure.
  */
 export async function fetchHubModel(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
   const { client = new HubClient(), signal } = options;

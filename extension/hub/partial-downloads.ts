@@ -1,5 +1,5 @@
-// Unfinished downloads of a repository's contents. Only one process at a time writes a partial file. The file name
-// contains the host and pid of this process. After this process has ended, another process may continue the file.
+// Unfinished downloads of a repository's contents. Only one process at a time writes a partial file, and the file's
+// name contains the host and pid of this writer. After the writer has ended, another process may continue the file.
 import { randomBytes } from 'node:crypto';
 import { readdir, rename, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -14,9 +14,9 @@ export class PartialDownloads {
   constructor(readonly folder: string) {}
 
   /**
-   * Claims the download of the content with an etag for this process. Returns the path of the partial file, whose name
-   * contains this process's host and pid. An abandoned partial file is renamed to this path. If another living process
-   * is downloading the content, returns the file of that process instead.
+   * Claims for this process the download of the content whose etag is `etag`. Returns the path of the partial file,
+   * whose name contains this process's host and pid. An abandoned partial file is renamed to this path. If another
+   * living process is downloading the content, returns the file of that process instead.
    */
   async claim(etag: string): Promise<{ file: string } | { busyWith: string }> {
     const { folder } = this;

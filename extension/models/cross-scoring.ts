@@ -31,8 +31,8 @@ export class CrossScoring {
   private readonly network: Network;
   private readonly sessions: PackedSessions;
   /**
-   * Sessions that score texts. `sessions` process prompts; their outputs are still in use while texts are scored, so
-   * the two sets are separate.
+   * Sessions that score texts. They are separate from `sessions`, which process prompts, because the outputs of a
+   * prompt's session are still in use while texts are scored.
    */
   private readonly continuing: PackedSessions;
 

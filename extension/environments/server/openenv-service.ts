@@ -214,7 +214,7 @@ const stateOf = (session: Session, episodeId = session.id): Record<string, unkno
 });
 
 /**
- * The action that a client's name, id or text refers to.
+ * The action that a client means by a name, an id or a text.
  * @throws ServiceError 422 if the episode has no such action
  */
 function meant(given: number | string, names: Readonly<Record<number, string>> | undefined): number | string {
@@ -241,7 +241,7 @@ export function mcpAnswer(request: unknown): Record<string, unknown> {
   return { jsonrpc: '2.0', id: asked.data?.id ?? null, error: { code, message: words } };
 }
 
-/** OpenAPI description of the paths, which OpenEnv's validation requires. */
+/** OpenAPI description of the server's paths. OpenEnv's validation requires such a description. */
 export const openApi = {
   openapi: '3.1.0',
   info: { title: 'RAGEN Workbench environments', version: '1.0.0' },

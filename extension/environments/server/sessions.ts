@@ -34,7 +34,7 @@ export interface SessionOptions {
   /** Maximum number of open sessions per client; default `maxSessions`. */
   maxClientSessions?: number;
   sessionTimeoutMs: number;
-  /** Returns milliseconds of a monotonic clock; default `performance.now()`. */
+  /** Returns the time of a monotonic clock in milliseconds; default `performance.now()`. */
   now?(): number;
 }
 
@@ -44,7 +44,7 @@ export interface SessionRequest {
   name?: string;
   config?: Record<string, unknown>;
   id?: string;
-  /** Identifier of the client, for its limit of sessions. */
+  /** Identifier of the client, by which its open sessions are counted. */
   client: string;
 }
 
@@ -66,7 +66,7 @@ export interface SessionState {
   info: Record<string, unknown>;
 }
 
-/** Maximum number of loaded configurations that clients sent; each uses a thread. */
+/** Maximum number of configurations that clients have sent and that are loaded; each of them uses a thread. */
 const mostConfigurations = 16;
 
 /** Seconds after which a client should retry if the server has no free session. */
@@ -183,7 +183,7 @@ export class Session {
   steps = 0;
   /** Sum of the rewards of the episode so far. */
   total = 0;
-  /** Called when the session is closed, also after a timeout. */
+  /** Called when the session is closed, including by a timeout. */
   onClosed: (() => void) | undefined;
   private state: SessionState | undefined;
   private begun: SessionReset | undefined;
@@ -300,7 +300,7 @@ export function taskText(
   ].join('\n');
 }
 
-/** The action that a client's name, id or text refers to; undefined if the episode has no such action. */
+/** The action that a client means by a name, an id or a text; undefined if the episode has no such action. */
 export function actionMeant(
   given: number | string,
   names: Readonly<Record<number, string>> | undefined,
@@ -312,6 +312,6 @@ export function actionMeant(
   return Object.hasOwn(names, wanted) ? Number(wanted) : undefined;
 }
 
-/** The message of a failure for clients; paths in it are shortened to the file name. */
+/** Returns a failure's message as it is sent to clients: each path in it is shortened to its file name. */
 const withoutFolder = ({ message }: EnvironmentFailure): string =>
   message.replace(/\((?:[^()]*[\\/])?([^()\\/]+)\)/, '($1)');

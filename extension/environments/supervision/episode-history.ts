@@ -12,7 +12,10 @@ export interface EpisodeStart {
   mode: 'train' | 'val';
 }
 
-/** One episode. `note` is data of the history's owner; `failure` is set if the episode has failed. */
+/**
+ * One episode. `note` is any data that the owner of the history stores with the episode; `failure` is set if the
+ * episode has failed.
+ */
 export interface EpisodeRecord<Start extends EpisodeStart, Note> {
   start: Start;
   actions: (number | string)[];

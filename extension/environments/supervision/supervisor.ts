@@ -1,10 +1,10 @@
 // Supervises a runtime of environment code that can be replaced: a thread (environments/runtime/threads/thread.ts) or a
 // process (environments/client/process-runtime.ts). If the runtime ends, the supervisor starts a new runtime, replays
 // the live episodes and repeats the calls that have no result. Each call is answered exactly once. If a call ended the
-// runtime, only its episode fails. The runtime may name this episode. Otherwise, the calls or replays are repeated one
-// at a time. If a runtime then ends again, the episode whose call or replay was running is at fault. Calls of one
-// episode run in order; calls of different episodes overlap. Whether a run pauses because many episodes fail is decided
-// in trainer/rollout/agent-proxy.ts.
+// runtime, only its episode fails. The runtime may name this episode. If it names none, the calls or replays are
+// repeated one at a time. If a runtime then ends again, the episode whose call or replay was running is at fault. Calls
+// of one episode run in order; calls of different episodes overlap. trainer/rollout/agent-proxy.ts decides whether a
+// run pauses because many episodes fail.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**
@@ -31,7 +31,7 @@ export interface Replay<Cause> {
 export interface Runtime<Cause> {
   /** Whether the thread or process exists and has not ended. */
   readonly running: boolean;
-  /** Whether interrupted calls are first repeated all together, and only then one at a time. */
+  /** Whether interrupted calls are first repeated all together, and one at a time only if the runtime ends again. */
   readonly repeatsTogether: boolean;
   /**
    * Starts a new runtime after the previous runtime has ended. If no runtime can be started at present, returns the
@@ -65,7 +65,7 @@ export interface Job<Result, Cause> {
    * Sends the calls of these episodes. Resolves when all results have been reported, or with the reason if the runtime
    * ended earlier.
    * @param alone whether the calls are repeated one at a time
-   * @param report receives each result once; returns the episodes that had no result before
+   * @param report must be called with each result; returns the episodes whose results are new
    */
   send(
     episodes: readonly string[],
@@ -84,7 +84,7 @@ export interface Job<Result, Cause> {
 }
 
 /**
- * Maximum number of times that a runtime may end without a running call. At the next such end, all open calls of the
+ * Maximum number of times that a runtime may end while no call is running. At the next such end, all open calls of the
  * job fail.
  */
 const mostUnattributed = 2;
@@ -92,7 +92,7 @@ const mostUnattributed = 2;
 const none: ReadonlySet<string> = new Set();
 
 export class Supervisor<Cause> {
-  /** Orders the calls of each episode. */
+  /** Makes the calls of each episode run in order. */
   readonly queue = new KeyedQueue();
   private rebuilding: Promise<Ending<Cause> | undefined> | undefined;
   private exclusiveJob: Promise<unknown> | undefined;
@@ -119,7 +119,7 @@ export class Supervisor<Cause> {
     return (this.rebuilding ??= this.rebuild(leaving).finally(() => (this.rebuilding = undefined)));
   }
 
-  /** Performs a job after earlier calls of its episodes. Returns the result of each episode's call. */
+  /** Performs a job when all earlier calls of its episodes have ended. Returns the result of each episode's call. */
   run<Result>(episodes: readonly string[], job: Job<Result, Cause>): Promise<Map<string, Result>> {
     return this.queue.acquire(episodes, async release => {
       if (job.after) await job.after();
@@ -131,8 +131,8 @@ export class Supervisor<Cause> {
   }
 
   /**
-   * Returns the result of `attempt`. If it is undefined because the runtime ended, calls `attempt` once more as an
-   * exclusive job.
+   * Returns the result of `attempt`. If this result is undefined because the runtime ended, calls `attempt` once more
+   * as an exclusive job.
    */
   async twice<T>(attempt: () => Promise<T | undefined>): Promise<T | undefined> {
     const first = this.exclusive ? undefined : await attempt();
@@ -152,8 +152,8 @@ export class Supervisor<Cause> {
   }
 
   /**
-   * Sends the open calls until each has a result. Returns false if the remaining calls must be repeated by an exclusive
-   * job.
+   * Sends the open calls, again after each end of the runtime, until each call has a result. Returns false if the
+   * remaining calls must be repeated by an exclusive job.
    */
   private async perform<Result>(calls: Calls<Result, Cause>, exclusive: boolean): Promise<boolean> {
     for (let open = calls.open; open.length > 0; open = calls.open) {
@@ -229,7 +229,7 @@ class Calls<Result, Cause> {
   readonly results = new Map<string, Result>();
   /** Whether the calls are sent one at a time. */
   alone = false;
-  /** How often the runtime has ended without a running call. */
+  /** Number of times that the runtime has ended while no call was running. */
   unattributed = 0;
 
   constructor(

@@ -1,6 +1,6 @@
 // One episode that a user plays: executes actions, undoes them by a replay, restarts with a seed, runs the solver, and
-// replays on edited code. Invariant: the displayed episode is the result of (seed, actions) on the loaded code. If a
-// replay fails, the session reports the error and keeps the previous episode.
+// replays the actions on edited code. Invariant: the displayed episode is the result of (seed, actions) on the loaded
+// code. If a replay fails, the session reports the error and keeps the previous episode.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type {
   PlayDifference,
@@ -16,7 +16,7 @@ import { actionOf, nameOf, type ActionNames } from './named-actions';
 import { startToolProcess } from './tool-process';
 import { shownOf } from './transcripts';
 
-/** Maximum number of steps for which the solver is called before each step. */
+/** Maximum number of steps when the solver is called again before every step. */
 const mostSolved = 500;
 
 interface Episode {
@@ -141,8 +141,8 @@ export class Session {
   }
 
   /**
-   * Plays the solver's plan. If random transitions make the plan fail, replays the episode from before the plan and
-   * calls the solver before each step.
+   * Plays the solver's plan. If random transitions make the plan fail, restores the state before the plan by a replay,
+   * and then calls the solver again before every step.
    */
   private async solve(): Promise<void> {
     const from = actionsOf(this.current());

@@ -1,7 +1,7 @@
-// A played session for other programs: reads requests as JSON lines from standard input, and writes one reply per line
-// to standard output, in order. An additional first line contains the start of the episode, or the error if the
-// environment does not load. The session ends when standard input ends. The format is JSON lines instead of JSON-RPC,
-// because programs in any language can easily write and read JSON lines.
+// A play session that another program controls: reads requests as JSON lines from standard input, and writes one reply
+// per line to standard output, in order. An additional first line contains the start of the episode, or the error if
+// the environment does not load. The session ends when standard input ends. The format is JSON lines instead of
+// JSON-RPC, because programs in any language can easily write and read JSON lines.
 import { z } from 'zod';
 import type { PlayReply, PlayRequest } from '../../protocol/environment-tools';
 import { jsonOrNothing } from '../../common/json';

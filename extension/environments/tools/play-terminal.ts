@@ -1,5 +1,5 @@
-// A played session in a terminal. Prints the state after each input. The user types an action (its name or free text),
-// or a command that begins with a colon. The session ends with `:quit`, Ctrl-D or the end of standard input.
+// A play session in a terminal. Prints the state after each input. The user types an action (its name or free text), or
+// a command that begins with a colon. The session ends with `:quit`, Ctrl-D or the end of standard input.
 import { createInterface } from 'node:readline';
 import type { PlayDo, PlayReply, PlaySession, ShownStep } from '../../protocol/environment-tools';
 import type { Session } from './play-session';

@@ -1,7 +1,7 @@
 // `ragen env play --input`: plays complete episodes, given by (environment, configuration, seed, actions), so that they
-// can be compared with other implementations. All cases share one process; one batch contains the next step of every
-// open episode. Contract: Results have the order of the cases. Each action is a separate step. A case ends when its
-// episode ends. The result of an invalid or failing case is an `error`.
+// can be compared with other implementations. All cases share one process; each call to it contains the next action of
+// every open episode. Contract: The results are in the order of the cases. Each action is a separate step. A case ends
+// when its episode ends. The result of an invalid or failing case is an `error`.
 import { z } from 'zod';
 import type { EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 import type { Shown, ShownStep, Transcript } from '../../protocol/environment-tools';
@@ -49,8 +49,8 @@ export async function transcriptsOf(cases: readonly unknown[], workspace: string
     [...batches.values()].map(({ env, config }) => ({ env_type: env, config: config ?? {} })),
   );
   try {
-    // Messages contain the tags, so each tag is the name of an environment. Tags loaded at the same time must be
-    // distinct, so different configurations of an environment are played one after the other.
+    // Messages contain the tags, so each tag is the name of an environment. Environments that are loaded at the same
+    // time must have distinct tags, so different configurations of an environment are played one after the other.
     for (let waiting = [...batches.values()]; waiting.length > 0;) {
       const wave = waiting.filter((batch, i) => waiting.findIndex(({ env }) => env === batch.env) === i);
       waiting = waiting.filter(batch => !wave.includes(batch));

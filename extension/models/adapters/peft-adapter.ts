@@ -1,8 +1,8 @@
 // LoRA adapters as folders in PEFT format: adapter_config.json and adapter_model.safetensors, with tensors named
 // base_model.model.<module>.lora_A.weight [r, in] and .lora_B.weight [out, r]. An adapter is rejected if one of its
 // options makes PEFT compute something other than x·(W + scale·B·A)ᵀ; the error names the option. The name and shape of
-// every tensor are checked against the base model. Keys and their defaults: github.com/huggingface/peft,
-// src/peft/tuners/lora/config.py.
+// every tensor are checked against the base model. PEFT defines the keys and their defaults in
+// src/peft/tuners/lora/config.py (github.com/huggingface/peft).
 import { join } from 'node:path';
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';

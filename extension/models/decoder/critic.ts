@@ -132,7 +132,7 @@ export class Critic {
   }
 }
 
-/** Graph of the values. Inputs: packed tokens, rows [n']. Output: `values` [n']. */
+/** Graph that computes the critic's values. Inputs: packed tokens, rows [n']. Output: `values` [n']. */
 export function valuesGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('values', shape.lowering);
   g.output('values', tokenValues(g, network, { ...shape, checkpointed: false }).value);
@@ -140,8 +140,8 @@ export function valuesGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Graph of the critic's gradient. Inputs: packed tokens, rows, old_value, return, weight [n'], clip_value. Outputs: one
- * gradient per trained parameter, and the sums of loss and metrics.
+ * Graph that computes the gradient of the critic's loss. Inputs: packed tokens, rows, old_value, return, weight [n'],
+ * clip_value. Outputs: one gradient per trained parameter, and the sums of loss and metrics.
  */
 export function criticGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('critic', shape.lowering);

@@ -1,7 +1,7 @@
-// Lets onnxruntime map a model's tensors directly from the safetensors files. A base of any size therefore needs only
-// the memory of its file pages and is never converted as a whole. When the model is opened, all weights are checked
-// once for NaN and infinity. Without this check, a damaged weight would cause an error only later, and the error would
-// not name the file.
+// Lets onnxruntime map a model's tensors directly from the safetensors files. A base of any size therefore needs memory
+// only for the pages of its files that are in use, and is never converted as a whole. When the model is opened, all
+// weights are checked once for NaN and infinity. Without this check, a damaged weight would cause an error only later,
+// and the error would not name the file.
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { UserError } from '../../common/user-error';

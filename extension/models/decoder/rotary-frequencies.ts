@@ -1,7 +1,7 @@
-// Frequencies of rotary positions, unscaled or scaled to contexts longer than in pretraining: linear interpolation,
-// Llama 3 and YaRN (Peng et al. 2023, arXiv:2309.00071), as in transformers' modeling_rope_utils. Rounds to single
-// precision after the same operations as transformers. With a frequency rounded differently, the angle at position
-// 30,000 would differ by about a thousandth of a radian.
+// Frequencies of rotary positions. They may be scaled to contexts longer than in pretraining by one of three methods:
+// linear interpolation, the method of Llama 3, or YaRN (Peng et al. 2023, arXiv:2309.00071). The methods are those of
+// transformers' modeling_rope_utils. Rounds to single precision after the same operations as transformers. With a
+// frequency rounded differently, the angle at position 30,000 would differ by about a thousandth of a radian.
 import { z } from 'zod';
 
 const positive = z.number().positive();
@@ -81,7 +81,10 @@ export function rotaryTable(shape: RotaryShape, rows: number): { cos: Float32Arr
   return { cos, sin };
 }
 
-/** Keeps high frequencies, divides low frequencies by the scaling factor, and interpolates between the two. */
+/**
+ * Keeps high frequencies, divides low frequencies by the scaling factor, and blends both results for frequencies in
+ * between.
+ */
 function llama3(frequency: number, s: Extract<RotaryScaling, { rope_type: 'llama3' }>): number {
   const context = s.original_max_position_embeddings;
   const length = f32((2 * Math.PI) / frequency);

@@ -40,8 +40,8 @@ export interface GenerationCache {
   /** Returns an empty row. */
   row(): CachedRow;
   /**
-   * Appends the chunks. Returns one row of logits per cached row, computed after its chunk, in the order of the chunks.
-   * The caller owns the logits.
+   * Appends the chunks. Returns one row of logits per cached row: the logits after the last id of the row's chunk. The
+   * rows are in the order of the chunks. The caller owns the logits.
    */
   prefill(chunks: readonly Chunk[]): Promise<Tensor>;
   batch(): DecodingBatch;

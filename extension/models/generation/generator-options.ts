@@ -12,8 +12,7 @@ export interface GeneratorOptions extends SessionOptions {
    */
   layOut?: boolean;
   /**
-   * Location of keys and values. The default is the device if it supports outputs that stay on the device, else the
-   * host.
+   * Where keys and values are stored. The default is the device if the provider can keep outputs there, else the host.
    */
   cache?: 'host' | 'device';
 }

@@ -167,7 +167,7 @@ export class Generator {
     this.serving = false;
   }
 
-  /** Decodes the pending calls whose sampling options are equal, including calls that arrive during decoding. */
+  /** Decodes the pending calls with the sampling options of the first one, also those that arrive during decoding. */
   private async decode(): Promise<void> {
     const [{ sampling }] = this.calls;
     const alike = JSON.stringify(sampling);

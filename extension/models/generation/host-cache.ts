@@ -1,5 +1,5 @@
-// The generator's cache on the host: key-value-cache.ts with the interface of generation-cache.ts. Past keys and values
-// are fed to each run, and new ones are copied into the row's arrays. A step never has a single row, because
+// The generator's cache on the host: implements the interface of generation-cache.ts with key-value-cache.ts. Past keys
+// and values are fed to each run, and new ones are copied into the row's arrays. A step never has a single row, because
 // onnxruntime computes matmuls of a single row with another kernel, which rounds differently.
 import { maximum } from '../../common/lists';
 import { float32, int64 } from '../../engine/session/session';
