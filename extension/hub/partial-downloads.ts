@@ -53,7 +53,7 @@ export class PartialDownloads {
   }
 }
 
-/** Host and PID namespace in which a pid is valid, encoded for file names. */
+/** Host and PID namespace of this process, in which its pid is valid, encoded for file names. */
 export const thisHost = encodeURIComponent(
   [currentPidScope.host, currentPidScope.pid_namespace].filter(Boolean).join('~'),
 );

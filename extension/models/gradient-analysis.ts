@@ -1,8 +1,9 @@
-// Measures the gradient of each part of the policy loss over buckets of mini-batches: norm, noise, and cosines between
-// parts and buckets. Gradients are not applied. A gradient has as many numbers as there are trained weights. With more
-// than 2²⁰ trained weights, only sketches of the gradients are stored. A sketch (count sketch) adds each coordinate of
-// the gradient, with a random sign, to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells
-// times the product of the norms. Norms of mini-batches are always exact. Does not change the optimizer state.
+// For each part of the policy loss and each bucket of mini-batches, measures the norm and noise of the gradient. Also
+// measures the cosines between the gradients of different parts and buckets. Gradients are not applied. A gradient has
+// as many numbers as there are trained weights. With more than 2²⁰ trained weights, only sketches of the gradients are
+// stored. A sketch (count sketch) adds each coordinate of the gradient, with a random sign, to one of 2²⁰ cells. Inner
+// products of sketches have an error of about 1/√cells times the product of the two gradients' norms. The norms of
+// mini-batch gradients are always exact. The analysis does not change the optimizer state.
 import type {
   GradientAnalysis,
   LossPart,
@@ -125,7 +126,7 @@ class SliceStatistics {
   }
 }
 
-/** Returns the gradient, or its sketch if it is longer than `size`. */
+/** Returns the gradient, or a sketch of `size` cells if the gradient is longer than that. */
 function sketchOf(gradient: Float32Array, size: number): Float64Array {
   if (gradient.length <= size) return Float64Array.from(gradient);
   const sketch = new Float64Array(size);

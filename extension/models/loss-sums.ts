@@ -1,5 +1,5 @@
-// Sums that the update graph returns, added over the passes of a mini-batch. From these sums, the loss metrics under
-// RAGEN's keys are computed. Sums over tokens do not depend on how samples are packed into passes.
+// Sums that the update graph returns, added over the passes of a mini-batch. The loss metrics, whose names are RAGEN's
+// keys, are computed from these sums. Sums over tokens do not depend on how samples are packed into passes.
 // trainer/loop/optimizer-steps.ts adds the prefix of a key, such as actor/ in actor/pg_loss. trainer/loop/train.ts
 // assembles the metrics line of a step.
 import type { PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';

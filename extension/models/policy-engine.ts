@@ -56,8 +56,8 @@ export class PolicyEngine implements Engine<LocalState> {
   }
 
   /**
-   * Makes running and later calls for rollout, scoring and training throw RunStopped. Weights and moments remain
-   * readable.
+   * Makes all calls for rollout, scoring and training throw RunStopped, both those in progress and later ones. Weights
+   * and moments remain readable.
    */
   stop(): void {
     this.units.stop();
@@ -269,7 +269,7 @@ export class PolicyEngine implements Engine<LocalState> {
 
 const checks = new Map<Provider, ReturnType<typeof selfCheck>>();
 
-/** Returns the self-check of a provider; runs it once per process. */
+/** Returns the result of a provider's self-check, which runs only once per process. */
 function checkedOnce(provider: Provider, threads: number): ReturnType<typeof selfCheck> {
   let check = checks.get(provider);
   if (!check) checks.set(provider, (check = selfCheck(provider, threads)));

@@ -232,7 +232,7 @@ export class Policy {
     }
   }
 
-  /** Returns the gradients and the loss of one pass of the cross-entropy. Each token has the weight `weight`. */
+  /** Returns the cross-entropy of one pass and its gradients. Each token has the weight `weight`. */
   private async crossEntropy(
     sessions: PackedSessions,
     { shared, feeds, count, tokens }: PreparedPass<Sample>,

@@ -229,7 +229,7 @@ function randomSamples(stream: RandomStream): WeightedSample[] {
 
 const [rows, width, products] = [256, 1024, 4];
 
-/** Returns the milliseconds for a chain of matmuls with about a billion multiplications, minimum of three runs. */
+/** Returns the milliseconds for a chain of matmuls with about a billion multiplications: the minimum of three runs. */
 async function productTime(options: SessionOptions): Promise<number> {
   const g = new Graph('products', loweringOf(options));
   const weight = g.input('w', 'float32', [width, width]);

@@ -20,7 +20,8 @@ const schemas = {
 
 /**
  * Minimum age of a file's last change in milliseconds; the checksum of a file that was changed more recently is not
- * cached. Such a file could change again within the same clock tick of the file system, so that its key stays the same.
+ * cached. Such a file could change again within the same clock tick of the file system, and its key would then stay the
+ * same.
  */
 const settledMs = 2000;
 

@@ -16,8 +16,8 @@ export type ControlGroupVersion = 1 | 2;
 const prefix = 'ragen-';
 
 /**
- * Maximum number of kill rounds. Several may be needed, because processes of the group may start others between two
- * rounds.
+ * Maximum number of kill rounds. Several rounds may be needed, because processes of the group may start other processes
+ * between two rounds.
  */
 const rounds = 20;
 
@@ -61,7 +61,7 @@ export class ControlGroup {
     return this.write('cgroup.procs', String(pid));
   }
 
-  /** Pids of the processes in the group that this process can see. */
+  /** Pids of those processes of the group that are visible to this process. */
   get pids(): number[] {
     return (this.read('cgroup.procs') ?? '')
       .split('\n')

@@ -1,9 +1,9 @@
 // Ends a child process with all its descendants. A process that leads a group is killed with its group. Processes that
 // left the group (a daemon, a child spawned with `detached`) are found by a mark in their inherited environment
-// variables. The mark contains pid, start time, PID namespace and boot of its owner, the process that must end them.
-// These fields show whether the owner is alive, has been killed, or belongs to another container or boot. Windows
-// tracks process trees without marks. A process that clears its environment variables and leaves its group is not
-// found.
+// variables. The mark contains pid, start time, PID namespace and boot of its owner, which is the process that must end
+// the marked processes. These fields show whether the owner is alive, has been killed, or belongs to another container
+// or boot. Windows tracks process trees without marks. A process that clears its environment variables and leaves its
+// group is not found.
 import { execFile, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,8 @@ import { programEnvironment, startedByVariable } from '../../envs/api/program-en
 import { isAlive, isPid, isSamePidScope, showsOwnProcesses, startOf, currentPidScope } from './process-identity';
 
 /**
- * Environment variable that marks the descendants of a process: its value identifies the process that must end them.
+ * Environment variable that marks the descendants of a process: its value identifies the process that must end these
+ * descendants.
  */
 export const ownerTagVariable = startedByVariable;
 

@@ -1,5 +1,5 @@
-// The environment process for command-line tools. Environments are loaded independently, so a failure does not affect
-// the others. Messages refer to the tool's input instead of a run's configuration.
+// The environment process for command-line tools. Environments are loaded independently, so the failure of one does not
+// affect the others. Messages refer to the tool's input instead of a run's configuration.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import { installation } from '../../node/installation';
 import { secrets } from '../../node/secrets';

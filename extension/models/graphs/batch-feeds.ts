@@ -108,8 +108,8 @@ const logitBytes = 64 * 2 ** 20;
 export const logitsAtATime = (gradientBytes: number): number => Math.max(logitBytes, gradientBytes);
 
 /**
- * Returns the number of chunks in which `tokens` tokens pass through a head of `vocab` logits. A power of two, which
- * limits the number of different graphs.
+ * Returns the number of chunks in which `tokens` tokens pass through a head of `vocab` logits. The number is a power of
+ * two, so that there are few different graphs.
  */
 export function headChunks(tokens: number, vocab: number, atATime = logitBytes): number {
   const needed = (tokens * vocab * 4) / atATime;

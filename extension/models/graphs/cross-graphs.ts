@@ -117,7 +117,10 @@ function continuedAttention(g: Graph, c: DecoderConfig): Attend {
   };
 }
 
-/** Returns the log-probs of `targets` [n] under softmax(logits [n, vocab]). WebGPU has no LogSoftmax kernel. */
+/**
+ * Returns the log-probs of `targets` [n] under softmax(logits [n, vocab]). Does not use LogSoftmax on WebGPU, which has
+ * no kernel for it.
+ */
 function chosenLogProbs(g: Graph, logits: Value, targets: Value): Value {
   if (g.lowering === 'webgpu') return tokenLogProbs(g, logits, targets).logprob;
   const [n, vocab] = logits.dims;

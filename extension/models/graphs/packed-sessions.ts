@@ -16,7 +16,7 @@ import type { Network, PackedShape } from './policy-graphs';
  */
 export const arenasKept = 512 * 2 ** 20;
 
-/** Values that a pass stores per token and layer, without attention, divided by the hidden size. */
+/** Number of values that a pass stores per token and layer, as a multiple of the hidden size; attention is excluded. */
 const perToken = 16;
 
 export interface PassSize {

@@ -1,6 +1,6 @@
 // Packs the samples of a pass (pass-plan.ts) without padding: creates the feeds of packedAttention (attention.ts), and
-// the mapping between per-sample arrays and packed tokens. Pure functions of token ids. Invariant: within a pass every
-// required token of a sample is computed once, and gradients are summed over passes.
+// the mapping between per-sample arrays and packed tokens. The results are pure functions of the token ids. Invariant:
+// within a pass every required token of a sample is computed once, and gradients are summed over passes.
 import { maximum } from '../../common/lists';
 import { causalMask, masked } from '../../engine/session/padding';
 import { float32, int32, int64 } from '../../engine/session/session';

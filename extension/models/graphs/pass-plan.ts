@@ -64,7 +64,10 @@ function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, '
 function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
   const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
   const n = order.length;
-  /** common[i]: length of the common prefix of samples i−1 and i (sorted), shorter than either sample. */
+  /**
+   * common[i]: length of the common prefix of samples i−1 and i in sorted order; always less than either sample's
+   * length.
+   */
   const common = order.map((sample, i) => {
     if (i === 0) return 0;
     const [a, b] = [samples[order[i - 1]].ids, samples[sample].ids];
@@ -73,7 +76,8 @@ function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: numbe
     while (k < end && a[k] === b[k]) k++;
     return k;
   });
-  // best[i]: maximum tokens saved among the first i samples; from[i]: start of the last cluster.
+  // best[i]: maximum number of tokens that clusters of the first i samples save; from[i]: start of the last of these
+  // clusters.
   const best = new Float64Array(n + 1);
   const from = new Int32Array(n + 1);
   for (let i = 1; i <= n; i++) {

@@ -74,8 +74,8 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Graph of distribution data. Inputs as in the score graph. Outputs: logprob, entropy, rank [n'] (1 for the most likely
- * token), top_ids and top_logprobs [n', top], most likely first.
+ * Graph of data about the distribution that predicts each target. Inputs as in the score graph. Outputs: logprob,
+ * entropy, rank [n'] (1 for the most likely token), top_ids and top_logprobs [n', top], most likely first.
  */
 export function inspectGraph(network: Network, shape: PackedShape, top: number): Graph {
   const g = new Graph('inspect', shape.lowering);
@@ -112,9 +112,9 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
 }
 
 /**
- * Graph of the policy loss's gradient. The weight of a token is its share in the mini-batch loss under loss_agg_mode,
- * so the losses of the micro-batches sum to the mini-batch loss. Outputs: one gradient per trained parameter, and the
- * sums named in `updateSums`. Inputs:
+ * Graph that computes the gradient of the policy loss. The weight of a token is its share in the mini-batch loss under
+ * loss_agg_mode, so the losses of the micro-batches sum to the mini-batch loss. Outputs: one gradient per trained
+ * parameter, and the sums named in `updateSums`. Inputs:
  * * the inputs of the score graph, and the scalar inputs of the loss (policy-loss-graph.ts)
  * * old_logprob, advantage and weight [n']
  * * ref_logprob [n'] if the loss has a KL term
@@ -149,8 +149,8 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
 }
 
 /**
- * Graph of the cross-entropy of the targets, weighted by `weight` [n']. Outputs: one gradient per trained parameter,
- * and the loss.
+ * Graph that computes the cross-entropy of the targets, weighted by `weight` [n'], and its gradient. Outputs: one
+ * gradient per trained parameter, and the loss.
  */
 export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('imitate', shape.lowering);
@@ -187,13 +187,13 @@ export function generateGraph(
 
 interface TokenChunk {
   /**
-   * Returns the logits [tokens of the chunk, vocab], divided by the temperature, and the targets. If `after` is given,
-   * the graph computes the logits only after this vector.
+   * Returns the logits [tokens of the chunk, vocab], divided by the temperature, and the targets. If the vector `after`
+   * is given, the graph computes it before the logits.
    */
   logits(after?: Value): { logits: Value; targets: Value };
   /**
-   * Returns the log-prob of each target and the entropy of its distribution, [tokens of the chunk]. If `after` is
-   * given, the graph computes log-prob and entropy only after this vector.
+   * Returns the log-prob of each target and the entropy of its distribution, [tokens of the chunk]. If the vector
+   * `after` is given, the graph computes it before log-prob and entropy.
    */
   statistics(after?: Value): { logprob: Value; entropy: Value };
   /**

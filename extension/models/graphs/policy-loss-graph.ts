@@ -191,7 +191,7 @@ interface Surrogate {
   loss: Value;
   logRatio: Value;
   clipped: Value;
-  /** Number of tokens bounded by the dual clip. */
+  /** Number of tokens whose loss the dual clip has bounded. */
   clippedLower: Value;
 }
 
@@ -212,7 +212,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
   gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // The value is the ratio of the sequence; the gradient depends only on the token's log-prob.
+    // The value of `ratio` is the ratio of the token's sequence; its gradient depends only on the token's own log-prob.
     const own = sub(g, logprob, detached(g, logprob));
     const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestSequenceLogRatio)));
     return {

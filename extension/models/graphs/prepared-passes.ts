@@ -1,5 +1,5 @@
-// The passes of a batch with their feeds, and the feeds with the random numbers for dropout. A pass is packed directly
-// before it runs.
+// Creates the passes of a batch with their feeds, and separately the feeds that contain the random numbers for dropout.
+// A pass is packed directly before it runs.
 import type { PassBudget } from '../../engine/training-samples';
 import type { RandomStream } from '../../engine/sampling/random-stream';
 import { float32 } from '../../engine/session/session';

@@ -31,6 +31,8 @@ export const measured = {
    * ragen-tiny.
    */
   episodes: 160 * 2 ** 20,
-  /** Bytes of an optimizer step per parameter of the current chunk. Source: the engine alone. */
+  /**
+   * Bytes that an optimizer step needs for each parameter of the chunk that it is updating. Source: the engine alone.
+   */
   step: 160,
 };

@@ -196,8 +196,8 @@ export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbo
   const { tokens, t, part, p = 0, m = 0, u = 0 } = given;
   const sizes: Record<string, number> = {
     ...given,
-    // Rows (token, head) of shared prefixes and suffixes. Keys have fewer heads than queries but are counted with the
-    // same number.
+    // Number of rows (token, head) in shared prefixes and in the suffixes after them. Keys have fewer heads than
+    // queries but are counted with the same number.
     places: c.heads * p * (u + m * t),
     'places of block 0': c.heads * p * u,
     'places of block 1': c.heads * p * m * t,
@@ -211,7 +211,7 @@ export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbo
   return symbol => sizes[symbol] ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t));
 }
 
-/** Upper bound for all other symbols, each of which counts some tokens of a row. */
+/** Upper bound of a symbol that `sizesOf` does not list. Such a symbol is a number of tokens within one row. */
 const within = (symbol: string, t: number): number | undefined => (/^[a-z]$/.test(symbol) ? t : undefined);
 
 const embedding = 'model.embed_tokens.weight';

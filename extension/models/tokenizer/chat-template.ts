@@ -14,7 +14,7 @@ export interface ChatMessage {
 export interface ChatTemplateOptions {
   /** Additional template variables, as in apply_chat_template: enable_thinking, date_string, … */
   variables?: Readonly<Record<string, unknown>>;
-  /** Day (YYYY-MM-DD) that strftime_now returns, at midnight. */
+  /** The day (YYYY-MM-DD) that strftime_now formats; the time is midnight. */
   today?: string;
 }
 

@@ -18,7 +18,9 @@ const names = {
   strftime_now: 'py_strftime_now',
 };
 const methods = ['strip', 'lstrip', 'rstrip', 'split', 'capitalize'] as const;
-/** Fields that contain the body of a statement, and types of nodes that print nothing. */
+/**
+ * `blocks`: fields that contain the body of a statement. `statements`: types of nodes that `printed` leaves unchanged.
+ */
 const blocks = ['body', 'alternate', 'defaultBlock'];
 const statements = [
   'If',

@@ -1,7 +1,7 @@
 // Equality, text form (str, repr) and JSON of template values, with Python semantics. @huggingface/jinja compares with
 // JavaScript's ==, so '' equals false and lists are never equal. The library prints values as JavaScript does (true,
-// null, 1). Source: the Python language reference, data model, and json.dumps as called by transformers' `tojson`.
-// Values are identified by `type`, because the library does not export its classes.
+// null, 1). Sources: the data model in the Python language reference, and json.dumps as called by transformers'
+// `tojson`. Values are identified by `type`, because the library does not export its classes.
 
 /**
  * A value of the library's runtime. `value` is its content, such as a number, a text, an array of values or a Map of

@@ -20,7 +20,7 @@ export const outputNode = 'Output';
 const valueNode = 'Value';
 const known = (value: Value): Node => ({ type: valueNode, value });
 
-/** Returns the runtime value of a number (integer if whole), a text, a boolean or null. */
+/** Returns the runtime value of a number, a text, a boolean or null. A whole number becomes an integer. */
 const made = (value: unknown): Value => new Environment().set('value', value);
 const Float = made(0.5).constructor as new (value: number) => Value;
 const List = made([]).constructor as new (items: unknown[]) => Value;
@@ -40,12 +40,12 @@ const allTests = new Map([...new Environment().tests, ...tests]);
 
 export class PythonInterpreter extends Interpreter {
   override evaluate(...[statement, environment]: Parameters<Evaluate>): Value {
-    // Every scope has a separate map of tests, so the map is replaced in every scope.
+    // Every scope has its own map of tests, so the map is replaced whenever a node is evaluated in a new scope.
     if (environment.tests !== allTests) environment.tests = allTests;
     return this.asPython(statement as Node | undefined, environment) ?? super.evaluate(statement, environment);
   }
 
-  /** Returns the value of a node whose semantics differ from the library's; undefined for other nodes. */
+  /** Evaluates a node that Python's Jinja treats differently from @huggingface/jinja; undefined for all other nodes. */
   private asPython(node: Node | undefined, environment: Environment): Value | undefined {
     const value = (part: unknown): Value => this.evaluate(part as Statement, environment);
     switch (node?.type) {

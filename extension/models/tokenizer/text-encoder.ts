@@ -1,7 +1,7 @@
 // Encodes and decodes text with @huggingface/tokenizers. Models are trained on the ids of the Rust tokenizers library,
-// so three differences are corrected. Added tokens are handled by added-tokens.ts. The Digits splitter isolates every
-// numeric character (½, Ⅷ and ², not only 7). ByteLevel's pattern uses Unicode white space. Tested against transformers
-// in test/unit/models/{chat-families,added-tokens}.
+// so three differences between the two libraries are corrected. Added tokens are handled by added-tokens.ts. The Digits
+// splitter isolates every numeric character (½, Ⅷ and ², not only 7). ByteLevel's pattern uses Unicode white space.
+// Tested against transformers in test/unit/models/{chat-families,added-tokens}.
 import {
   BPE,
   ByteLevelPreTokenizer,
@@ -14,8 +14,8 @@ import type { AddedToken } from './added-tokens';
 import type { PreTokenizer } from '@huggingface/tokenizers';
 
 /**
- * Maximum characters of a piece whose merges are cached. The limit is high, because tokenizers that merge across spaces
- * make a single piece of a fixed passage of a prompt.
+ * Maximum characters of a piece whose merges are cached. The limit is high, because a tokenizer that merges across
+ * spaces treats a whole fixed passage of a prompt as one piece.
  */
 const longestRememberedPiece = 2048;
 

@@ -1,6 +1,6 @@
 // Splits decoded text into one piece per token; the concatenated pieces are the complete text. If the bytes of a
 // character are in several tokens, the character is in the piece of the last of these tokens. Blanks that a decoder
-// inserts between tokens are preserved. Special tokens have text too.
+// inserts between tokens are preserved. Special tokens are not omitted: their pieces contain their text.
 interface Decoder {
   decode(ids: readonly number[], options?: { special?: boolean }): string;
 }

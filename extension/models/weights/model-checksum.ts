@@ -36,7 +36,7 @@ export async function modelChecksum(folder: string, fresh = false): Promise<stri
 /**
  * Compares the weights in a model folder with the weights that a run was created with. Skips the check if the manifest
  * has no checksum.
- * @throws UserError if they differ
+ * @throws UserError if the weights differ
  */
 export async function requireSameModel(
   { id, manifest: { model } }: { id: string; manifest: Pick<Manifest, 'model'> },

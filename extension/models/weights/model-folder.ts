@@ -226,7 +226,8 @@ const textShape = z.looseObject({
 });
 
 /**
- * Reads the size of the vocabulary and the maximum sequence length of config.json, of any architecture. @throws UserError
+ * Reads the size of the vocabulary and the maximum sequence length from the config.json of a model of any architecture.
+ * @throws UserError
  */
 export function readTextShape(folder: string): { vocabSize: number; maxPositions: number } {
   const config = readJson(folder, 'config.json') as { text_config?: unknown } | null;

@@ -1,7 +1,7 @@
 // A frozen base in 8 bits: each linear weight is stored as int8 with one scale per output; embedding, norms and biases
 // are stored as float32. The base is created once from the model's files and stored in the cache folder, from which
-// onnxruntime maps it. CPUs without VNNI add pairs of products in 16 bits, which saturates for large 8-bit weights. On
-// these CPUs the weights use only seven bits, so that matmuls are exact on every machine.
+// onnxruntime maps it. CPUs without VNNI add pairs of products in 16 bits, and these sums saturate for large 8-bit
+// weights. On these CPUs the weights use only seven bits, so that matmuls are exact on every machine.
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { open, readdir, rename, rm, stat } from 'node:fs/promises';

@@ -1,5 +1,6 @@
-// Detects checkpoints that other tools have quantised (GPTQ, AWQ, bitsandbytes, FP8, …). Uses config.json or the tensor
-// names. Such checkpoints are not supported; the trainer creates an 8-bit base from a float model (quantized-base.ts).
+// Detects checkpoints that other tools have quantised (GPTQ, AWQ, bitsandbytes, FP8, …), by config.json or by the
+// tensor names. Such checkpoints are not supported; the trainer creates an 8-bit base from a float model
+// (quantized-base.ts).
 import { isRecord } from '../../common/json';
 
 /** Remedy in errors about quantised checkpoints. */

@@ -1,4 +1,4 @@
-// Writes safetensors files. Tensors are written completely, or streamed in blocks, which needs memory for only one
+// Writes safetensors files. A tensor is written as a whole, or streamed in blocks; streaming needs memory for only one
 // block. Streamed tensors are written into one file, or into shards with an index; file names and sizes are those of
 // transformers. Files contain the metadata `format: pt`, because other tools require it.
 import { join } from 'node:path';

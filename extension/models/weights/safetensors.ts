@@ -1,6 +1,6 @@
 // Reads weights as 32-bit floats from a safetensors file, or from shards with an index. Each read returns one tensor or
-// a part of it; the rest of the file is not loaded. The files are written by safetensors-writer.ts. No package is used:
-// @huggingface/hub reads only the headers of such files.
+// a part of it; the rest of the file is not loaded. safetensors-writer.ts writes such files. No package is used for
+// reading, because @huggingface/hub reads only the headers.
 import { join } from 'node:path';
 import { UserError } from '../../common/user-error';
 import { bytesOf, fileSystem, storeError } from '../../node/files';
