@@ -72,7 +72,7 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
     this.records.delete(episode);
   }
 
-  /** Removes and returns the episodes for whose start `concerns` returns true. */
+  /** Removes and returns each episode for which `concerns`, called with the episode's start, returns true. */
   release(concerns: (start: Start) => boolean): EpisodeRecord<Start, Note>[] {
     const found = [...this.records.values()].filter(({ start }) => concerns(start));
     for (const { start } of found) this.records.delete(start.episode);

@@ -21,7 +21,7 @@ const casesSchema = z.array(
         observation: z.string(),
         terminated: z.boolean(),
         truncated: z.boolean(),
-        /** Expected values of some keys; other keys may have any value. */
+        /** Expected values of some keys of the info; its other keys may have any value. */
         info: z.record(z.string(), z.unknown()),
         /** Sum of the rewards, compared with a tolerance of 1e-9. */
         return: z.number(),

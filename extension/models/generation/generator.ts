@@ -1,10 +1,11 @@
-// Batched generation over a key-value cache that rows keep between turns, on the host or on a device
-// (generation-cache.ts). A call appends each row's new ids in one chunk, then decodes token by token. Equal prompts are
-// computed once. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a new call join the running
-// batch between two steps, and each call resolves when its rows are finished. Invariant: a row's tokens depend only on
-// its ids, its seed and the weights. On the CPU, even the logits are bit-identical in every batch, because matmuls
-// compute each row independently and sums over cached tokens run in blocks. A step has at least two rows, because
-// onnxruntime computes matmuls of a single row with another kernel, which rounds differently.
+// Batched generation over a key-value cache (generation-cache.ts). The cache is on the host or on a device, and keeps
+// each row's keys and values between turns. A call appends each row's new ids in one chunk, then decodes token by
+// token. Equal prompts are computed once. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a
+// new call join the running batch between two steps, and each call resolves when its rows are finished. Invariant: a
+// row's tokens depend only on its ids, its seed and the weights. On the CPU, even a row's logits are bit-identical,
+// whichever other rows are in its batch, because matmuls compute each row independently and sums over cached tokens run
+// in blocks. A step has at least two rows, because onnxruntime computes matmuls of a single row with another kernel,
+// which rounds differently.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';

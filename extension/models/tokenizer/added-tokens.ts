@@ -1,8 +1,8 @@
 // Splits a text at a tokenizer's added tokens, like the Rust tokenizers library (added_vocabulary.rs). The leftmost
 // match wins; of several matches at the same position, the longest wins. A `single_word` token matches only if no word
-// character is adjacent. `lstrip` and `rstrip` tokens include the white space before or after them. Word characters and
-// white space are defined by Unicode, so U+0085 is white space and U+FEFF is not. @huggingface/tokenizers ignores
-// single_word and uses JavaScript's white space.
+// character is adjacent. An `lstrip` token includes the white space before it, and an `rstrip` token the white space
+// after it. Word characters and white space are defined by Unicode, so U+0085 is white space and U+FEFF is not.
+// @huggingface/tokenizers ignores single_word and uses JavaScript's white space.
 
 /** An entry of `added_tokens` in tokenizer.json. */
 export interface AddedToken {

@@ -57,8 +57,8 @@ export function distinct(items: readonly RuntimeValue[], caseSensitive: boolean)
 const textKey = (text: string): string => `'${JSON.stringify(text)}`;
 
 /**
- * Returns a key, so that two values have equal keys if and only if they are equal in Python. The key is a primitive, or
- * the value object if it equals no other value.
+ * Returns a key such that two values have equal keys if and only if they are equal in Python. The key is a primitive,
+ * or the value object itself if the value equals no other value.
  */
 function hashKey(value: RuntimeValue): unknown {
   if (isNumeric(value)) return Number.isNaN(value.value) ? value : Number(value.value);

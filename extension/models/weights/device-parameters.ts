@@ -82,7 +82,9 @@ export class DeviceParameters implements ParameterBank {
     this.gradient = new Map();
   }
 
-  /** Adds the gradients returned by a session, on the device or on the host, and takes ownership of their tensors. */
+  /**
+   * Adds the gradients that a session returned (on the device or on the host), and takes ownership of their tensors.
+   */
   async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
     const parts: Tensors = new Map();
     for (const { name } of this.specs) parts.set(name, await this.transfer.upload(result[gradientName(name)]));
