@@ -62,7 +62,7 @@ export function isAbandoned(ownerTag: string): boolean {
   return now !== undefined && now !== start;
 }
 
-/** Maximum number of search rounds. Several may be needed, because a process may start another before it is killed. */
+/** Maximum number of search rounds. Several may be needed, because a process may start a child before it is killed. */
 const rounds = 5;
 
 function killTagged(concerns: (ownerTag: string) => boolean): void {
@@ -75,7 +75,7 @@ function killTagged(concerns: (ownerTag: string) => boolean): void {
 
 /**
  * A process with its mark and its start time. The start time is read before the mark, so that a later process with the
- * same pid can be distinguished.
+ * same pid is recognized as another process.
  */
 interface TaggedProcess {
   pid: number;

@@ -80,7 +80,7 @@ export function storeError(doing: string, file: string, error: unknown): UserErr
 
 /**
  * Creates a folder and its missing parents. Node.js's option `recursive` is not used. With this option, Node.js reports
- * ENOENT for some failures that may pass, such as a file system that became read-only; a run would then end instead of
+ * ENOENT even for some temporary failures, such as a file system that became read-only; a run would then end instead of
  * waiting. `root` is a parent that is never created, such as a run folder that the user may have moved away. Errors are
  * UserErrors.
  */

@@ -8,12 +8,12 @@ import { leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /**
- * Tolerance in milliseconds for rounding when process start times are compared with lease times. A later process with
- * the same pid starts after the lease time by more than this tolerance.
+ * Tolerance in milliseconds for rounding when process start times are compared with lease times. If a process started
+ * later than the lease time plus this tolerance, it is not the lease's trainer: the system has reused the pid.
  */
 const reuseSlackMs = 2000;
 
-/** `held`: the process is alive. `gone`: the process has ended. `unknown`: the touches decide. */
+/** `held`: the process is alive. `gone`: the process has ended. `unknown`: the touches of the lease decide. */
 export type LeaseHolder = 'held' | 'gone' | 'unknown';
 
 /** Returns the PID scope in which a lease was written; undefined for a lease of an earlier version. */

@@ -41,8 +41,8 @@ export const isSamePidScope = (a: PidScope, b: PidScope): boolean =>
   a.boot === b.boot && a.pid_namespace === b.pid_namespace && (a.boot !== null || a.host === b.host);
 
 /**
- * Whether a number can be the pid of a single process. 0 and negative numbers are not accepted, because `kill` would
- * end several processes.
+ * Whether a number can be the pid of a single process. 0 and negative numbers are not accepted, because with such a
+ * pid, `kill` would end several processes.
  */
 export const isPid = (pid: unknown): pid is number =>
   Number.isInteger(pid) && (pid as number) > 0 && (pid as number) < 2 ** 31;
@@ -74,7 +74,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Start times that were queried with an external program, by pid. */
+/** Start times by pid, as reported by an external program. */
 const starts = new Map<number, string>();
 
 /**

@@ -1,7 +1,7 @@
 // Measures the memory of a process and its children. On Linux, the tree consists of the members of the process's
 // control group. Without a control group, the tree consists of the process group, the processes with the same owner
 // mark (end-processes.ts), and all descendants of these processes. A process that was found once remains in the tree
-// until it ends. On macOS, `ps` lists groups and parents. On Windows nothing is measured.
+// until it ends. On macOS, process groups and parents are read from the output of `ps`. On Windows nothing is measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -53,8 +53,8 @@ export class ProcessTree {
   ) {}
 
   /**
-   * Measures the tree. `exact` counts shared pages of child processes proportionally (`ProcessMemory.bytes`). Returns
-   * undefined if nothing can be measured.
+   * Measures the tree. With `exact`, shared pages of child processes are counted proportionally
+   * (`ProcessMemory.bytes`). Returns undefined if nothing can be measured.
    */
   async measure(exact: boolean): Promise<TreeMemory | undefined> {
     if (platform() === 'linux') return this.measureLinux(exact);
@@ -75,7 +75,7 @@ export class ProcessTree {
     return { processes, bytes: Math.max(sum, this.group?.bytes ?? 0), stopped: own.state === 'T' };
   }
 
-  /** Adds new members to `known`. */
+  /** Adds new members of the tree to `known`. */
   private find(): void {
     if (this.group) {
       for (const pid of this.group.pids) this.add(pid, statOf(pid));

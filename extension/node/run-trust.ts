@@ -1,9 +1,9 @@
 // Decides which files of a run folder may be executed. Run folders are untrusted. A file may be executed only if this
-// user's trainer has signed it, or if the user has accepted exactly its bytes. A signature is an HMAC-SHA256 with the
-// key in the user's storage. A signature includes the run id, which is the name of the run folder. The signature is
-// therefore invalid in any other folder. The run's `signature.json` covers the manifest; the `signature.json` of a
-// saved environment covers the environment's files, version and tags. Callers read a file once, check the bytes here,
-// and use the checked bytes. Must not import `vscode`: shared by editor, terminal and trainer.
+// user's trainer has signed it, or if the user has accepted a file with exactly the same bytes. A signature is an
+// HMAC-SHA256 with the key in the user's storage. A signature includes the run id, which is the name of the run folder.
+// The signature is therefore invalid in any other folder. The run's `signature.json` covers the manifest; the
+// `signature.json` of a saved environment covers the environment's files, version and tags. Callers read a file once,
+// check the bytes here, and use the checked bytes. Must not import `vscode`: shared by editor, terminal and trainer.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ export function signedTags(folder: string, run: string, kept: Omit<KeptCode, 'ta
   return isEqual(signature.hmac, environmentHmac(key, run, { ...kept, tags })) ? tags : undefined;
 }
 
-/** Whether a run's manifest in `folder` is signed; `sha256` is the SHA-256 of its bytes. */
+/** Whether a run's manifest in `folder` is signed; `sha256` is the SHA-256 of the manifest's bytes. */
 export function isManifestSigned(folder: string, run: string, sha256: string): boolean {
   const signature = readSignature(folder, runFiles.signature);
   const key = signingKey();
@@ -87,8 +87,8 @@ export function readManifestCode(folder: string, run: string): ReadCode | undefi
 }
 
 /**
- * Reads the saved code and `version.json` of an environment version for a tag. Returns undefined if the run does not
- * have them.
+ * Reads the saved code and `version.json` of an environment version, and checks whether both are signed for `tag`.
+ * Returns undefined if the run does not have these files.
  */
 export function readKeptCode(
   folder: string,

@@ -34,8 +34,8 @@ const secretNames =
 
 /**
  * Whether the value may be a token: it is not a path, URL, plain word or number. Tokens of some services, such as the
- * hub, may have no digits. A value of only letters, in upper and lower case, therefore may be a token if it has at
- * least `shortestLetters` characters.
+ * hub, may have no digits. A value without digits may therefore be a token too, if it mixes upper and lower case and
+ * has at least `shortestLetters` characters.
  */
 const looksRandom = (value: string): boolean =>
   value.length >= shortestGuessed &&
@@ -47,7 +47,7 @@ const looksRandom = (value: string): boolean =>
 /** An address without a scheme, such as `user:password@host:5432/base`. */
 const bareAddress = /^(?<user>[^\s/?#@:]*):[^\s/?#@]+@[\w.-]+(:\d+)?(\/\S*)?$/;
 /**
- * Prefixes of texts that have the same form but are no addresses with a user, such as `mailto:name@host` and
+ * Prefixes of texts that match `bareAddress` but contain no user name and password, such as `mailto:name@host` and
  * `npm:package@1.2.3`.
  */
 const noUser = /^(mailto|sips?|xmpp|acct|npm|jsr|workspace)$/i;
@@ -85,7 +85,10 @@ export class Secrets {
   /** Replacement text for each encoded form of each secret. */
   private readonly marks = new Map<string, string>();
   private pattern: RegExp | undefined;
-  /** Starts of the encoded forms, keyed by the last characters of the start, longest first. */
+  /**
+   * Starts of the encoded forms. The key consists of the last `minPrefix` characters of a start; the starts with the
+   * same key are sorted, longest first.
+   */
   private readonly prefixes = new Map<string, { prefix: string; mark: string }[]>();
 
   constructor(private readonly env: NodeJS.ProcessEnv = process.env) {
@@ -171,7 +174,7 @@ export class Secrets {
     return this.pattern ? text.replace(this.pattern, form => this.marks.get(form)!) : text;
   }
 
-  /** @param leastAtEnd if the text ends with a prefix of a secret, the minimum length of this prefix to be redacted */
+  /** @param leastAtEnd minimum length at which a prefix of a secret at the end of the text is redacted */
   private withoutPrefixes(text: string, leastAtEnd: number): string {
     if (!this.pattern) return text;
     let cleared = '';

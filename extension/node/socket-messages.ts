@@ -11,8 +11,8 @@ const largestMessage = 2 ** 26;
 
 /**
  * Returns a connection over a socket. The socket is destroyed if more than `mostBytes()` arrive without completing a
- * message, or if the input is invalid. `outgoing` may wrap the writer. The caller must call `listen`, and dispose of
- * the connection when the socket closes.
+ * message, or if the input is invalid. `outgoing` returns the writer to use: the given writer or a wrapper around it.
+ * The caller must call `listen`, and dispose of the connection when the socket closes.
  */
 export function socketMessages(
   socket: Socket,

@@ -14,7 +14,7 @@ const quietMs = 30;
 const longestMs = 200;
 
 /**
- * Maximum milliseconds between a file's modification time and an event that a save causes. If more time has passed, the
+ * Maximum milliseconds from a file's modification time to the event that reports the save. If more time has passed, the
  * modification time is not the time of the save, for example because the file was copied with its old times.
  */
 const believableMs = 10_000;

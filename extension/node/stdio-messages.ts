@@ -14,8 +14,9 @@ import {
 import { withoutTimer } from './socket-messages';
 
 /**
- * Returns a connection over two streams; `outgoing` may wrap the writer. Errors of the streams are ignored, because
- * events of the child process report the same failures. The caller must call `listen`.
+ * Returns a connection over two streams. `outgoing` returns the writer to use: the given writer or a wrapper around it.
+ * Errors of the streams are ignored, because events of the child process report the same failures. The caller must call
+ * `listen`.
  */
 export function stdioMessages(
   input: Readable,

@@ -10,7 +10,7 @@ type Functions<T> = { [K in keyof T]: (...args: never[]) => unknown };
 type Arguments<F> = F extends (...args: infer A) => unknown ? A : never;
 type Result<F> = F extends (...args: never[]) => infer R ? Promise<Awaited<R>> : never;
 
-/** Conversion of errors between threads; the default is a plain Error with message and stack. */
+/** Conversion of errors between threads. By default, the other thread receives a plain Error with message and stack. */
 export interface ErrorCodec {
   encode(error: Error): unknown;
   decode(encoded: unknown): Error;
@@ -30,7 +30,7 @@ interface Reply {
   e?: unknown;
 }
 
-/** Buffers to transfer, by result. */
+/** For each result marked by `transferred`, the buffers to transfer. */
 const moved = new WeakMap<object, ArrayBuffer[]>();
 
 /**

@@ -79,7 +79,10 @@ function moveIntoPlace(temporary: string, file: string): void {
 }
 
 const acceptedSchema = z.object({ run: z.string(), file: z.string(), sha256: z.string() });
-/** A file of a run folder: the run id, its path in the folder (forward slashes) and the SHA-256 (hex) of its bytes. */
+/**
+ * A file of a run folder: the run id, the file's path in the folder (forward slashes), and the SHA-256 (hex) of its
+ * bytes.
+ */
 export type AcceptedFile = z.infer<typeof acceptedSchema>;
 
 /** Maximum bytes of the list of accepted files. */

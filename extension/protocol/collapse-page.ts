@@ -95,8 +95,8 @@ export const collapseLines: NotificationType<{
 }> = { method: 'collapse/lines' };
 
 /**
- * Returns the log-prob matrix of a diagnosed step with its prompts and reasoning texts; null if the diagnosis file is
- * missing or does not contain the family.
+ * Returns the log-prob matrix of a pair family at a diagnosed step, with the prompts and reasoning texts. Null if the
+ * diagnosis file is missing or does not contain the family.
  */
 export const collapseFamilyAt: RequestType<{ step: number; family: string }, CollapseFamily | null> = {
   method: 'collapse/family',

@@ -9,7 +9,7 @@ export interface ComparedGroup {
   label: string;
   /** Indices into the snapshot's runs, oldest first. */
   members: number[];
-  /** The group's values of the configuration keys in `keys` of the snapshot, as text. */
+  /** This group's value for each configuration key in the snapshot's `keys`, as text. */
   values: string[];
 }
 

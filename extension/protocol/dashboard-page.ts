@@ -93,7 +93,7 @@ export type Export =
   | { kind: 'picture'; name: string; format: 'png' | 'svg'; bytes: Uint8Array }
   | { kind: 'csv'; name: string; keys: string[]; from: number; to: number };
 
-/** Writes the export; false if the user cancelled. */
+/** Writes the export. Returns false if the user cancelled. */
 export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboard/charts/chart-export' };
 
 /** The page's changed view settings. The host stores them as defaults for later pages of this workspace. */

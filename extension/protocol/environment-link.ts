@@ -32,7 +32,7 @@ export interface LoadedEnvironment {
   version: string;
   /** Bundled code, saved in the run folder under `environments/<version>/`. */
   bundle: string;
-  /** Absolute paths of all source files in the bundle, which live editing watches. */
+  /** Absolute paths of all source files in the bundle; live editing watches these files. */
   files: string[];
   /** `env_config` with all defaults filled in. */
   config: Record<string, unknown>;
@@ -65,7 +65,7 @@ export interface SourceProblem {
   file: string;
   line: number;
   column: number;
-  /** Last line of the range, and the column after its last character; undefined if unknown. */
+  /** Last line of the faulty range, and the column after the range's last character; undefined if unknown. */
   endLine?: number;
   endColumn?: number;
   message: string;
@@ -73,7 +73,7 @@ export interface SourceProblem {
   kind: 'build' | 'type' | 'load';
 }
 
-/** New code of a tag: either ready for `use`, or rejected with all its problems. */
+/** New code of a tag: either loaded and ready for `use`, or rejected with a list of all problems. */
 export type PreparedEnvironment = {
   tag: string;
   /** Absolute paths of the files to watch: source files and type declarations, as far as they are known. */
@@ -113,7 +113,7 @@ export interface EpisodeState {
   images?: Uint8Array[];
   version: string;
   info?: Record<string, unknown>;
-  /** Set after a reset if this episode has its own actions: their names by id. */
+  /** Action names by id. Set after a reset, and only if this episode has its own actions. */
   actions?: Record<number, string>;
   error?: EnvironmentFailure;
 }
@@ -135,7 +135,7 @@ export type EnvironmentRequest =
   | { id: number; method: 'load'; environments: EnvironmentSpec[]; timeout_ms: number }
   /** Builds, type-checks and loads the current files without affecting running episodes; `use` activates the result. */
   | { id: number; method: 'prepare'; environments: EnvironmentSpec[]; timeout_ms: number; check_types: boolean }
-  /** Activates the code that was last prepared for these tags, for later resets. */
+  /** Makes later resets use the code that was last prepared for these tags. */
   | { id: number; method: 'use'; tags: string[] }
   /** Opens or closes the inspector on the loopback interface. Calls have no time limit while it is open. */
   | { id: number; method: 'debug'; on: boolean }
@@ -224,7 +224,7 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
  * What is wrong with a reply, worded to follow 'the process', for example 'did not answer for 2 of the requested
  * episodes'. Undefined if the reply is correct. A reply is wrong if it is for another method, omits a requested name,
  * contains a name twice, or contains a name that was not requested.
- * @param open names that have not been answered; the names in the reply are removed from it
+ * @param open requested names without an answer so far; the names in the reply are removed from this set
  */
 export function replyProblem(
   request: EnvironmentRequest,

@@ -65,7 +65,7 @@ export interface PlayedStep extends ShownStep {
   name: string;
 }
 
-/** A difference between the old code and the reloaded code for the same seed and actions. */
+/** A difference between the results of the old code and of the reloaded code for the same seed and actions. */
 export interface PlayDifference {
   /** Position of the difference: 0 for the reset, n for the n-th action. */
   step: number;
@@ -112,7 +112,7 @@ export type PlayDo =
   | { do: 'hint' }
   /** Plays the solver's actions until the episode ends. */
   | { do: 'solve' }
-  /** Rebuilds the source and replays the same seed and actions. */
+  /** Rebuilds the source and replays the episode with the same seed and actions. */
   | { do: 'reload' };
 
 /** A request; the reply has the same `id`. */

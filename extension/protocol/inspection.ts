@@ -33,7 +33,7 @@ export interface AcceptedCode {
   accepted?: string[];
 }
 
-/** Name of the initial weights. Other names are those of checkpoints, such as `step-000020`. */
+/** Name that selects the initial weights. All other names select a checkpoint, such as `step-000020`. */
 export const initialWeights = 'initial';
 
 export interface CheckpointChoice {

@@ -43,7 +43,7 @@ export interface NewRunChoice {
   folder: string;
   /** Values by key, as the user typed them. */
   values: Record<string, string>;
-  /** Replaces the preset's environments. */
+  /** Environments that replace those of the preset; null to keep those of the preset. */
   groups: { train: GroupsByTag; val: GroupsByTag } | null;
 }
 

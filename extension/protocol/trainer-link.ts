@@ -91,8 +91,8 @@ export interface WatchedEpisode {
 
 export interface WatchChoice {
   /**
-   * Restricts the choice of the episode to this tag. `group` restricts it to a prompt group, given by its index in the
-   * batch.
+   * If set, an episode with this tag is watched. If `group` is set, the episode is chosen from the prompt group with
+   * this index in the batch.
    */
   tag?: string;
   group?: number;
@@ -108,7 +108,7 @@ export const watch = new RequestType<
   void
 >('ragen/watch');
 
-/** The watched episode, sent when it starts, reaches a turn or ends; null when a rollout is over. */
+/** The watched episode, sent when the episode starts, begins or ends a turn, or ends; null when a rollout is over. */
 export const watchedEpisode = new NotificationType<{ episode: WatchedEpisode | null }>('ragen/watchedEpisode');
 /** Tokens of the newest turn, from index `at` on (at most 20 times per second). */
 export const watchedTokens = new NotificationType<{

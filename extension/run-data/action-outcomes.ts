@@ -41,7 +41,8 @@ function leftOver(executed: number, actionsLeft: number, endsEpisode: boolean): 
 
 /**
  * Returns the actions that were cut off from the answer: the parts of the raw answer after the parsed actions. The raw
- * answer is split at RAGEN's default separator. Empty if its first parts differ from the parsed actions.
+ * answer is split at RAGEN's default separator. Empty if the first parts of the raw answer differ from the parsed
+ * actions.
  */
 function cutOff({ raw, parsed }: EpisodeTurn): string[] {
   const answer = (between(raw, '<answer>', '</answer>') ?? between(raw, '<ans>', '</ans>'))?.inner;

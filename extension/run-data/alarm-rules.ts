@@ -1,8 +1,8 @@
 // Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric. The alarm of a rule is raised when the metric
 // has exceeded the bound in each of the newest `steps` steps. These steps are called the judged window. A bound is a
 // constant, or it is computed from the run's earlier steps. The trainer raises alarms with these rules
-// (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's description
-// of collapsed runs and its early stopping. Pure functions.
+// (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's early
+// stopping and its description of collapsed runs. Pure functions.
 import { median } from '../common/mean-estimate';
 
 /** Maximum number of values stored per metric: `first` for the first steps, `newest` for the newest steps. */
@@ -45,7 +45,7 @@ export interface AlarmRule {
   /** Computes the bound from the values before the judged window. */
   bound: BoundOf;
   side: 'under' | 'over';
-  /** Number of newest steps, each of which must exceed the bound. */
+  /** Number of newest steps in which the metric must exceed the bound. */
   steps: number;
   /** Name of another metric, whose newest value is the maximum possible value of `metric`. */
   limit?: string;
