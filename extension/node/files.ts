@@ -197,8 +197,8 @@ const temporaryName = (file: string): string =>
 export const isTemporary = (name: string): boolean => name.startsWith('.tmp-');
 
 /**
- * Returns sha256 (hex) and byte count of a regular file, or of its bytes before offset `to`. Reads in chunks. `within`
- * is the folder that no link may lead out of; defaults to the folder of the file.
+ * Returns sha256 (hex) and byte count of a regular file, or of its bytes before offset `to`. Reads in chunks. Links
+ * must not lead out of the folder `within`, which defaults to the folder of the file.
  */
 export async function digestFile(
   file: string,

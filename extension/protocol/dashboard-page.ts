@@ -77,8 +77,8 @@ export interface ScoreStrip {
 }
 
 /**
- * Returns the column index of a step in strips over [from, to]. Multiplies before dividing. If each step has its own
- * column, rounding in the opposite order could leave a column empty.
+ * Returns the column index of a step in strips over [from, to]. Multiplies before dividing. Otherwise, if each step has
+ * its own column, rounding could leave a column empty.
  */
 export const scoreColumn = (step: number, from: number, to: number, columns: number): number =>
   Math.max(0, Math.min(columns - 1, Math.floor(((step - from) * columns) / Math.max(1, to - from + 1))));

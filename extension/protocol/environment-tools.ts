@@ -1,6 +1,6 @@
-// Output of the environment tools: the list, transcripts, contract checks, and interactive play sessions. A session
-// runs over standard input and output of `ragen env play … --stdio`: one JSON request per line, one reply per line, in
-// order. A reply contains the complete session, so the client stores no state.
+// Output of the environment tools: the list of environments, transcripts, contract checks, and interactive play
+// sessions. A session runs over standard input and output of `ragen env play … --stdio`: one JSON request per line, one
+// reply per line, in order. A reply contains the complete session, so the client stores no state.
 
 /** An environment that a run in this workspace can use. */
 export interface ListedEnvironment {

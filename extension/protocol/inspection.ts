@@ -25,8 +25,8 @@ export interface EpisodeRef {
 }
 
 /**
- * Files of the run whose code the user allows this request to execute (run-trust.ts). A file is executed only if it is
- * signed, permanently accepted, or accepted here.
+ * The run's files that the user allows this request to execute (run-trust.ts). A file is executed only if it is signed,
+ * permanently accepted, or accepted here.
  */
 export interface AcceptedCode {
   /** SHA-256 (hex) of the accepted files. */

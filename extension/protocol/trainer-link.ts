@@ -54,7 +54,7 @@ export interface WatchedTurn {
   turn: number;
   state: string;
   actions_left: number;
-  /** Generation prefix of every answer; the model's text is this prefix plus its tokens. */
+  /** Generation prefix of every answer; the model's text of a turn is this prefix followed by the turn's tokens. */
   prefix: string;
   tokens: { text: string; logprob: number }[];
   /** Parsed answer and its result; null until the turn is over. */

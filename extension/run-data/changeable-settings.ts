@@ -32,8 +32,8 @@ export function changeable(config: Config): { key: string; value: number }[] {
 }
 
 /**
- * Returns why a setting has no effect under a configuration, as `key is value`, or undefined if the setting has an
- * effect.
+ * Returns the reason, in the form `key is value`, why a setting has no effect under a configuration. Undefined if the
+ * setting has an effect.
  */
 export function idleBecause(config: Config, key: string): string | undefined {
   const needs = settings.find(setting => setting.key === key)?.needs;

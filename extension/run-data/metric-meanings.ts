@@ -1,11 +1,11 @@
 // Meanings of metric keys, parsed from the tables of docs/METRICS.md. The documentation and the pages thus have the
-// same source. A key may contain placeholders: `<tag>` matches one or more characters except a slash (as in
-// `pass@<k>`). Invariant: an exact key takes precedence over a pattern, and an earlier pattern takes precedence over a
-// later pattern.
+// same source. A key may contain placeholders, such as `<k>` in `pass@<k>`. A placeholder matches one or more
+// characters other than a slash. Invariant: an exact key takes precedence over a pattern, and an earlier pattern takes
+// precedence over a later pattern.
 
 /**
- * Parses `| key | meaning |` rows of Markdown tables. The first cell names one or more keys in backticks; the second is
- * the sentence. Rows whose first cell has no backticks (headings, rules) are skipped.
+ * Parses `| key | meaning |` rows of Markdown tables. The first cell names one or more keys in backticks; the second
+ * contains their meaning, one sentence. Rows whose first cell has no backticks (headings, rules) are skipped.
  * @returns sentences by key or pattern, in document order
  */
 export function parseMetricMeanings(markdown: string): Record<string, string> {
@@ -21,7 +21,7 @@ export function parseMetricMeanings(markdown: string): Record<string, string> {
 
 const patterns = new Map<string, RegExp | null>();
 
-/** Returns the regular expression of a key with placeholders, null for a plain key. */
+/** Returns the regular expression for a key with placeholders; null for a key without placeholders. */
 function patternOf(key: string): RegExp | null {
   let pattern = patterns.get(key);
   if (pattern === undefined) {

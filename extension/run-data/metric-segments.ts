@@ -3,8 +3,8 @@
 // segment is valid only while the bytes of metrics.jsonl that it covers, and all bytes before them, are unchanged.
 // Readers parse the lines after the last segment from metrics.jsonl.
 // A segment begins with 8 bytes magic, 4 bytes header length, 4 bytes zero, and the header as JSON, padded with blanks
-// to a multiple of 8 bytes. Then follows one column per key, with little-endian float64 values; a value is NaN if the
-// line lacks the key. The first key is `step`.
+// to a multiple of 8 bytes. The header is followed by one column per key, with little-endian float64 values; a value is
+// NaN if the line lacks the key. The first key is `step`.
 
 /** The numbers of a line of metrics.jsonl. */
 export type MetricNumbers = { step: number } & Record<string, number>;
@@ -42,7 +42,7 @@ export function numbersOf(line: unknown): MetricNumbers | null {
   return numbers;
 }
 
-/** Converts lines to columns, NaN where a line lacks a key. The first key is `step`. */
+/** Converts lines to columns, with NaN for each key that a line lacks. The first key is `step`. */
 export function columnsOf(lines: readonly MetricNumbers[]): Map<string, Float64Array> {
   const columns = new Map([['step', new Float64Array(lines.length)]]);
   lines.forEach((line, row) => {

@@ -29,7 +29,7 @@ export interface RegimeMeasure {
 
 /** Values of earlier diagnoses that are needed to judge the next diagnosis. */
 export type RegimeHistory = {
-  /** Maximum over all diagnoses so far of the lower end of the 95 % interval of I(X;Z). */
+  /** Lower end of the 95 % interval of I(X;Z): the highest value of all diagnoses so far. */
   best: number;
   /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;
@@ -60,7 +60,7 @@ export const regimeRule = {
   entropy: 0.3,
   /**
    * Threshold of H(Z|X) for reasoning that does not depend on its prompt. This threshold is higher, because a few
-   * different texts among many equal texts raise the mean.
+   * different texts among many equal texts raise H(Z|X), which is a mean.
    */
   entropyAlone: 0.8,
   /** Weight of the newest diagnosis in its average with the previous diagnosis. */
@@ -71,8 +71,8 @@ export const regimeRule = {
 } as const;
 
 /**
- * Minimum number of prompts for a reliable diagnosis. With fewer prompts N, the maximum of I(X;Z), which is ln N, is
- * small, and the correct prompt is often retrieved by chance.
+ * Minimum number of prompts for a reliable diagnosis. With N prompts, I(X;Z) is at most ln N. If N is lower, this
+ * maximum is too small, and the correct prompt is often retrieved by chance.
  */
 export const enoughPrompts = 8;
 
@@ -89,7 +89,8 @@ export const retrievalOverChance = (accuracy: number, chance: number): number =>
 const smallest = 1e-3;
 
 /**
- * Judges a diagnosis. `history` is the history returned by the previous call for the same family; null for the first.
+ * Judges a diagnosis. `history` is the history returned by the previous call for the same family; null for the first
+ * diagnosis.
  */
 export function judgeRegime(
   history: RegimeHistory | null,

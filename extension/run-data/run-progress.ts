@@ -1,5 +1,5 @@
-// Determines the progress of a run and whether it has ended. The progress of an evaluation is in episodes, that of
-// other runs in steps.
+// Determines the progress of a run and whether it has ended. Progress is counted in episodes for an evaluation, and in
+// steps for all other runs.
 import type { RunState, RunStatus } from './run-status-file';
 
 export interface RunProgress {

@@ -9,8 +9,8 @@ export const metricsLineSchema = z
 export type MetricsLine = z.infer<typeof metricsLineSchema>;
 
 /**
- * A line of `scores.jsonl`: distribution of the scores of a step's training episodes, without episodes that ended by an
- * environment error.
+ * A line of `scores.jsonl`: distribution of the scores of a step's training episodes. Episodes that ended with an
+ * environment error are not counted.
  */
 export const scoresLineSchema = z.object({
   step: z.number().int(),

@@ -14,14 +14,14 @@ export interface RanVersion {
   tag: string;
   version: string;
   /**
-   * First step of the version; `to` is its last step, null for the newest version. In the step in which the versions
-   * change, episodes may use either version.
+   * First step in which the version ran. `to` is the last such step, or null for the newest version. In the step in
+   * which the versions change, episodes may use either version.
    */
   from: number;
   to: number | null;
 }
 
-/** Returns the versions that each tag ran, in order, from a run's manifest and events. */
+/** Determines from a run's manifest and events which environment versions each tag used, in order. */
 export function ranVersions(
   { environments }: Pick<Manifest, 'environments'>,
   events: readonly RunEvent[],
@@ -74,7 +74,7 @@ export interface Effect {
   after: SampleMoments;
   /** Mean after the change minus mean before the change. */
   difference: number;
-  /** Two-sided 95 % confidence interval; null with fewer than two groups on a side. */
+  /** Two-sided 95 % confidence interval; null if either side has fewer than two groups. */
   interval: [low: number, high: number] | null;
 }
 

@@ -1,6 +1,6 @@
-// Rules between keys, which a schema cannot express: RAGEN's assertions, and combinations that would fail later in a
-// run or have no effect. The rules of the algorithm, the policy and secrets are in algorithm-checks.ts,
-// policy-checks.ts and secret-checks.ts.
+// Rules that relate several keys, which a schema cannot express: RAGEN's assertions, and rules against combinations
+// that would fail later in a run or have no effect. The rules of the algorithm, the policy and secrets are in
+// algorithm-checks.ts, policy-checks.ts and secret-checks.ts.
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
@@ -58,8 +58,8 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
 }
 
 /**
- * Rules for a separate rollout for gradient analysis. The tags share the groups of this rollout in the same proportions
- * as in training, so the number of groups must permit these proportions.
+ * Rules for a gradient analysis that uses a separate rollout. The tags share the groups of this rollout in the same
+ * proportions as in training, so the number of groups must permit these proportions.
  */
 function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   const groups = trainer.gradient_analysis_env_groups;

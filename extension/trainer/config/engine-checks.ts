@@ -1,5 +1,6 @@
 // Rules for an engine on a server (workbench.engine: tinker). Settings that the Tinker protocol does not support are
-// rejected before a run starts. Properties that differ between servers are measured when connecting (models/tinker).
+// rejected before a run starts. Properties that differ between servers are measured when the trainer connects to the
+// server (models/tinker).
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 

@@ -28,7 +28,7 @@ export interface ConfigRequest {
   configFile?: string;
   /** Overrides such as `a.b=v`, `+a.b=v`, `++a.b=v` or `~a.b`; applied in order. */
   overrides: readonly string[];
-  /** Folders of named configurations; if several folders contain a name, the first one is used. */
+  /** Folders of named configurations; if several folders contain a name, the first of these folders is used. */
   presetFolders: readonly string[];
   /** Absolute path of the workspace. */
   workspace: string;
@@ -114,7 +114,7 @@ export interface Preset {
 
 /**
  * Returns the runnable configurations (those with a `defaults` list) and the unreadable files, sorted by name. If
- * several folders contain a name, the first folder is used.
+ * several folders contain a name, the first of these folders is used.
  */
 export function presets(presetFolders: readonly string[]): Preset[] {
   const names = [...new Set(presetFolders.flatMap(configNames))];

@@ -1,5 +1,5 @@
-// A validated configuration with its origin: source files, ignored keys, notes for the user, and its hash.
-// load-config.ts creates it; model-length.ts may lower the value of max_model_len.
+// A validated configuration together with its source files, ignored keys, notes for the user, and hash. load-config.ts
+// creates this object; model-length.ts may lower the value of max_model_len.
 import type { RunConfig } from './schema';
 import type { IgnoredKey } from './validate';
 

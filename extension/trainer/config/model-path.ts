@@ -10,10 +10,10 @@ import { ConfigError, shown } from './config-error';
 /** A folder with a config.json (absolute path), or a hub model, which may not be downloaded yet. */
 export type ModelSource = { folder: string } | { hub: HubModel };
 
-/** Model names that the hub permits, with an optional revision: a branch, a tag or a commit. */
+/** Matches model names that the hub permits, with an optional revision: a branch, a tag or a commit. */
 const hubId = /^(?<repo>[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?:@(?<revision>[\w.][\w./-]*))?$/;
 
-/** Returns undefined if the path does not exist or cannot be read, as with a link to itself. */
+/** Returns undefined if the path does not exist or cannot be read, for example because it is a link to itself. */
 function statOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });

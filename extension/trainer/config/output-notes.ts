@@ -1,4 +1,5 @@
-// Notes about `output` before an evaluation: trajectories are always written as JSON lines, never as Python pickles.
+// Notes about the settings in `output`, shown before an evaluation. Trajectories are always written as JSON lines,
+// never as Python pickles.
 import { basename } from 'node:path';
 import type { RunConfig } from './schema';
 

@@ -1,5 +1,6 @@
 // Command-line overrides in Hydra's grammar: `a.b=v` changes a key, `+a.b=v` adds a key, `++a.b=v` changes or adds a
-// key, `~a.b` deletes a key. Values are typed as in YAML; `[a,b]` and `{a: 1}` are YAML flow forms.
+// key, `~a.b` deletes a key. A value has the type that it would have in YAML; `[a,b]` and `{a: 1}` are a YAML list and
+// map in flow form.
 import type { ConfigProblem, Location } from './config-error';
 import { emptyMap, parseYaml } from './yaml-tree';
 import type { MapNode, ScalarNode, Tree } from './yaml-tree';

@@ -1,8 +1,8 @@
 // Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. An unknown key
 // is an error. Descriptions appear in the documentation, hover texts and the JSON schema. The default values of verl's
-// keys and of `workbench` are in media/presets/ppo_trainer.yaml, those of RAGEN's keys in base.yaml; a key that both
-// omit has its default here. Further keys are in schema-policy.ts,
-// schema-episodes.ts and schema-evaluation.ts. Rules between keys are in cross-checks.ts.
+// keys and of `workbench` are in media/presets/ppo_trainer.yaml, those of RAGEN's keys in base.yaml. If neither file
+// contains a key, its default value is here. Further keys are in schema-policy.ts, schema-episodes.ts and
+// schema-evaluation.ts. Rules that relate several keys are in cross-checks.ts.
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';

@@ -1,5 +1,5 @@
-// Turns a composed tree into a typed configuration: removes ignored keys, and checks the schema and the rules between
-// keys. Every problem gets the source location of its value.
+// Turns a composed tree into a typed configuration: removes ignored keys, and checks the tree against the schema and
+// the rules that relate several keys. Every problem gets the source location of its value.
 import type { z } from 'zod';
 import { expectation, schemaAt } from '../../common/json-schema';
 import type { JsonSchema } from '../../common/json-schema';
@@ -45,8 +45,8 @@ export interface IgnoredKey {
 
 /**
  * Checks a composed, interpolated tree. Returns the configuration, or null if problems were added to `problems`.
- * Ignored keys are added to `ignored`. If a value was interpolated from another key, problems of the value name that
- * other key, because the user must change the value there.
+ * Ignored keys are added to `ignored`. If an invalid value was interpolated from another key, the problem's message
+ * refers to that other key, because the user must change the value there.
  */
 export function validate(
   tree: MapNode,

@@ -2,8 +2,8 @@
 // sampled. The input is a matrix of log p(z_i | x_j): each reasoning text scored under each prompt (cross-scoring). The
 // outputs are mutual information, entropies and retrieval accuracy, under RAGEN's names. For the marginal per token,
 // RAGEN's code averages length-normalised probabilities. The RAGEN-2 paper instead divides the log-prob of the mixture
-// by the length. The names of metrics by the paper's formula begin with `paper_`. Pure functions in double precision;
-// results agree with a float32 implementation to 1e-5.
+// by the length. Metrics that use the paper's formula have names that begin with `paper_`. Pure functions in double
+// precision; results agree with a float32 implementation to 1e-5.
 import { maximum } from '../../common/lists';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { UserError } from '../../common/user-error';
@@ -44,8 +44,8 @@ const collapseConstants = { stdEps: 1e-3, emaDecay: 0.9 } as const;
 
 export interface CollapseMetrics {
   /**
-   * Values by RAGEN's metric names, without the name of the family. The names of metrics by the paper's formula begin
-   * with `paper_`.
+   * Values by RAGEN's metric names, without the name of the family. Metrics that use the paper's formula have names
+   * that begin with `paper_`.
    */
   metrics: Record<string, number>;
   spread: MarginalSpread;
@@ -55,7 +55,8 @@ export interface CollapseMetrics {
 
 /**
  * Arrays have one entry per sample; log-probs are in nats. `matched` and `marginal` are means per token. Fields with
- * the suffix `Seq` are sums over the sequence. `marginalPaper` is the marginal per token by the paper's formula.
+ * the suffix `Seq` are sums over the sequence. `marginalPaper` is the marginal per token according to the paper's
+ * formula.
  */
 export interface SampleStatistics {
   matched: Float64Array;

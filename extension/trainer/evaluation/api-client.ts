@@ -2,7 +2,8 @@
 // service asks for a pause in its Retry-After header, all requests are paused. The API key is removed from error texts
 // of the service. If all retries of a request fail, the evaluation ends and can be resumed; an outage of the service is
 // thus never recorded as a failure of the model.
-// The package p-retry is not used, because a pause must delay all requests and must come from a seeded stream.
+// The package p-retry is not used, because a pause must delay all requests, and the random length of a pause must come
+// from a seeded stream.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
@@ -145,8 +146,8 @@ export class ApiClient {
   }
 
   /**
-   * Removes secrets, then truncates the text. In the opposite order, a key that truncation cuts in half would no longer
-   * be recognised as a secret.
+   * Removes secrets, then truncates the text. If the text were truncated first, a key that is cut in half would no
+   * longer be recognised as a secret.
    */
   private withoutSecrets(text: string, most = 300): string {
     return secrets

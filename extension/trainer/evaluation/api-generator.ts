@@ -10,8 +10,8 @@ import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 
 /**
- * Numbers messages in place of a tokenizer. Equal messages have the same number. When a prompt is extended by further
- * messages, the earlier ids are therefore its prefix.
+ * Numbers messages in place of a tokenizer. Equal messages have the same number. When messages are added to a prompt,
+ * the ids of the earlier messages are therefore a prefix of the new prompt.
  */
 export class MessageNumbers implements PromptTokenizer {
   /** Differs from every id of a prompt, because those ids are indices from 0 on. */

@@ -27,7 +27,10 @@ export interface ApiAnswer {
   usage: ApiUsage;
 }
 
-/** Token counts as reported by the service. The input counts the complete prompt, including cached tokens. */
+/**
+ * Token counts as reported by the service. The count of input tokens covers the complete prompt, including cached
+ * tokens.
+ */
 export interface ApiUsage {
   input_tokens: number;
   output_tokens: number;

@@ -55,7 +55,7 @@ export class LocalPlayer implements Player {
   }
 }
 
-/** Metrics that both players record for an episode. */
+/** Metrics that the local player and the API player both record for an episode. */
 export const ownMetrics = (episode: RolloutEpisode): Record<string, number> => ({
   [addedMetrics.tokens]: sampledTokens(episode),
   [addedMetrics.turns]: episode.turns.length,

@@ -1,9 +1,9 @@
-// Statistics of success. pass@k is computed by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1). Means
-// of values in [0, 1] that are grouped by prompt have 95 % intervals. The interval is Wilson's, computed with an
-// effective sample size that is estimated from the spread between groups (Kish; Dean and Pagano 2015). For example, if
-// all episodes of each prompt have the same result, the effective sample size is the number of prompts. With one
-// episode per group, the interval is the ordinary Wilson interval. The interval always has a positive width, even for
-// means of 0 and 1.
+// Statistics of success. pass@k is computed by the unbiased estimator (Chen et al. 2021, arXiv 2107.03374, §2.1). Each
+// mean of values in [0, 1] has a 95 % interval; the values are grouped by prompt. The interval is Wilson's, computed
+// with an effective sample size that is estimated from the spread between groups (Kish; Dean and Pagano 2015). For
+// example, if all episodes of each prompt have the same result, the effective sample size is the number of prompts.
+// With one episode per group, the interval is the ordinary Wilson interval. The interval always has a positive width,
+// even for means of 0 and 1.
 
 export interface Estimate {
   mean: number;

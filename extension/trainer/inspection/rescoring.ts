@@ -73,8 +73,8 @@ function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolea
 }
 
 /**
- * Returns the critic's values of each sample. A sample without tokens to score gets zeros, because the critic does not
- * accept it.
+ * Returns the critic's values for the tokens of each sample. A sample without tokens to score gets zeros, because the
+ * critic does not accept it.
  */
 async function valuesOf(
   engine: InspectionModel['engine'],

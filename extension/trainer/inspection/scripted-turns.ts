@@ -1,7 +1,7 @@
 // Generator for replaying an episode. It returns, for each turn, the stored tokens, hand-written tokens, or
 // hand-written tokens that a policy continues. The agent proxy calls this generator instead of the engine, so prompts,
-// parsing, rewards and context are the same as in training. Invariant: the ids of the generator's row equal the ids of
-// the episode's context.
+// parsing, rewards and context are the same as in training. Invariant: the token ids that the generator stores for its
+// row of the engine equal the ids of the episode's context.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';

@@ -16,7 +16,7 @@ import type { RunFolder } from '../store/run-folder';
 /** The turns of a what-if that were played so far. */
 export interface PlayedTurns {
   turns: readonly ScriptedTurn[];
-  /** Number of tokens at the start of the changed turn that equal the recorded response. */
+  /** Number of tokens at the start of the changed turn's response that equal the recorded tokens. */
   kept: number;
   /** Player of each turn from the changed turn on: the name of a checkpoint, or `hand`. */
   players: readonly string[];
