@@ -43,8 +43,9 @@ export function killTree(pid: number | undefined, ownerTag: string): void {
 }
 
 /**
- * Kills processes whose owner ended without killing them. A process is not killed if its owner cannot be checked: its
- * mark is from another boot or PID namespace, or an earlier version wrote the mark without boot and namespace.
+ * Kills processes whose owner ended without killing them. A process is not killed if its owner cannot be checked. This
+ * is the case if the mark is from another boot or PID namespace, or if an earlier version wrote the mark without boot
+ * and namespace.
  */
 export function killAbandoned(): void {
   killTagged(isAbandoned);

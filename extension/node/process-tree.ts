@@ -24,7 +24,7 @@ export interface ProcessMemory {
 export interface TreeMemory {
   /** The processes of the tree; the first one is the root process. */
   processes: ProcessMemory[];
-  /** Bytes of all processes. With a control group, also its shared memory and tmpfs files. */
+  /** Bytes of all processes. If the tree is a control group, the group's shared memory and tmpfs files are included. */
   bytes: number;
   /** Whether the root process is stopped (SIGSTOP, SIGTSTP). */
   stopped: boolean;

@@ -157,8 +157,8 @@ export type EnvironmentReply =
   | { id: number; method: 'debug'; url?: string }
   | { id: number; method: 'cover'; covered: CoveredCode[] }
   /**
-   * If `more` is set, the reply is partial: it contains the episodes that are ready, and the others follow under the
-   * same id.
+   * If `more` is set, the reply is partial: it contains the episodes that are ready, and the other episodes follow in
+   * later replies with the same id.
    */
   | { id: number; method: 'reset'; episodes: EpisodeState[]; more?: true }
   | { id: number; method: 'step'; episodes: EpisodeStep[]; more?: true }

@@ -54,7 +54,7 @@ export function withSetting(config: Config, { key, to }: Pick<SettingChange, 'ke
   return changed;
 }
 
-/** Returns the configuration in effect after these events of its run. */
+/** Returns the configuration in effect after the given events of a run that started with `config`. */
 export function configInEffect(config: Config, events: Iterable<RunEvent>): Config {
   let now = config;
   for (const { kind, data } of events) {

@@ -1,5 +1,5 @@
 // `events.jsonl` of a run folder: schema of its lines, and of the `data` of the event kinds that readers use. The log
-// is append-only; a resume truncates it to its length at the checkpoint.
+// is append-only; a resume truncates it to the length that it had at the checkpoint.
 import { z } from 'zod';
 
 /** A line of `events.jsonl`. */

@@ -70,7 +70,7 @@ export const environmentFiles = {
   signature: 'signature.json',
 } as const;
 
-/** Folder of a workspace's runs, relative to its root. */
+/** Folder of a workspace's runs, relative to the workspace's root. */
 export const runsFolder = '.ragen/runs';
 
 /** `episodes/step-000123.jsonl`, or `episodes/val-000120.jsonl` for a validation after step 120. */

@@ -44,8 +44,8 @@ export function ranVersions(
 }
 
 /**
- * Returns each version once, ordered by its last range of steps. A version has several ranges if an edit was undone,
- * because the earlier version then ran again.
+ * Returns each version once, in the order in which the versions last became active. A version has several ranges if an
+ * edit was undone, because the earlier version then ran again.
  */
 export const lastRuns = (ran: readonly RanVersion[]): RanVersion[] =>
   ran.filter(({ tag, version }, i) => !ran.slice(i + 1).some(next => next.tag === tag && next.version === version));

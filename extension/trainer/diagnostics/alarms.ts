@@ -1,7 +1,7 @@
-// Alarms for the Echo Trap (RAGEN, §3): its signs appear before success falls. The rewards within a prompt group become
-// equal, thoughts repeat, gradients spike, and entropy drifts. The rules are in run-data/alarm-rules.ts; an alarm is
-// active while the newest values of its metric violate the bound of its rule. Pure functions; the state is plain data
-// for checkpoints.
+// Alarms for the signs of an Echo Trap (RAGEN, §3), which appear before the success rate falls: the rewards within a
+// prompt group become equal, thoughts repeat, gradients spike, and entropy drifts. The rules are in
+// run-data/alarm-rules.ts; an alarm is active while the newest values of its metric violate the bound of its rule. Pure
+// functions; the state is plain data for checkpoints.
 import {
   alarmNames,
   alarmRules,
