@@ -19,6 +19,7 @@ import { readLease } from '../../trainer/store/held-lease';
 import { readLines, readValues } from '../../trainer/store/line-log';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { StepTable } from '../output/step-table';
+import { FollowedLines } from './followed-lines';
 
 /** Milliseconds between checks of the folder when no message arrives. */
 const pollMs = 250;
@@ -40,22 +41,14 @@ export async function follow(
   limits = { answerMs, reachMs },
   hasEnded: () => boolean = () => false,
 ): Promise<RunStatus | null> {
-  let offset = 0;
-  let eventOffset = 0;
+  const metrics = new FollowedLines(offset =>
+    readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line), offset),
+  );
+  const events = new FollowedLines(offset => eventsFrom(folder, offset));
   let connection: MessageConnection | undefined;
   const showNew = (): void => {
-    for (const { value, next } of readValues(
-      folder.file(runFiles.metrics),
-      line => metricsLineSchema.parse(line),
-      offset,
-    )) {
-      table?.row(value);
-      offset = next;
-    }
-    for (const { value, next } of eventsFrom(folder, eventOffset)) {
-      table?.event(value);
-      eventOffset = next;
-    }
+    for (const line of metrics.unread()) table?.row(line);
+    for (const event of events.unread()) table?.event(event);
   };
   let interrupted = false;
   const interrupt = (): void => {

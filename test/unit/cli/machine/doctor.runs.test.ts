@@ -172,7 +172,7 @@ test('a run that cannot be planned gives one sentence', async () => {
   const cases = [
     [
       ['--model', 'nowhere'],
-      /^--model is "nowhere", but there is no config\.json in .*: give a folder with config\.json/,
+      /^--model is "nowhere", but there is no config\.json in .*: give a folder \(with config\.json/,
     ],
     [
       ['--model', 'models/mamba'],
