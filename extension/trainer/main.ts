@@ -269,7 +269,7 @@ async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
   );
 }
 
-/** Milliseconds after the end of the run at which the process exits, even if handles are open. */
+/** The process exits this many milliseconds after the end of the run, even if handles are open. */
 const lingerMs = 10_000;
 
 main()

@@ -33,7 +33,7 @@ const retryMs = 5000;
 export class LiveEnvironments {
   /**
    * Watched source files by tag: sources of the loaded version, files from which these sources import only types, and
-   * files of code that failed to build.
+   * source files of versions that failed to build.
    */
   private readonly files = new Map<string, readonly string[]>();
   /** Errors of rejected code by tag, as JSON text. */
@@ -92,7 +92,9 @@ export class LiveEnvironments {
     return Object.fromEntries(this.loaded.map(({ tag, version }) => [tag, version]));
   }
 
-  /** Reports each environment whose version differs from the version with which the checkpoint was trained. */
+  /**
+   * Reports each environment whose loaded version differs from its version in `versions`, which a checkpoint stored.
+   */
   compareWith(versions: Readonly<Record<string, string>>): void {
     for (const { tag, version, source } of this.loaded) {
       const from = versions[tag];
@@ -280,5 +282,5 @@ export class LiveEnvironments {
   }
 }
 
-/** Shortened version for messages. */
+/** Shortens the hash of a code version for messages. */
 const brief = (version: string): string => version.slice(0, 8);

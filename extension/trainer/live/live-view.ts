@@ -9,7 +9,7 @@ import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { isDone } from '../rollout/environment-state-manager';
 
-/** Receives the watched episode and its tokens as they are sampled. */
+/** Receives the watched episode, and its new tokens while it is being played. */
 export interface Viewer {
   episode(episode: WatchedEpisode | null): void;
   tokens(id: string, turn: number, at: number, tokens: WatchedTurn['tokens']): void;

@@ -1,6 +1,6 @@
 // The configuration of a run in progress, and the pending changes of its settings. A requested change is validated
-// immediately against the schema and the rules for all configurations. The change takes effect at the beginning of the
-// next step, so a step uses a single configuration.
+// immediately against the schema and the rules that apply to every configuration. The change takes effect at the
+// beginning of the next step, so a step uses a single configuration.
 import type { SettingChange } from '../../run-data/run-events';
 import { idleBecause, settingKeys, valueAt, withSetting } from '../../run-data/changeable-settings';
 import { nearest } from '../../common/suggest';
@@ -32,8 +32,8 @@ export class PendingSettings {
   }
 
   /**
-   * Requests new values by RAGEN's keys. With `checkOnly`, the values are only validated. Pending changes of other keys
-   * stay pending.
+   * Requests new values for settings; the keys of `values` are RAGEN's. With `checkOnly`, the values are only
+   * validated. Pending changes of other keys stay pending.
    * @throws UserError if a value is invalid or its key cannot change during training
    */
   request(values: Readonly<Record<string, unknown>>, checkOnly = false): RequestedChange {
@@ -60,8 +60,7 @@ export class PendingSettings {
   /**
    * Applies the pending changes between two steps and returns them.
    * @param step number of the upcoming step
-   * @param begins whether the upcoming step begins now; changes that are requested later then apply from the step after
-   * it
+   * @param begins whether step `step` begins now; if so, changes requested after this call apply from step `step` + 1
    */
   apply(step: number, begins: boolean): SettingChange[] {
     const applied = this.pending;
@@ -84,8 +83,8 @@ function refuseUnless(key: string, config: Plain): void {
 }
 
 /**
- * Validates a configuration. Throws a UserError with the first problem of one of `keys`, otherwise with the first
- * problem of any key.
+ * Validates a configuration. If it has problems, throws a UserError with the first problem that concerns one of `keys`,
+ * or with the first of all problems if none concerns these keys.
  */
 function checked(config: Plain, keys: readonly string[] = []): RunConfig {
   try {

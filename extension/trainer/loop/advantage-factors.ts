@@ -3,7 +3,7 @@
 // - a scale, which depends on the share of groups that the rollout filter kept
 // - a weight, which depends on the length of the sample
 // - zero in a control run (`zero_task_advantage`)
-// - the importance weight of each token between training policy and sampler
+// - the importance weight of each token, which corrects for the difference between training policy and sampler
 import { lengthWeights, softAdvantageWeights } from '../../algorithms/advantage-weights';
 import { forEachGroup } from '../../algorithms/group-statistics';
 import type { GroupedScores } from '../../algorithms/group-statistics';

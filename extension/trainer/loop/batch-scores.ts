@@ -1,6 +1,6 @@
 // Scores of a batch before its update: log-probs under the policy and under the reference policy, and values of the
-// critic. Each array has the length of its sample's ids. Without a reference policy, its log-probs are zeros; without a
-// critic, the values are zeros.
+// critic. Each sample has one array of each kind, with one entry per token. Without a reference policy, the reference
+// log-probs are zeros; without a critic, the values are zeros.
 import type { RolloutCollection } from './rollout-collection';
 import type { Run } from '../run/run';
 import type { Stopwatch } from './stopwatch';
@@ -11,8 +11,8 @@ const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
   samples.map(({ ids }) => new Float32Array(ids.length));
 
 /**
- * Computes log-probs and entropies of the trained tokens under a policy. `episodes` limits the size of a pass: a pass
- * has at most as many tokens as this number of episodes of full length (passBudget).
+ * Computes log-probs and entropies of the trained tokens under a policy. A pass has at most as many tokens as
+ * `episodes` full-length episodes (passBudget).
  */
 function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
   const { config, engine } = run;

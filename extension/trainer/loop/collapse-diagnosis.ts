@@ -37,8 +37,9 @@ export interface DiagnosedRun {
 }
 
 /**
- * The pair families under RAGEN's names. `draw` samples the pairs of a family. `enabled` returns whether the
- * configuration enables the family. `phase` is the family's name in the timing metrics.
+ * The kinds of prompt and reasoning pairs, here called families, with RAGEN's names. `draw` samples the pairs of a
+ * family. `enabled` returns whether the configuration enables the family. `phase` is the family's name in the timing
+ * metrics.
  */
 const families = [
   {
@@ -61,7 +62,7 @@ const families = [
   },
 ] as const;
 
-/** Whether a diagnosis is due: in step 1 and in every multiple of `compute_freq`. */
+/** Whether a diagnosis is due: in step 1 and in each step whose number is a multiple of `compute_freq`. */
 const diagnosisDue = (config: RunConfig, step: number): boolean =>
   diagnosesCollapse(config) && (step === 1 || (step > 0 && step % config.collapse_detection.compute_freq === 0));
 

@@ -9,7 +9,7 @@ export type Watch = {
   emptySteps: number;
   /** In-group std of the score in each of the first 10 steps with training. */
   firstStds: number[];
-  /** In-group std of the score in the newest 10 of all later steps with training. */
+  /** In-group std of the score in each of the newest 10 steps with training, not counting the steps of `firstStds`. */
   lastStds: number[];
   /** Consecutive validations with a success rate below 1 %, by metric key. */
   failedValidations: Record<string, number>;
@@ -54,13 +54,13 @@ export function afterValidation(watch: Watch, metrics: Readonly<Record<string, n
 
 type Rules = { workbench: Pick<RunConfig['workbench'], 'early_stops' | 'trajectory_filter'>; emptyStopSteps: number };
 
-/** Returns the settings of the rules in a configuration. */
+/** Returns the parts of a configuration that control the rules. */
 export const stopRules = ({ workbench, actor_rollout_ref }: RunConfig): Rules => ({
   workbench,
   emptyStopSteps: actor_rollout_ref.rollout.rollout_filter_empty_stop_steps,
 });
 
-/** Returns the rule that ends the run now, with its sentence; null if no rule applies. */
+/** Returns the rule that ends the run now, with a sentence that states the cause; null if no rule applies. */
 export function earlyStop(watch: Watch, { workbench, emptyStopSteps }: Rules): EarlyStop | null {
   const { emptySteps, firstStds, lastStds, failedValidations } = watch;
   if (emptyStopSteps > 0 && emptySteps >= emptyStopSteps)

@@ -1,5 +1,5 @@
 // Metrics of a step under RAGEN's keys (docs/METRICS.md), computed from rollouts and from arrays per token. train.ts
-// merges these metrics with the other metrics of the step and writes the line.
+// merges these metrics with the other metrics of the step and writes them to the metrics log.
 import type { RolloutBatch } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 
@@ -104,7 +104,10 @@ export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array
 export const numbersWhere = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
   rows.flatMap((row, r) => Array.from(row).filter((_, t) => masks[r][t]));
 
-/** Returns the means over results with the same keys, under `prefix/`; an empty object if there are no results. */
+/**
+ * Returns the mean of each key over `results`, which all have the same keys, and adds `prefix/` to the keys. Returns an
+ * empty object if there are no results.
+ */
 export function averaged(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
   const keys = Object.keys(results[0] ?? {});
   return Object.fromEntries(

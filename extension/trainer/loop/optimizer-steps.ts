@@ -1,6 +1,6 @@
-// The optimizer steps of a training step: ppo_epochs passes over seeded mini-batches, for the critic and the policy.
-// The loss weight of a sample depends only on its mini-batch. How the samples are packed into passes therefore does not
-// change the result.
+// The optimizer steps of a training step: for the critic and the policy, ppo_epochs epochs over mini-batches in a
+// seeded order. The loss weight of a sample depends only on its mini-batch. The result is therefore the same however
+// the engine divides a mini-batch into forward and backward passes.
 import { maximum } from '../../common/lists';
 import { learningRate } from '../../algorithms/learning-rate';
 import { aggregationWeights } from '../../algorithms/loss-aggregation';
@@ -41,7 +41,7 @@ interface MiniBatch {
   weights: Float32Array[];
 }
 
-/** Runs the critic's optimizer steps; metrics under `critic/`. */
+/** Runs the critic's optimizer steps and returns their metrics, whose keys begin with `critic/`. */
 export async function updateCritic(
   run: Run,
   step: number,
@@ -74,13 +74,13 @@ export async function updateCritic(
   };
 }
 
-/** Returns the means over the optimizer steps, and the number of skipped optimizer steps. */
+/** Returns the mean of each metric over the optimizer steps, and the number of skipped optimizer steps. */
 function counted(prefix: string, results: readonly Record<string, number>[]): Record<string, number> {
   const { [`${prefix}/skipped`]: skipped = 0, ...metrics } = averaged(prefix, results);
   return { ...metrics, [`${prefix}/skipped_updates`]: Math.round(skipped * results.length) };
 }
 
-/** Runs the policy's optimizer steps; metrics under `actor/` and `train/`. */
+/** Runs the policy's optimizer steps and returns their metrics, whose keys begin with `actor/` or `train/`. */
 export async function updateActor(
   run: Run,
   step: number,

@@ -36,8 +36,8 @@ export interface RolloutCollection {
   /** Number of kept groups divided by the number of played groups, 0…1. */
   keptRatio: number;
   /**
-   * Log-probs and entropies that the rollout filter computed in order to rank groups by entropy; empty with other
-   * metrics.
+   * Log-probs and entropies that the rollout filter computed in order to rank groups by entropy; empty if the filter
+   * ranks by another metric.
    */
   scored: ReadonlyMap<RolloutSample, ScoredSample>;
   /** Score of each group's greedy episode by group id; empty unless the estimator is ReMax. */

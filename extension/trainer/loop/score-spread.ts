@@ -1,7 +1,10 @@
 // The score distribution of a step: each distinct score with its number of episodes. If there are more than 48 distinct
 // scores, they are counted in 48 intervals of equal width, so that the distribution fits into one log line.
 
-/** Maximum number of distinct scores per tag. If there are more, this is the number of intervals. */
+/**
+ * Maximum number of distinct scores that are listed per tag. If there are more, they are counted in this many
+ * intervals.
+ */
 const mostScores = 48;
 
 /** Returns the score distribution of each tag, in ascending order of scores. Non-finite scores are omitted. */

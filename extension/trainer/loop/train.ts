@@ -1,10 +1,10 @@
 // StarPO (State-Thinking-Actions-Reward Policy Optimisation; RAGEN, arXiv 2504.20073, §3), in reading order:
 // - play groups of complete episodes
-// - keep the groups with differing scores
+// - keep the groups whose episodes have different scores
 // - compute an advantage for every sampled token
-// - take clipped policy-gradient steps on exactly the sampled token ids
-// The folder algorithms/ contains the computations as pure functions; engine/ runs the model. A finished step writes its
-// episodes, its metrics line and, if one is due, a checkpoint. A step that a stop interrupts writes nothing.
+// - take clipped policy-gradient steps on exactly the sampled token ids The folder algorithms/ contains the
+//   computations as pure functions; engine/ runs the model. A finished step writes its episodes, its metrics line and,
+//   if one is due, a checkpoint. A step that a stop interrupts writes nothing.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
@@ -247,7 +247,7 @@ async function update(
   const { own, ...prepared } = await prepare(run, state, rollout, clock);
   const { returns } = prepared;
 
-  // Optimizer steps: ppo_epochs passes over seeded mini-batches.
+  // Optimizer steps: ppo_epochs epochs over mini-batches in a seeded order.
   const mixing = new RandomStream(deriveSeed('mini-batches', config.seed.train, step));
   if (updates && returns)
     Object.assign(

@@ -22,7 +22,7 @@ export interface ContextOptions {
   response_length: number;
   /** True if each turn is a separate sample (windowed modes). */
   samplePerTurn: boolean;
-  /** Selects the tokens of a sample on which the policy is trained. */
+  /** Selects which tokens of a sample the policy is trained on. */
   mask: MaskRule;
 }
 

@@ -1,9 +1,9 @@
 // The part of an episode that the model sees in a turn (RAGEN's `agent_proxy.context_window_mode` and length control).
 // This part is the complete chat, the last turns as a chat, or one message that summarises previous turns. A window
 // returns several prompts, from longest to shortest, each with less history than the previous prompt. The first prompt
-// that fits into the model's context is used.
-// The responses in a chat are the sampled ids, not re-tokenised texts. Unless a turn was removed from the chat, its
-// prompt therefore begins with exactly the tokens in the engine's cache.
+// that fits into the model's context is used. The responses in a chat are the sampled ids, not re-tokenised texts.
+// Therefore, unless a turn was removed from the chat, the next prompt begins with exactly the tokens in the engine's
+// cache.
 import { appendAll } from '../../common/lists';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
@@ -50,7 +50,10 @@ export const windowTurns = (max_context_window: number | null | undefined): numb
 /** Index of the oldest turn that a window of `turns` turns shows at turn index `turn` (RAGEN's history_start). */
 export const historyStart = (turn: number, turns: number): number => Math.max(0, turn - turns + 1);
 
-/** A chat message, by turn index. A user message with `reward` begins with the reward of the previous turn. */
+/**
+ * A chat message, identified by its role and by the index of its turn. A user message with `reward` begins with the
+ * reward of the previous turn.
+ */
 export type WindowMessage = UserMessage | { role: 'assistant'; turn: number };
 
 interface UserMessage {
@@ -115,7 +118,7 @@ export class ChatWindow implements ContextWindow {
 
   /**
    * Returns the ids of a chat. They begin with the system message and, if the chat begins with a user message, this
-   * user message. Then follows each sampled response with the text after it.
+   * user message. Then come the sampled ids of each response, followed by the text up to the next response.
    */
   private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;

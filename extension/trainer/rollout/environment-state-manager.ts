@@ -40,7 +40,7 @@ export interface EpisodeEntry extends EpisodeSlot {
   max_actions_per_traj: number;
   /**
    * Action names by action id: the names that `reset` returned for this episode, otherwise the names of the
-   * environment. Undefined if any text is an action.
+   * environment. Undefined if actions have no names; any text is then an action.
    */
   actions?: Record<number, string>;
   /** The newest observation. */
@@ -59,7 +59,7 @@ export interface EpisodeEntry extends EpisodeSlot {
   error?: EnvironmentFailure;
 }
 
-/** A response for one episode. */
+/** The model's response in one turn of an episode. */
 export interface TurnInput {
   entry: EpisodeEntry;
   /** The model's text, including the generation prefix. */
@@ -93,9 +93,10 @@ export class EnvironmentStateManager {
   }
 
   /**
-   * Lays out the next batch, number `round` of its step (from 0).
+   * Creates the entries of all episodes of the next batch.
    * @param environments the loaded environment of each tag
    * @param seed overrides the seed of the first group
+   * @param round number of the batch within its step, from 0
    */
   layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number, round = 0): EpisodeEntry[] {
     const { mode, groups, custom_envs } = this.options;

@@ -1,9 +1,10 @@
-// Converts an episode and its training results to a line of the run folder. The tokens of all samples are concatenated.
+// Converts an episode and its training results to a line of an episode file in the run folder. The tokens of all
+// samples are concatenated.
 import type { Episode } from '../../run-data/episode';
 import { sampledMask } from './rollout-sample';
 import { type RolloutEpisode } from './rollout-batch';
 
-/** Results of the update per token of a sample; an array is absent if the update did not compute it. */
+/** Results of the update for one sample, one value per token. An array is absent if the update did not compute it. */
 export interface TrainedTokens {
   advantages: Float32Array;
   entropies?: Float32Array;
@@ -20,9 +21,9 @@ export interface EpisodeTraining {
 }
 
 /**
- * Returns the line of `episodes/*.jsonl`. Log-probs and advantages are written with nine significant digits, which are
- * enough to restore a float32 exactly. Entropies, reference log-probs and values have six digits, because they are only
- * displayed.
+ * Returns the episode's record, which is one line of `episodes/*.jsonl`. Log-probs and advantages are written with nine
+ * significant digits, which are enough to restore a float32 exactly. Entropies, reference log-probs and values have six
+ * digits, because they are only displayed.
  */
 export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTraining): Episode {
   const { samples } = episode;

@@ -13,7 +13,7 @@ export const firstGatheringMs = 50;
 /**
  * Plays `count` episodes in waves. The episodes of a wave are in env_id order. A wave begins `gatherMs` after its first
  * episode became ready, or as soon as all `count` episodes are ready. Resolves after all waves have ended.
- * @param ask reports each of the `count` episodes as soon as it is ready
+ * @param ask must call `report` with each of the `count` episodes as soon as this episode is ready
  * @param play plays one wave
  */
 export async function inWaves(

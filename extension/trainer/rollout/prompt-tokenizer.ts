@@ -1,5 +1,6 @@
 // The tokenizer functions that convert a conversation to the ids of a prompt. There are two implementations: the
-// tokenizer of a model folder, and the message numbers for models behind an API (evaluation/api-generator.ts).
+// tokenizer of a model folder, and, for models behind an API, a class that uses one number per message as its id
+// (evaluation/api-generator.ts).
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
 /** The tokenizer functions that an episode's context calls; they apply the model's chat template. */
@@ -7,8 +8,8 @@ export interface PromptTokenizer {
   /** Returns the ids of a conversation, followed by the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
   /**
-   * Returns the ids between the sampled ids `answer` and the next response. They are the part of the turn's end that
-   * was not sampled, the user's message, the assistant's header, and `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response. These ids encode, in this order, the
+   * unsampled rest of the end of the turn, the user's message, the assistant's header, and `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
   /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */

@@ -1,7 +1,8 @@
-// The tokens of a sample on which the policy is trained (RAGEN's `enable_response_mask` and its masks). Element t of a
-// mask refers to token t. RAGEN finds turns by the token with which every message begins, and RAGEN's masks are shifted
-// by one token. As a result, RAGEN also trains on three other parts: the header of a response, the template's text
-// after the response, and the first token of the next message. `ragenMask` reproduces RAGEN's masks exactly.
+// Determines on which tokens of a sample the policy is trained (RAGEN's masks and its option `enable_response_mask`).
+// Element t of a mask refers to token t. RAGEN finds turns by the token with which every message begins, and RAGEN's
+// masks are shifted by one token. As a result, RAGEN also trains on three other parts: the header of a response, the
+// template's text after the response, and the first token of the next message. `ragenMask` reproduces RAGEN's masks
+// exactly.
 import { sampledMask, type RolloutSample } from './rollout-sample';
 
 export type ContextWindowMode = 'full' | 'limited_multi_turn' | 'single_turn';

@@ -26,7 +26,7 @@ export interface RolloutEpisode {
   success: boolean;
   /** True if the episode ended because its next prompt did not fit into `max_model_len`. */
   context_full: boolean;
-  /** One sentence with environment, turn and remedy; present if `context_full` is true. */
+  /** One sentence that names the environment, the turn and a remedy; present if `context_full` is true. */
   context_reason?: string;
   /** True if some prompts show fewer turns than the window allows, because of `max_model_len`. */
   context_shortened: boolean;
@@ -37,7 +37,7 @@ export interface RolloutEpisode {
   /** `reward` + `penalty`, before normalisation. */
   score: number;
   /**
-   * Return in the scale of the environment: the sum of `raw_reward` if the environment reports `raw_reward`, otherwise
+   * Return on the environment's own scale: the sum of `raw_reward` if the environment reports `raw_reward`, otherwise
    * `reward`.
    */
   episodic_return: number;

@@ -1,6 +1,6 @@
-// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. An episode whose
-// environment failed does not measure the policy. It is therefore excluded from all means and counted only in
-// `env_error_rate`.
+// Metrics of a rollout under RAGEN's keys: per episode, and averaged over the episodes of each tag. If the environment
+// of an episode failed, the episode says nothing about the policy. Such an episode is therefore excluded from all means
+// and counted only in `env_error_rate`.
 import { maximum } from '../../common/lists';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 

@@ -41,7 +41,7 @@ export interface RolloutObserver {
   ended(): void;
 }
 
-/** The part of the configuration that the proxy reads, under its keys. */
+/** The part of the configuration that the agent proxy reads. */
 export interface AgentProxyOptions {
   seed: { train: number; val: number };
   agent_proxy: TurnProtocol & {
@@ -50,7 +50,7 @@ export interface AgentProxyOptions {
     max_context_window: number | null;
   };
   enable_response_mask: boolean;
-  /** Whether masks and shortened prompts are those of RAGEN (`workbench.compat: ragen`). */
+  /** Whether masks are built and prompts shortened exactly as in RAGEN (`workbench.compat: ragen`). */
   ragen: boolean;
   rollout: SamplingCuts & { max_model_len: number; response_length: number; stop: string[]; val_kwargs: SamplingCuts };
   es_manager: { format_penalty: number; train: EnvGroups; val: EnvGroups };
@@ -81,8 +81,8 @@ export interface RolloutRequest {
   /** Seed of the first group; by default the next seed of training's sequence, or the fixed seed of validation. */
   seed?: number;
   /**
-   * If given, only these episodes of the batch are played, by env_id. Their results are the same as if the full batch
-   * were played.
+   * The env_ids of the episodes to play; by default, all episodes of the batch are played. Their results are the same
+   * as if the full batch were played.
    */
   only?: ReadonlySet<number>;
   /**

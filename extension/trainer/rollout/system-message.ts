@@ -16,7 +16,7 @@ export interface SystemMessageOptions {
   max_actions_per_traj: number;
   max_actions_per_turn: number;
   action_sep: string;
-  /** Tag of the answers that the instruction shows; `answer` by default. */
+  /** Name of the tag that encloses answers in the instruction; `answer` by default. */
   answer_tag?: AnswerTag | undefined;
 }
 

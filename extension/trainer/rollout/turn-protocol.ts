@@ -1,6 +1,6 @@
 // The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and the
-// parsing of a response into thought and actions. Pure text functions. These texts are never tokenised to get an
-// episode's response tokens, which are always the sampled ids.
+// parsing of a response into thought and actions. Pure text functions. The response tokens of an episode are always the
+// sampled ids; they are never obtained by tokenising these texts.
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import { pythonFloat } from './python-float';
 
@@ -11,7 +11,7 @@ export interface TurnProtocol {
   action_sep: string;
   /** Maximum actions per response; further actions are dropped. */
   max_actions_per_turn: number;
-  /** Tag of answers; `answer` by default. */
+  /** Name of the tag that encloses an answer; `answer` by default. */
   answer_tag?: AnswerTag;
 }
 

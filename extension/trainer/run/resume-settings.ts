@@ -64,7 +64,7 @@ export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, 
   );
 }
 
-/** Throws a UserError if the run cannot change these settings after step `step`. Reads only. */
+/** Throws a UserError if the run cannot change these settings after step `step`. Writes nothing. */
 export function refuseSettings(folder: RunFolder, step: number, values: Readonly<Record<string, number>>): void {
   if (Object.keys(values).length === 0) return;
   if (step === 0)

@@ -117,8 +117,8 @@ function sorted(damages: readonly LogDamage[]): {
 const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
 
 /**
- * Rebuilds a derived file. metrics.columns is only deleted here, because its writer rebuilds it when it is opened. The
- * episode index is rebuilt from the episode files.
+ * Rebuilds a derived file. metrics.columns is only deleted here, because the code that writes this file rebuilds it on
+ * opening. The episode index is rebuilt from the episode files.
  */
 function remake(folder: RunFolder, file: string): void {
   if (file === runFiles.episodeIndex) {

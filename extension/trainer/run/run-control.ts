@@ -87,7 +87,7 @@ export class RunControl {
     return new Promise((resolve, reject) => this.checkpoints.push({ resolve, reject }));
   }
 
-  /** Enables debugging and coverage requests; called after the environments are loaded. */
+  /** From now on, accepts requests for debugging and coverage. Called after the environments are loaded. */
   serveEnvironments(environments: EnvironmentSwitches): void {
     this.environments = environments;
   }
@@ -120,13 +120,13 @@ export class RunControl {
     return this.environments;
   }
 
-  /** Enables setting changes; called before training begins. */
+  /** From now on, accepts changes of settings. Called before training begins. */
   serveSettings(settings: PendingSettings): void {
     this.settings = settings;
   }
 
   /**
-   * Requests setting changes that apply from the next step on. With `checkOnly`, the changes are only validated.
+   * Requests changes of settings, which apply from the next step on. With `checkOnly`, the changes are only validated.
    * @throws UserError if a change is not allowed
    */
   change(values: Readonly<Record<string, unknown>>, checkOnly: boolean): RequestedChange {
