@@ -23,8 +23,8 @@ export function guarded(host: Host, command: Command): (argument: unknown, nodes
   const run = command(host);
   return async (argument, nodes) => {
     try {
-      // VS Code passes the tree's selected nodes to a command called from a menu, but not to a command called by a key.
-      // The tree's key bindings in package.json therefore pass the text `selection`.
+      // VS Code passes the tree's selected nodes to a command called from a menu, but not to a command called with a
+      // key. The tree's key bindings in package.json therefore pass the text `selection`.
       const selected: unknown[] = argument === 'selection' ? host.tree.selected : Array.isArray(nodes) ? nodes : [];
       const all = selected.filter(isRunArgument);
       await run(argument !== 'selection' && isRunArgument(argument) ? argument : all[0], all);

@@ -95,8 +95,8 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
 }
 
 /**
- * Classifies damages. A missing file of episodes, diagnoses or TensorBoard events is only mentioned in a note, because
- * the user has probably deleted it to free space.
+ * Sorts damaged logs by what a resume does about them. A missing file of episodes, diagnoses or TensorBoard events is
+ * only mentioned in a note, because the user has probably deleted it to free space.
  */
 function sorted(damages: readonly LogDamage[]): {
   damaged: LogDamage[];

@@ -64,8 +64,8 @@ export class Run {
   }
 
   /**
-   * Computes a gradient of the maximum size and discards it (workbench.try_longest_batch). If memory is insufficient,
-   * the run therefore fails at its start, and not later when it trains on long episodes.
+   * Computes the gradient of an engine pass of maximum size and discards it (workbench.try_longest_batch). If memory is
+   * insufficient, the run therefore fails at its start, and not later when it trains on long episodes.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
@@ -121,8 +121,8 @@ export class Run {
   }
 
   /**
-   * Applies setting changes on resume, before the next step. Writes a checkpoint, so that later resumes keep the
-   * changes.
+   * Applies the settings that a resume changes, before the next step. Writes a checkpoint, so that later resumes keep
+   * the changes.
    */
   async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
     this.applySettings(state);
@@ -132,7 +132,7 @@ export class Run {
   }
 
   /**
-   * Applies the pending setting changes between steps.
+   * Applies the pending changes of settings between two steps.
    * @param begins whether the next step begins now
    */
   applySettings(state: TrainerState, begins = false): void {

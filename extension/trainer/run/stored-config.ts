@@ -1,5 +1,5 @@
-// Reads the configuration of a run folder in two forms: as stored in the manifest, and with the setting changes that
-// the run's events record.
+// Reads the configuration of a run folder in two forms: as stored in the manifest, and with the changes of settings
+// that the run's events record.
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { runFiles } from '../../run-data/run-file-names';
@@ -11,7 +11,7 @@ import type { RunConfig } from '../config/schema';
 import { readDamagedLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 
-/** Remedy for a run of another version; this version cannot continue such a run. */
+/** Returns the remedy for a run that another version created, because this version cannot continue it. */
 const startFrom = (path: string): string =>
   `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;
 
@@ -34,7 +34,7 @@ export function storedConfig(
 /** Whether a configuration belongs to an evaluation. The configuration may be of any version. */
 export const onlyEvaluates = (config: unknown): boolean => valueAt(config, 'trainer.val_only') === true;
 
-/** Returns the configuration after all changes in the run's events. @throws UserError like `storedConfig` */
+/** Returns the configuration with all changes that the run's events record. @throws UserError like `storedConfig` */
 export function presentConfig(folder: RunFolder, remedy?: string): RunConfig {
   const { id, path, manifest } = folder;
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...changedConfig(folder) } } }, remedy);

@@ -128,13 +128,13 @@ export class TrainingCheckpoints {
   }
 }
 
-/** The manifest's entries of an engine's state. */
+/** Returns the part of an engine's state that is stored in the checkpoint's manifest. */
 const updatesOf = (engine: EngineState): Pick<SavedState, 'actor_updates' | 'critic_updates' | 'server'> =>
   'server' in engine
     ? { actor_updates: engine.server.updates, critic_updates: 0, server: engine.server }
     : { actor_updates: engine.actor.step, critic_updates: engine.critic?.step ?? 0 };
 
-/** The files of an engine's state, besides the actor's weights. */
+/** Returns the checkpoint files of an engine's state, except the actor's weights. */
 function stateFiles(engine: EngineState): Record<string, Uint8Array | Float32Array> {
   if ('server' in engine) return {};
   const { actor, critic } = engine;

@@ -30,7 +30,8 @@ export function requireTrusted(
 }
 
 /**
- * Must be called before code that is stored in a run is executed, with exactly the bytes to be executed.
+ * Must be called before code that is stored in a run is executed.
+ * @param code the code, with exactly the bytes to be executed
  * @param accepted sha256 hashes that the user accepts once
  * @throws UserError that names the first file that is neither signed nor accepted
  */

@@ -67,7 +67,7 @@ function pullArm(
   return { thought: `${low} is steady, ${high} may pay more.`, actions: [high] };
 }
 
-/** Returns the cells after `label:` in a state of coordinates. */
+/** Returns the cells after `label:` in a state that lists coordinates. */
 function cells(state: string, label: string): Cell[] {
   const line = new RegExp(`^${label}: (.*)$`, 'm').exec(state)?.[1] ?? '';
   return [...line.matchAll(/\((\d+), (\d+)\)/g)].map(([, row, column]) => [Number(row), Number(column)]);

@@ -1,6 +1,6 @@
 // Supervised fine-tuning: optimizer steps on the cross-entropy of the tokens that a demonstrator wrote. Other tokens of
-// an episode do not contribute to the loss. The order of an epoch depends only on its seed, so a training resumed from
-// a checkpoint gives the same numbers as an uninterrupted one.
+// an episode do not contribute to the loss. The order of the samples in an epoch depends only on the epoch's seed, so a
+// training resumed from a checkpoint gives the same numbers as an uninterrupted one.
 import { splitMiniBatches } from '../../algorithms/mini-batches';
 import { learningRate } from '../../algorithms/learning-rate';
 import type { Engine } from '../../engine/engine';
@@ -33,7 +33,7 @@ export interface FineTuneStart {
   /** Number of finished steps. */
   done: number;
   /**
-   * Metrics of the step after `done`, if its update is finished but its validation was interrupted; otherwise
+   * Metrics of the step after `done`, if this step's update is finished but its validation was interrupted; otherwise
    * undefined.
    */
   unvalidated?: FineTuneStep;
@@ -43,8 +43,8 @@ export interface FineTuneListener {
   /** Called after the optimizer step, before a validation. */
   onTrained?(step: FineTuneStep): void;
   /**
-   * Called at the end of a step. `save` is true if a checkpoint is due. If the promise resolves with false, the
-   * training ends.
+   * Called at the end of a step. `save` is true if a checkpoint is due. If the returned promise resolves with false,
+   * the training ends.
    */
   onStep(step: FineTuneStep, save: boolean): Promise<boolean>;
 }
@@ -95,7 +95,7 @@ export async function fineTune(
   }
 }
 
-/** Mean cross-entropy over all masked tokens, in nats. */
+/** Mean cross-entropy over all tokens with mask 1, in nats. */
 export async function crossEntropy(
   engine: Pick<Engine, 'score'>,
   samples: readonly SftSample[],

@@ -1,7 +1,7 @@
-// Creates media/models/ragen-tiny: `npm run make:tiny-model`. Trains a vocabulary on transcripts of demonstrated
-// episodes, then a small Qwen2 decoder on demonstrations (supervised warm start). In the last phase the demonstrator
-// guesses in most turns. The resulting model is able to read the state and to reason about it, but rarely does so.
-// Reinforcement learning can therefore improve the model. All random draws are seeded.
+// Creates media/models/ragen-tiny; started with `npm run make:tiny-model`. Trains a vocabulary on transcripts of
+// demonstrated episodes, then a small Qwen2 decoder on demonstrations (supervised warm start). In the last phase the
+// demonstrator guesses in most turns. The resulting model is able to read the state and to reason about it, but rarely
+// does so. Reinforcement learning can therefore improve the model. All random draws are seeded.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpus } from 'node:os';
@@ -154,7 +154,7 @@ async function makeVocabulary(
   );
 }
 
-/** A pass without limits, because a batch of short demonstrations always fits into one pass. */
+/** Limits of an engine pass: none, because a batch of short demonstrations always fits into one pass. */
 const unlimitedPass = { maxTokens: Infinity, maxRows: Infinity };
 
 /** Trains the weights on demonstrations and writes them. */
@@ -246,7 +246,7 @@ function demonstratorOf(
   );
 }
 
-/** Returns the index into `tags` of a group's tag. */
+/** Returns the position of the group's tag in `tags`. */
 function tagIndex(group: number): number {
   let last = 0;
   return groups.findIndex(count => group < (last += count));

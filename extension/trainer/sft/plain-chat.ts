@@ -1,6 +1,6 @@
 // The chat format of the tiny model (ChatML, like Qwen's), and a tokenizer with one token per character. The tokenizer
-// is used to play episodes before a vocabulary exists; the transcripts of these episodes are the corpus of the
-// vocabulary.
+// is used to play episodes before a vocabulary exists; the vocabulary is then trained on the transcripts of these
+// episodes.
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 

@@ -106,7 +106,10 @@ export type SftConfig = z.infer<typeof sftSchema>;
 
 const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
 
-/** Keys of verl that have no effect here, because they configure GPUs, FSDP and other formats of data files. */
+/**
+ * Keys of verl that have no effect here, because they configure GPUs, FSDP, or data files in formats that are not used
+ * here.
+ */
 const ignored = [
   'trainer.nnodes',
   'trainer.n_gpus_per_node',

@@ -192,8 +192,8 @@ async function refuseOtherMetrics(
 }
 
 /**
- * Exports the finished model. Without adapters, this is the checkpoint. With adapters, this is the base model into
- * which the checkpoint's adapter is merged.
+ * Exports the finished model. Without adapters, the finished model is the checkpoint. With adapters, it is the base
+ * model with the checkpoint's adapter merged into it.
  */
 async function exportTo(out: string, base: string, { lora }: LoadedModel, { folder }: StoredCheckpoint): Promise<void> {
   await rm(out, { recursive: true, force: true });

@@ -23,9 +23,9 @@ import {
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
 /**
- * Writes the checkpoint of `state.step` into the run folder. Then removes old checkpoints except the `keep` newest, of
- * which the new one is the first. Also removes all checkpoints of later steps, which exist if the run was resumed from
- * an earlier step. Returns the new folder. If writing fails, throws a UserError, and the existing checkpoints stay
+ * Writes the checkpoint of `state.step` into the run folder. Then removes all checkpoints except the `keep` newest,
+ * including the new one. Also removes all checkpoints of later steps; such checkpoints exist if the run was resumed
+ * from an earlier step. Returns the new folder. If writing fails, throws a UserError, and the existing checkpoints stay
  * unchanged.
  */
 export async function writeCheckpoint(

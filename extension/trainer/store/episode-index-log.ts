@@ -49,7 +49,7 @@ export class EpisodeIndexLog {
     });
   }
 
-  /** Returns the pieces of the log `file` since the last call. */
+  /** Returns what was written to the index since the last call, as pieces of the log `file`. */
   takePieces(file: string): LogPiece[] {
     const pieces = [this.anew && { ...this.anew, file }, this.log?.takePiece(file) ?? null];
     this.anew = null;

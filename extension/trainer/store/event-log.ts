@@ -18,7 +18,7 @@ export class EventLog extends AppendLog {
   /**
    * Creates the file; an existing file is emptied. Errors are UserErrors.
    * @param resumedAt the step from which a resumed run continues; null for a new run
-   * @param seconds time since 1970
+   * @param seconds current time, in seconds since 1970
    */
   constructor(file: string, resumedAt: number | null, seconds: number, options: AppendLogOptions) {
     super(file, options, () => 0);

@@ -1,7 +1,8 @@
-// The ledger `checksums.jsonl`: checksums of a run's logs, piece by piece. A line names a file, a byte range and its
-// sha256; `chain` is a hash of the line and of the previous line's `chain`. A checkpoint stores the last `chain`. If a
-// log or the ledger is later changed in a part that was written before the checkpoint, the hashes no longer match.
-// Pieces are hashed while they are appended, so writing a checkpoint reads no logs.
+// The ledger `checksums.jsonl`: checksums of a run's logs, piece by piece. A line contains a file name, a byte range of
+// this file, and the sha256 of these bytes; `chain` is a hash of the line and of the previous line's `chain`. A
+// checkpoint stores the last `chain`. If a log or the ledger is later changed in a part that was written before the
+// checkpoint, the hashes no longer match. Pieces are hashed while they are appended, so writing a checkpoint reads no
+// logs.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { lstat, open, readdir, rm, truncate } from 'node:fs/promises';
@@ -95,8 +96,8 @@ export class LogLedger {
 }
 
 /**
- * Compares the logs of a run with the ledger, reading each log once. Reads only.
- * @param mark end of the ledger at the time of the checkpoint; null compares all pieces
+ * Compares the logs of a run with the ledger, reading each log once. Changes no file.
+ * @param mark end of the ledger at the time of the checkpoint; if null, all pieces are compared
  * @param wanted returns false for files that are not checked
  */
 export async function checkLogs(
@@ -191,8 +192,8 @@ async function checkFile(path: string, pieces: readonly LogPiece[]): Promise<Omi
 }
 
 /**
- * Truncates files of episodes and diagnoses to the bytes that have checksums. The remaining bytes were written after
- * the checkpoint, or by another program.
+ * Truncates files of episodes and diagnoses to the bytes that have checksums. The removed bytes were written after the
+ * checkpoint, or by another program.
  */
 export async function cutUncovered(runFolder: string, covered: ReadonlyMap<string, number>): Promise<void> {
   for (const [file, to] of covered) {

@@ -1,5 +1,5 @@
-// Finds the newest intact checkpoint of a run; reads only. A checkpoint of another run is treated as broken. If the
-// newest checkpoint is broken, the user decides whether to continue from an older one.
+// Finds the newest intact checkpoint of a run without changing any file. A checkpoint of another run is treated as
+// broken. If the newest checkpoint is broken, the user decides whether to continue from an older one.
 import { basename, join } from 'node:path';
 import { runFiles } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
@@ -17,7 +17,7 @@ export interface BrokenCheckpoint {
 
 /**
  * Returns the newest checkpoint whose files all match their checksums (null if there is none), and all newer broken
- * checkpoints, newest first. With `owner`, a checkpoint of another run is treated as broken. Reads only.
+ * checkpoints, newest first. With `owner`, a checkpoint of another run is treated as broken. Changes no file.
  */
 export async function newestValid(
   runFolder: string,
@@ -48,7 +48,8 @@ export async function newestValid(
 
 /**
  * Returns the newest checkpoint of a run, verified; null if the run has no checkpoint.
- * @param command returns the user's command to continue from the named checkpoint, for the error message
+ * @param command returns the remedy for the error message: the command that continues from the checkpoint with the
+ * given name
  * @throws UserError if the newest checkpoint is broken
  */
 export async function newestCheckpoint(

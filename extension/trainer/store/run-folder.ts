@@ -204,7 +204,7 @@ export class RunFolder {
     };
   }
 
-  /** The run's manifest, which determines the code that the run executes, with its hash and signature state. */
+  /** The run's manifest with its hash and signature state. The manifest determines which code the run executes. */
   get manifestCode(): RunCode {
     const sha256 = this.manifestSha256;
     return { file: runFiles.manifest, sha256, signed: isManifestSigned(this.path, this.id, sha256) };

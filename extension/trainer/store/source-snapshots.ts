@@ -1,5 +1,5 @@
-// Extracts the sources from which a bundle was built from the bundle's source map. Sources of packages are omitted.
-// Names are relative to the deepest folder that contains all sources.
+// Reads the sources of a bundle from the bundle's source map. Sources of packages are omitted. Names are relative to
+// the deepest folder that contains all sources.
 import { dirname, relative, resolve, sep } from 'node:path';
 
 export interface SourceSnapshot {
