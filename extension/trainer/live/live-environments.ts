@@ -23,11 +23,10 @@ import type { RunFolder } from '../store/run-folder';
 import { keepEnvironment, noteCoverage } from '../store/environment-store';
 
 /**
- * Time in milliseconds from the start of watching to a single reload of all code. This reload also warms up the type
- * checker.
+ * Milliseconds from the start of watching until all code is reloaded once. This reload also warms up the type checker.
  */
 const warmUpMs = 2000;
-/** Milliseconds after which an edit is retried if its code could not be written to disk. */
+/** Milliseconds after which the trainer tries again to load an edit whose code could not be written to disk. */
 const retryMs = 5000;
 
 export class LiveEnvironments {

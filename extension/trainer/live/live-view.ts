@@ -1,7 +1,7 @@
 // The live view of a run: sends one episode of the current rollout to watchers while the episode is played. Watching
 // does not change the results. Without watchers, no messages are built. Tokens are sent in batches every 50 ms. The
-// complete episode is sent at the beginning and end of each turn, so a watcher that connects later also receives the
-// earlier turns.
+// complete episode so far is sent at the beginning and end of each turn, so a watcher that connects later also receives
+// the earlier turns.
 import type { WatchChoice, WatchedEpisode, WatchedTurn } from '../../protocol/trainer-link';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';

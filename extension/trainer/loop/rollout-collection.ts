@@ -1,6 +1,7 @@
 // Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
-// With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until enough groups with
-// differing scores are kept, or until the limit of batches is reached. If the step fails, the seed counter is restored.
+// With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until enough groups are kept
+// whose episodes have different scores, or until the limit of batches is reached. If the step fails, the seed counter
+// is restored.
 import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
 import { normalizeRewards } from '../../algorithms/reward-normalization';
@@ -52,8 +53,8 @@ interface Round {
   episodes: RolloutEpisode[];
   trainable: RolloutEpisode[];
   /**
-   * Ids of the groups that pass the rollout filter, in batch order; with dynamic sampling, their scores must also
-   * differ.
+   * Ids of the groups that pass the rollout filter, in batch order; with dynamic sampling, the scores within each of
+   * these groups must also differ.
    */
   keptGroups: number[];
   filtered: FilteredRollout;

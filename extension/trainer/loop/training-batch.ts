@@ -1,7 +1,7 @@
 // The training batch of a step: the samples of the kept episodes with their masks, turn ends and token rewards. A
-// sample is a complete episode in mode `full` and one turn in a windowed mode. With turn scores, estimators over
-// sequences take all samples of an episode, concatenated in turn order, because a turn's advantage depends on the
-// rewards of later turns.
+// sample is a complete episode in mode `full` and one turn in a windowed mode. With turn scores, estimators that
+// process sequences receive all samples of an episode, concatenated in turn order, because a turn's advantage depends
+// on the rewards of later turns.
 import { adjustedSamples, batchMultiple } from '../../algorithms/batch-adjustment';
 import { placeRewards } from '../../algorithms/token-sequences';
 import type { RunConfig } from '../config/schema';
@@ -143,7 +143,7 @@ export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   return [...found.values()];
 }
 
-/** One sequence in the input of estimators over sequences; arrays have one entry per token. */
+/** One sequence in the input of estimators that process sequences; arrays have one entry per token. */
 export interface EstimatedSequence {
   rewards: Float32Array;
   values: Float32Array;

@@ -56,8 +56,8 @@ export async function keepEnvironment(
 }
 
 /**
- * Returns the stored code of an environment version, which may then be executed; undefined if the run has no code of
- * this version.
+ * Returns the stored code of an environment version with its signature state, which must be checked before the code is
+ * executed. Returns undefined if the run has no code of this version.
  */
 export function keptCode(
   folder: RunFolder,

@@ -36,8 +36,8 @@ const touchMs = 1000;
 const longAgoMs = 60_000;
 
 /**
- * Maximum number of failed attempts in which the lease cannot be created because it already exists, and is then missing
- * when it is read.
+ * Maximum number of attempts that fail because the lease exists when it is to be created, but is missing when it is
+ * read.
  */
 const mostMissing = 40;
 

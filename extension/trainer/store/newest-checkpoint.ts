@@ -48,7 +48,7 @@ export async function newestValid(
 
 /**
  * Returns the newest checkpoint of a run, verified; null if the run has no checkpoint.
- * @param command returns the remedy for the error message: the command that continues from the checkpoint with the
+ * @param command returns the remedy for the error message, which says how to continue from the checkpoint with the
  * given name
  * @throws UserError if the newest checkpoint is broken
  */
