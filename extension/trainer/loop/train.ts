@@ -2,9 +2,9 @@
 // - play groups of complete episodes
 // - keep the groups whose episodes have different scores
 // - compute an advantage for every sampled token
-// - take clipped policy-gradient steps on exactly the sampled token ids The folder algorithms/ contains the
-//   computations as pure functions; engine/ runs the model. A finished step writes its episodes, its metrics line and,
-//   if one is due, a checkpoint. A step that a stop interrupts writes nothing.
+// - take clipped policy-gradient steps on exactly the sampled token ids
+// The folder algorithms/ contains the computations as pure functions; engine/ runs the model. A finished step writes its
+// episodes, its metrics line and, if one is due, a checkpoint. A step that a stop interrupts writes nothing.
 import { applyFactors } from './advantage-factors';
 import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';

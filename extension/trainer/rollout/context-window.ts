@@ -1,9 +1,9 @@
 // The part of an episode that the model sees in a turn (RAGEN's `agent_proxy.context_window_mode` and length control).
 // This part is the complete chat, the last turns as a chat, or one message that summarises previous turns. A window
 // returns several prompts, from longest to shortest, each with less history than the previous prompt. The first prompt
-// that fits into the model's context is used. The responses in a chat are the sampled ids, not re-tokenised texts.
-// Therefore, unless a turn was removed from the chat, the next prompt begins with exactly the tokens in the engine's
-// cache.
+// that fits into the model's context is used.
+// The responses in a chat are the sampled ids, not re-tokenised texts. Therefore, unless a turn was removed from the
+// chat, the next prompt begins with exactly the tokens in the engine's cache.
 import { appendAll } from '../../common/lists';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';

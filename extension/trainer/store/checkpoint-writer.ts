@@ -23,10 +23,10 @@ import {
 export type Blobs = Readonly<Record<string, Uint8Array | Float32Array>>;
 
 /**
- * Writes the checkpoint of `state.step` into the run folder. Then removes all checkpoints except the `keep` newest,
- * including the new one. Also removes all checkpoints of later steps; such checkpoints exist if the run was resumed
- * from an earlier step. Returns the new folder. If writing fails, throws a UserError, and the existing checkpoints stay
- * unchanged.
+ * Writes the checkpoint of `state.step` into the run folder. Then removes the oldest checkpoints, so that `keep`
+ * checkpoints remain, including the new one. Also removes all checkpoints of later steps; such checkpoints exist if the
+ * run was resumed from an earlier step. Returns the new folder. If writing fails, throws a UserError, and the existing
+ * checkpoints stay unchanged.
  */
 export async function writeCheckpoint(
   runFolder: string,
