@@ -81,8 +81,8 @@ export interface RolloutRequest {
   /** Seed of the first group; by default the next seed of training's sequence, or the fixed seed of validation. */
   seed?: number;
   /**
-   * The env_ids of the episodes to play; by default, all episodes of the batch are played. Their results are the same
-   * as if the full batch were played.
+   * The env_ids of the episodes to play; by default, all episodes of the batch are played. An episode gives the same
+   * results as if the full batch were played.
    */
   only?: ReadonlySet<number>;
   /**
