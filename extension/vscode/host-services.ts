@@ -18,7 +18,8 @@ export interface Host extends RunPages, vscode.Disposable {
   cliFor(cwd: string): Promise<CliInvocation>;
   secrets: SecretStore;
   /**
-   * Requests the user's permission before code is executed that a run folder contains or that the run's manifest names.
+   * Requests the user's permission before the extension executes code from a run folder or code that a run's manifest
+   * names.
    */
   trust: RunTrust;
   store: RunStore;

@@ -1,6 +1,6 @@
-// Notifications, questions, progress and status bar messages. Only this module may call VS Code's functions for these
-// messages (enforced by eslint.config.js). It escapes all texts, because run names, errors and model output must not be
-// shown as links or icons.
+// Notifications, questions, progress and status bar messages. Only this module may call the VS Code functions that show
+// them (enforced by eslint.config.js). The module escapes all texts, because run names, errors and model output must
+// not be shown as links or icons.
 import * as vscode from 'vscode';
 import { plain } from './plain-text';
 
@@ -24,11 +24,14 @@ export const chooseAction = (
 ): Thenable<string | undefined> =>
   vscode.window.showWarningMessage(plain(question), { modal: true, detail: plain(detail) }, ...choices);
 
-/** Shows a status bar message for `ms` milliseconds, after an optional codicon. */
+/** Shows a status bar message for `ms` milliseconds. `icon` is an optional codicon, shown before the message. */
 export const notifyBriefly = (message: string, ms: number, icon?: string): vscode.Disposable =>
   vscode.window.setStatusBarMessage(`${icon === undefined ? '' : `$(${icon}) `}${plain(message)}`, ms);
 
-/** Shows a progress notification while `task` runs. Links and icons in its texts are not interpreted. */
+/**
+ * Shows a progress notification while `task` runs. Links and icons in the title and in reported messages are not
+ * interpreted.
+ */
 export function withProgress<R>(
   { title, ...options }: vscode.ProgressOptions,
   task: (progress: { report(message: string): void }, token: vscode.CancellationToken) => Thenable<R>,

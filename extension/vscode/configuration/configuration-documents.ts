@@ -30,7 +30,7 @@ export const runConfigurationUri = ({ folder, summary }: Run): vscode.Uri =>
 export const resolvedFileUri = (file: string): vscode.Uri =>
   uriOf(`/${basename(file, extname(file))}.resolved.yaml`, { file });
 
-/** Schema of the displayed part of the output of `ragen config --resolved --json`. */
+/** Schema of what `ragen config --resolved --json` prints, limited to the displayed fields. */
 export const resolvedConfigurationSchema = z.object({
   sources: z.array(z.string()),
   config: z.record(z.string(), z.unknown()),
@@ -38,7 +38,10 @@ export const resolvedConfigurationSchema = z.object({
 });
 export type ResolvedConfiguration = z.infer<typeof resolvedConfigurationSchema>;
 
-/** Serves the documents; `resolve` calls the CLI for a file. Dispose to stop. */
+/**
+ * Serves the documents of resolved configurations until disposed of. `resolve` has the CLI resolve a configuration
+ * file.
+ */
 export function serveConfigurations(resolve: (file: string) => Promise<ResolvedConfiguration>): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.Uri>();
   const provider = vscode.workspace.registerTextDocumentContentProvider(scheme, {

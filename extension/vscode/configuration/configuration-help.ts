@@ -150,7 +150,7 @@ function hover(extensionPath: string, schema: () => JsonSchema): vscode.HoverPro
   };
 }
 
-/** Formats a name and the description from its file as escaped Markdown. */
+/** Formats a name and its description as Markdown, both escaped. */
 const namedText = ({ name, detail }: Named): vscode.MarkdownString =>
   new vscode.MarkdownString('**').appendText(unlinked(name)).appendMarkdown('** · ').appendText(unlinked(detail));
 
@@ -212,8 +212,8 @@ function watchMistakes(problems: Problems, schema: () => JsonSchema): vscode.Dis
 }
 
 /**
- * Whether another extension provides schema support for a file. package.json assigns the schema only to files
- * `*.ragen.yaml` and `*.ragen.yml`.
+ * Whether the YAML extension already provides help for a file. Its help covers only `*.ragen.yaml` and `*.ragen.yml`,
+ * because package.json assigns the schema to no other files.
  */
 const otherHelps = ({ fileName }: vscode.TextDocument): boolean =>
   /\.ragen\.ya?ml$/.test(fileName) && vscode.extensions.getExtension('redhat.vscode-yaml') !== undefined;

@@ -1,6 +1,6 @@
-// Names that a configuration can refer to, for completion. They are other configurations in `defaults`, environments,
-// bundled models, and tags of `custom_envs` (in the file and the files it extends). They are read from disk on request.
-// Must not import `vscode`.
+// Names that a configuration can refer to, for completion: other configurations (in `defaults`), environments, bundled
+// models, and the tags that `custom_envs` defines in the file or in a file that it extends. The names are read from
+// disk on request. Must not import `vscode`.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';

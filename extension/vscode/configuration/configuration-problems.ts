@@ -1,7 +1,7 @@
 // Shows diagnostics of configuration files in the Problems view. They have two sources. The trainer reports problems
 // when a run starts or a file is checked. The editor's own analysis reports problems while the user types. A problem
-// that both sources report is shown once. The trainer's problems of a file are removed when the file's text changes or
-// the trainer reports new problems.
+// that both sources report is shown once. A problem that the trainer reported for a file is removed when the file's
+// text changes or the trainer reports new problems.
 import { isAbsolute, join } from 'node:path';
 import * as vscode from 'vscode';
 import { appendAll } from '../../common/lists';
@@ -12,7 +12,7 @@ export type KeyDiagnostic = vscode.Diagnostic & { code: string };
 
 export class Problems implements vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
-  /** Problems from the trainer, with absolute paths. The key is the argument `about` of `show`. */
+  /** Problems from the trainer, with absolute paths, by the `about` that was passed to `show`. */
   private readonly shown = new Map<string, (ConfigProblem & { file: string })[]>();
   /** Problems from the analysis while typing, by URI. */
   private readonly seen = new Map<string, KeyDiagnostic[]>();
@@ -21,8 +21,8 @@ export class Problems implements vscode.Disposable {
   });
 
   /**
-   * Shows all problems whose file is known, in place of all earlier problems with the same `about`. Relative paths are
-   * resolved against `cwd`. Returns the number of problems shown.
+   * Shows the problems whose file is known. They replace all problems that were shown earlier with the same `about`.
+   * Relative paths are resolved against `cwd`. Returns the number of problems shown.
    */
   show(problems: ConfigProblem[], cwd: string, about = 'start'): number {
     const located = problems.flatMap(problem =>

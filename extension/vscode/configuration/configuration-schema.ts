@@ -11,8 +11,8 @@ export const keyText = (path: KeyPath): string =>
   path.map((part, i) => (typeof part === 'number' ? `[${part}]` : `${i > 0 ? '.' : ''}${part}`)).join('');
 
 /**
- * Reads the schema and removes all `$ref` alternatives. Every key has such an alternative, because its value can be a
- * reference to another key. Throws if the file is missing.
+ * Reads the schema and removes all `$ref` alternatives. In the file, every key has a `$ref` as one alternative, because
+ * its value can be a reference to another key. Throws if the file is missing.
  */
 export const readConfigurationSchema = (file: string): JsonSchema =>
   withoutReferences(JSON.parse(readFileSync(file, 'utf8')) as JsonSchema);
@@ -45,7 +45,9 @@ export const isMapSchema = (schema: JsonSchema): boolean =>
     Boolean(properties ?? (type === 'object' && additionalProperties)),
   );
 
-/** Returns the values that a schema enumerates: choices, true and false, null. */
+/**
+ * Returns the values that a schema names: its choices, `true` and `false` for a boolean, and `null` if it is permitted.
+ */
 export function namedValues(schema: JsonSchema): string[] {
   const values = (schema.anyOf ?? [schema]).flatMap(({ enum: choices, const: only, type, items }) => {
     if (choices) return choices.map(String);

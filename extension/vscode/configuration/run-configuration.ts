@@ -1,7 +1,7 @@
 // Detects YAML files that are run configurations. A file is a run configuration if its name ends in `.ragen.yaml`, or
 // if it contains one of `ownKeys`. A file with at least two `sharedKeys` is also a run configuration if at least half
-// of its keys are `sharedKeys`. In a folder for configurations, one shared key or an empty file is sufficient. Pure
-// functions.
+// of its keys are `sharedKeys`. In a folder for configurations, one of the `sharedKeys` is sufficient instead of two,
+// and an empty file is a run configuration too. Pure functions.
 
 /** Keys that only RAGEN or this extension uses. */
 const ownKeys = [
@@ -34,8 +34,8 @@ const sharedKeys = [
   'ppo_mini_batch_size',
 ];
 /**
- * Keys of other files that this extension reads: sweeps and supervised fine-tuning. A file with such a key is not a run
- * configuration.
+ * Keys of the other YAML files that this extension reads: sweep files and files for supervised fine-tuning. A file with
+ * such a key is not a run configuration.
  */
 const otherFiles = ['grid', 'list', 'demonstrations'];
 

@@ -1,18 +1,16 @@
-// Finds the key or value at a position in a YAML text, and the insertions that are possible at a position. Both lookups
-// use the tree of the `yaml` library. To find the possible insertions, a placeholder word is inserted at the position,
+// Finds the key or value at a position in a YAML text, and whether a key or a value could be inserted at a position.
+// Both lookups use the tree of the `yaml` library. For an insertion, a placeholder word is inserted at the position,
 // and the placeholder's node is then looked up in the tree. The library's parser thus interprets block, flow and
 // multi-line forms.
 import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } from 'yaml';
 import { yamlDocument } from '../../common/yaml-text';
 import type { KeyPath } from './configuration-schema';
 
-/**
- * The node at a position: the path of the value, and whether the position is in the value's key or in the value itself.
- */
+/** The key or value at a position. `path` is the path of the value, also if the position is in the value's key. */
 export interface YamlLocation {
   path: KeyPath;
   part: 'key' | 'value';
-  /** Offsets of the key or value. */
+  /** `from` and `to` are the start and end offsets of the key or value. */
   from: number;
   to: number;
   /** Text of the value, if it is a scalar. */
@@ -20,13 +18,13 @@ export interface YamlLocation {
 }
 
 /**
- * A possible insertion at a position: a key of the map at `path`, or the value at `path`. For a list item, the last
- * part of `path` is its index.
+ * What could be inserted at a position: a key of the map at `path`, or the value at `path`. For a list item, the last
+ * part of `path` is the item's index.
  */
 export interface YamlGap {
   path: KeyPath;
   part: 'key' | 'value';
-  /** Offsets of the existing word, which an insertion replaces. */
+  /** `from` and `to` are the start and end offsets of the existing word, which an insertion replaces. */
   from: number;
   to: number;
   /** Existing keys of the same map. */
@@ -69,7 +67,7 @@ export function locationAt(text: string, offset: number): YamlLocation | undefin
 const word = /[\w./@-]/;
 const standIn = 'zzStandIn';
 
-/** Returns the possible insertion at `offset`; undefined in a comment or a multi-line string. */
+/** Returns what could be inserted at `offset`, a key or a value; undefined in a comment or a multi-line string. */
 export function gapAt(text: string, offset: number): YamlGap | undefined {
   let [from, to] = [offset, offset];
   while (from > 0 && word.test(text[from - 1])) from--;

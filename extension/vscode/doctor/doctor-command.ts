@@ -19,7 +19,7 @@ export function registerDoctor(context: vscode.ExtensionContext, host: Host): vo
   context.subscriptions.push(doctor, registerCommands(host, { 'ragen.doctor': doctor.command }));
 }
 
-/** Provides the document, and the command of the button that copies the report. */
+/** Provides the document, and registers the command that copies the report, which a button runs. */
 class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;

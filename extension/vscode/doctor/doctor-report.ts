@@ -148,8 +148,8 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
 }
 
 /**
- * Explains how to get a provider's library. No package of the extension contains the CUDA library. Each platform's
- * package contains all other libraries for the platform.
+ * Explains how to get a provider's library. The extension is packaged once per platform. Each package contains the
+ * libraries of all providers for its platform except CUDA.
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'

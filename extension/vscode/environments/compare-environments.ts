@@ -85,7 +85,10 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
   void notifyInformation(`${change}: ${effectLabel}`);
 }
 
-/** Returns the other versions of the same tag that ran before `after`, each with its last range of steps. */
+/**
+ * Returns the other versions that the tag of `after` ran before `after`. Each version has the last range of steps in
+ * which it ran.
+ */
 const before = (ran: readonly RanVersion[], after: RanVersion): RanVersion[] =>
   lastRuns(ran.slice(0, ran.indexOf(after))).filter(
     ({ tag, version }) => tag === after.tag && version !== after.version,

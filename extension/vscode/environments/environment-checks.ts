@@ -1,6 +1,6 @@
 // Environments in the Test Explorer: one item per environment file of the workspace. After a test run, the item's
 // children are the checks of the contract. Failures are also shown as diagnostics until the file is saved. A diagnostic
-// is at the line of the failure or, if this line is unknown, at the definition.
+// is at the line of the failure or, if this line is unknown, at the definition of the environment.
 import { dirname, relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { ContractCheck, ContractReport } from '../../protocol/environment-tools';
@@ -172,7 +172,7 @@ export class EnvironmentChecks implements vscode.Disposable {
     return child;
   }
 
-  /** Removes the diagnostics of a file's checks, including those in other files. */
+  /** Removes all diagnostics that the check of a file produced, including diagnostics in other files. */
   private unmark(uri: vscode.Uri): void {
     for (const uriOfCheck of this.marked.get(uri.toString()) ?? [uri]) this.collection.delete(uriOfCheck);
     this.marked.delete(uri.toString());

@@ -24,7 +24,7 @@ interface EnvironmentTools extends Pick<Host, 'extensionPath' | 'log'> {
 
 type Command = (tools: EnvironmentTools, argument: unknown) => Promise<void>;
 
-/** All environment commands by id. From a menu, the argument is the file's Uri. */
+/** All environment commands by id. A command that is run from a file's menu receives the file's Uri as its argument. */
 const environmentCommands: Record<string, Command> = {
   'ragen.newEnvironment': async ({ extensionPath }) => {
     const folder = await chosenFolder();

@@ -15,7 +15,8 @@ export interface LineMark {
    * - `reached`: the line was executed.
    * - `partly`: a branch of the line was never executed.
    * - `never`: the line was never executed.
-   * - `unrewarded`: as `partly` or `never`, and the line contains the word reward. The policy cannot learn this reward.
+   * - `unrewarded`: the same condition as for `partly` or `never`, and the line contains the word `reward`. The policy
+   *   cannot learn this reward.
    */
   kind: 'reached' | 'partly' | 'never' | 'unrewarded';
 }

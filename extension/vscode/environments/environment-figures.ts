@@ -1,5 +1,5 @@
-// Statistics of an environment's code in a run, shown above its `reset` and `step`: the version in use, the number of
-// its episodes in the newest steps, and the mean results of these episodes. Pure functions.
+// Statistics of an environment's code in a run, shown above `reset` and `step` in its source: the version in use, the
+// number of episodes that it played in the newest steps, and the mean results of these episodes. Pure functions.
 import { maximum, minimum } from '../../common/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../common/numbers';
 import type { RunEvent } from '../../run-data/run-events';
@@ -22,7 +22,8 @@ export interface EnvironmentFigures {
 }
 
 /**
- * Returns the statistics of a version, over all episodes of the given tags. Undefined if the version has no episodes.
+ * Returns the statistics of the episodes in `heads` that `version` played for one of the `tags`. Undefined if there are
+ * no such episodes.
  */
 export function environmentFigures(
   run: string,

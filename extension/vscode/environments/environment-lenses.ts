@@ -18,7 +18,7 @@ import type { EpisodeHeads } from '../run-files/episodes/episode-heads';
 
 const refreshMs = 1000;
 
-/** A run that uses an environment of the open file, and the version and tags that this environment has in the run. */
+/** A run that uses the environment in the open file, and the environment's version and tags in this run. */
 interface Runner {
   run: Run;
   version: string;
@@ -35,7 +35,7 @@ export class EnvironmentLenses implements vscode.CodeLensProvider, vscode.Dispos
   });
   private readonly subscriptions: vscode.Disposable[];
   private timer: NodeJS.Timeout | undefined;
-  /** Source files by run folder and version; saved sources never change. */
+  /** Cached source files by run folder and version. They stay valid, because saved sources never change. */
   private readonly sources = new Map<string, Promise<string[]>>();
 
   constructor(

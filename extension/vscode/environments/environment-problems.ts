@@ -18,7 +18,8 @@ export interface EnvironmentProblem {
 }
 
 /**
- * Returns the problems that exist after the last of these events. A problem that several tags share is returned once.
+ * Returns the problems that still exist after the last event. If several tags have the same problem, it is returned
+ * once.
  */
 export function environmentProblems(events: readonly RunEvent[]): EnvironmentProblem[] {
   const refused = new Map<string, EnvironmentProblem[]>();

@@ -27,7 +27,7 @@ export function yamlOfChoice(
   return `# ${description}\n${stringify(document, { lineWidth: 120, flowCollectionPadding: false })}`;
 }
 
-/** Returns the prompt groups by tag of a resolved configuration. */
+/** Returns the number of prompt groups of each tag in a resolved configuration. */
 export function groupsIn(config: Readonly<Record<string, unknown>>, side: 'train' | 'val'): GroupsByTag {
   const read = (name: string): unknown[] => {
     const list = valueAt(config, `es_manager.${side}.env_configs.${name}`);
@@ -37,7 +37,10 @@ export function groupsIn(config: Readonly<Record<string, unknown>>, side: 'train
   return Object.fromEntries(read('tags').map((tag, i) => [String(tag), Number(counts[i])]));
 }
 
-/** Returns the configuration keys for the environments, with their values. Tags without groups are left out. */
+/**
+ * Returns the configuration keys that select tags and numbers of prompt groups, with their values. Tags with zero
+ * groups are left out.
+ */
 function groupKeys(groups: NewRunChoice['groups']): Record<string, unknown> {
   const keys: Record<string, unknown> = {};
   if (!groups) return keys;

@@ -1,5 +1,5 @@
 // Evaluates the choices on the New Run page with the CLI. If the configuration is invalid, the result contains the
-// preset's values for the form. Must not import `vscode`.
+// values of the unchanged preset, so that the form can show them. Must not import `vscode`.
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import { valueAt } from '../../run-data/changeable-settings';
 import { ConfigError } from '../processes/cli-command';

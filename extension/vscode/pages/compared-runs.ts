@@ -13,7 +13,7 @@ export interface ComparedRun {
   events: readonly RunEvent[];
 }
 
-/** Whether configurations are compared without this key. True for the seeds and for the run's name. */
+/** Whether a key is ignored when configurations are compared. True for the seeds and for the run's name. */
 const apart = (key: string): boolean => key.startsWith('seed.') || key === 'trainer.experiment_name';
 
 /**
@@ -34,8 +34,8 @@ export function groupRuns(
   const differing = known.filter(key => new Set(members.map(([first]) => flat[first].get(key))).size > 1);
   const fingerprintOf = (key: string) =>
     JSON.stringify([lastPart(key), members.map(([first]) => flat[first].get(key))]);
-  // Several keys may contain the same value, such as the length of a schedule or a path. If keys with the same last
-  // part have equal values in every group, only the shortest of these keys is listed.
+  // A configuration may contain the same value under several keys, for example a path or the length of a schedule. If
+  // keys with the same last part have equal values in every group, only the shortest of these keys is listed.
   const keys = differing.filter(
     key => !differing.some(other => other.length < key.length && fingerprintOf(other) === fingerprintOf(key)),
   );
@@ -70,13 +70,13 @@ function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: 
 
 const lastPart = (key: string): string => key.slice(key.lastIndexOf('.') + 1);
 
-/** Applies settings changed during training to the leaves: `0.0004 → 0.001 (step 27)`. */
+/** Adds to the leaves how settings were changed during training, for example `0.0004 → 0.001 (step 27)`. */
 function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): Map<string, string> {
   for (const { kind, step, data } of events) {
     const change = kind === 'setting' ? settingChangeSchema.safeParse(data).data : undefined;
     const before = change && leaves.get(change.key);
     if (!change || before === undefined) continue;
-    // If the length of a learning-rate schedule equals the run's number of steps, both change at once
+    // If the length of a learning-rate schedule equals the run's number of steps, a change of one changes the other too
     // (run-data/changeable-settings.ts).
     const follows = (key: string) => lastPart(key) === lastPart(change.key) && lastPart(key) === 'total_training_steps';
     for (const [key, value] of leaves)

@@ -2,8 +2,8 @@
 import type { DashboardSnapshot } from '../../protocol/dashboard-page';
 
 /**
- * Returns the number of episodes per training step, or null if it is not configured, and the number of episodes per
- * validation for each tag.
+ * Returns two numbers from the configuration. `train` is the number of episodes per training step; null if it is not
+ * configured. `val` is the number of episodes per validation, by tag.
  */
 export function configuredEpisodes(config: Readonly<Record<string, unknown>>): DashboardSnapshot['episodes'] {
   const { train, val } = at(config, 'es_manager');

@@ -49,7 +49,7 @@ export interface DashboardStorage {
 /** Key of the view settings in the workspace state. */
 const viewKey = 'ragen.dashboard.view';
 
-/** Key of the workspace state that stores which columns the most recently opened page requested first. */
+/** Key in the workspace state. Its value names the columns that the most recently opened page requested first. */
 const requestedKey = 'ragen.dashboard.asked';
 
 /** Maximum number of overviews that are computed in advance, while the page is loading. */
@@ -213,8 +213,8 @@ function serveDashboard(
   }
 
   /**
-   * Sends new data to the page. If an update is already running, waits for it; before the running update ends, it looks
-   * for new data once more.
+   * Sends new data to the page. If an earlier call is still sending, that call looks for new data once more, and this
+   * call only waits for its end.
    */
   async function send(): Promise<void> {
     again = true;

@@ -1,5 +1,5 @@
 // Host side of the Episodes page: sends all episodes of the run as columns, and new rows while the run plays more
-// episodes. On request, sends single complete episodes and results of text searches.
+// episodes. On request, sends one complete episode or the results of a text search.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
@@ -87,7 +87,8 @@ function serveEpisodes(
     if (sent && panel.visible) update().catch(() => undefined);
   };
 
-  // Resolves when the indexed episodes are read. Episodes of files without an index are sent later, after each scan.
+  // Reads new episodes. The promise resolves when the indexed episodes are read. Episodes of files without an index are
+  // sent later, after each scan.
   const read = () =>
     new Promise<void>((resolve, reject) => {
       index.update(resolve).then(young => {

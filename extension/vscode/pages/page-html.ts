@@ -1,6 +1,6 @@
-// The HTML document of a page: one root element, its script and its style sheet, under a content security policy that
-// permits no other resources. No inline scripts. Inline styles are permitted because the toolkit's components insert
-// style elements.
+// The HTML document of a page: one root element, the page's script and the page's style sheet. A content security
+// policy permits no other scripts or style sheets. No inline scripts. Inline styles are permitted because the toolkit's
+// components insert style elements.
 import { randomBytes } from 'node:crypto';
 
 export interface PageParts {

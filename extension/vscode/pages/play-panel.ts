@@ -15,7 +15,7 @@ const viewType = 'ragen.play';
 
 /** Dependencies of the panels. */
 export interface PlayServices {
-  /** Returns the environment tools for a workspace folder. */
+  /** Returns the CLI for a workspace folder, and the Node.js that executes it. */
   cliFor(cwd: string): Promise<CliInvocation>;
   /** Checks the environment of a file. */
   check(file: vscode.Uri): void;

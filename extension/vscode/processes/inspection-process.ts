@@ -58,7 +58,10 @@ const idleMs = 5 * 60_000;
 /** Milliseconds after which a process that has not exited is killed. */
 const shutdownTimeoutMs = 3000;
 
-/** Sends requests about runs to the process of the run's workspace folder. Errors are UserErrors with one sentence. */
+/**
+ * Sends each request about a run to the process of the run's workspace folder. Failed requests throw a UserError of one
+ * sentence.
+ */
 export class Inspections {
   private readonly processes = new Map<string, Promise<InspectionProcess>>();
 

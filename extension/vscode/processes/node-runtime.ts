@@ -1,7 +1,7 @@
 // Finds a Node.js for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's
-// runtime comes last, because it is Electron running as Node (ELECTRON_RUN_AS_NODE), which crashes at large
-// allocations: Chromium's allocator ends the process with SIGTRAP at aligned allocations near 1 GiB. If the setting is
-// invalid, an error is reported, and no other Node.js is used. Must not import `vscode`.
+// runtime comes last, because it is Electron running as Node (ELECTRON_RUN_AS_NODE). At aligned allocations near 1 GiB,
+// Chromium's allocator in Electron ends the process with SIGTRAP. If the setting is invalid, an error is reported, and
+// no other Node.js is used. Must not import `vscode`.
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';
@@ -18,8 +18,8 @@ export interface NodeRuntime {
   /** Whether the executable is Electron, which requires ELECTRON_RUN_AS_NODE to run as Node.js. */
   electron: boolean;
   /**
-   * Returns the API keys and tokens for child processes, by variable. This is a function so that a log of this object
-   * contains no secrets.
+   * Returns the API keys and tokens for child processes, by name of their environment variable. This is a function so
+   * that a log of this object contains no secrets.
    */
   secrets?(): Readonly<Record<string, string>>;
 }
@@ -60,7 +60,7 @@ export async function findNode(search: NodeSearch): Promise<NodeRuntime> {
   );
 }
 
-/** Returns a search that uses the environment variables, platform and executable of this process. */
+/** Returns the dependencies of a search that uses this process's environment variables, platform and executable. */
 export function nodeSearch(setting: string): NodeSearch {
   return {
     setting,
@@ -78,7 +78,8 @@ export function nodeSearch(setting: string): NodeSearch {
 
 /**
  * Returns the environment variables of a trainer process: the variables of this process without VS Code's internal
- * variables, plus the stored secrets. Disables ONNX Runtime's telemetry before its library is loaded.
+ * variables, plus the stored secrets. One more variable disables ONNX Runtime's telemetry, because it must be off
+ * before the library is loaded.
  */
 export function trainerEnvironment(
   env: NodeJS.ProcessEnv,

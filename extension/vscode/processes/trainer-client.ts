@@ -65,8 +65,8 @@ export class TrainerClient {
   private readonly waiting = new Set<() => void>();
 
   /**
-   * Starts connecting immediately. `lease` reads the run's current lease. A trainer that serves another run than `id`
-   * is ignored.
+   * Starts connecting immediately. `lease` reads the run's current lease. `id` is the id of the run; a trainer that
+   * serves another run is ignored.
    */
   constructor(
     readonly run: string,
@@ -82,8 +82,8 @@ export class TrainerClient {
   }
 
   /**
-   * Each method below sends a request to the trainer and returns its reply. Throws a UserError if the trainer cannot be
-   * reached or ends before it replies.
+   * Each method below sends a request to the trainer and returns the trainer's reply. The methods throw a UserError if
+   * the trainer cannot be reached or ends before it replies.
    */
   pause = (): Promise<RunStatus> => this.ask(pause, null);
   resume = (): Promise<RunStatus> => this.ask(resume, null);
@@ -96,8 +96,8 @@ export class TrainerClient {
   coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
 
   /**
-   * Requests token reports of an episode selected by `choice` and passes them to `watcher` until `unwatch`. Repeats the
-   * request after a reconnect. Replaces the previous watcher.
+   * Requests token reports of an episode selected by `choice` and passes them to `watcher` until `unwatch` is called.
+   * Repeats the request after a reconnect. Replaces the previous watcher.
    */
   watch(choice: WatchChoice, watcher: EpisodeWatcher): void {
     this.watching = { choice, watcher };

@@ -79,7 +79,7 @@ export class JsonLines<T> {
   private cursor: LineCursor = { offset: 0, skipping: false };
   private tail = Buffer.alloc(0);
 
-  /** Links that lead out of the folder `within` are not followed; default: the file's folder. */
+  /** Links that lead out of the folder `within` are not followed. By default, `within` is the file's folder. */
   constructor(
     readonly file: string,
     private readonly schema: z.ZodType<T>,
@@ -147,8 +147,8 @@ export async function readRange(handle: FileHandle, position: number, length: nu
 
 /**
  * Opens a log for reading; undefined if it is missing.
- * @throws RefusedFile if the file is not a regular file inside `within` or exceeds the size limit of logs; else the
- * system's error
+ * @throws RefusedFile if the file is not a regular file inside `within` or exceeds the size limit of logs; the system's
+ * error if opening fails for any other reason
  */
 export async function openOrNothing(file: string, within: string): Promise<FileHandle | undefined> {
   let handle: FileHandle;

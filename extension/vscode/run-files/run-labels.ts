@@ -22,7 +22,7 @@ export async function readLabels(folder: string): Promise<Labels> {
   return labelsSchema.safeParse(jsonOrNothing(text.toString('utf8'))).data ?? none;
 }
 
-/** Labels after a change; the value undefined removes a label. */
+/** The changed labels with their new values; the value undefined removes a label. */
 export type LabelChange = Omit<Labels, 'schema'>;
 
 /**

@@ -248,7 +248,9 @@ export class RunReader {
     return versionEffect(episodes, { tag: after.tag, from: before.version, to: after.version });
   }
 
-  /** Returns the steps that have episodes, in order, training before validation within a step. */
+  /**
+   * Returns the steps that have episodes, in ascending order. For a step with both modes, training precedes validation.
+   */
   episodeSteps(): Promise<EpisodeStep[]> {
     return this.episodesByStep.steps();
   }

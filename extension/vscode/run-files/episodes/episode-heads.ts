@@ -1,7 +1,7 @@
-// Reads identity and results of a step's episodes. Only the beginning of each line is parsed, because the trainer
-// writes an episode's results before its turns. The disk, not the parser, therefore limits the speed at which files of
-// hundreds of megabytes are read. A complete episode is read separately on request. Invariant: cached data is used only
-// while the file's stamp is unchanged. Must not import `vscode`.
+// Reads the identities and the results of a step's episodes. Only the beginning of each line is parsed, because the
+// trainer writes an episode's results before its turns. The disk, not the parser, therefore limits the speed at which
+// files of hundreds of megabytes are read. A complete episode is read separately on request. Invariant: cached data is
+// used only while the file's stamp is unchanged. Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -129,7 +129,7 @@ export async function readHeads(file: string, within = runOf(file)): Promise<Epi
 
 type Head = Omit<EpisodeHead, 'from' | 'length'>;
 
-/** Parses the beginning of a line; undefined if it does not extend to the end of the first state. */
+/** Parses the beginning of a line; undefined if `prefix` ends before the end of the first state. */
 function headOfPrefix(prefix: string): Head | undefined {
   const turns = prefix.indexOf(',"turns":[');
   if (turns < 0) return undefined;
@@ -149,7 +149,7 @@ function headOfLine(line: string): Head | undefined {
 const hashOf = (state: string): string =>
   state === '' ? '' : createHash('sha256').update(state).digest('base64').slice(0, 16);
 
-/** Returns the episodes of the group to which the episode `of` belongs, ordered by their index within the group. */
+/** Returns the episodes in the same group as the episode `of`, ordered by their index within the group. */
 export const groupOf = (heads: readonly EpisodeHead[], of: Pick<EpisodeHead, 'group_id'>): EpisodeHead[] =>
   heads.filter(head => head.group_id === of.group_id).sort((a, b) => a.member - b.member);
 
@@ -161,7 +161,7 @@ export const samePrompt = (a: EpisodeHead, b: EpisodeHead): boolean =>
   a.tag === b.tag && ((a.mode === b.mode && a.seed === b.seed) || (a.first !== '' && a.first === b.first));
 
 /**
- * Returns the files of earlier (`-1`) or later (`1`) steps, nearest first. Files of the other mode are excluded, so
+ * Returns the files of earlier (`-1`) or later (`1`) steps, nearest first. Only files of the same mode are returned, so
  * that a training episode is never paired with a validation episode.
  */
 export function stepsTowards(files: readonly StepFile[], { step, mode }: StepFile, direction: -1 | 1): StepFile[] {

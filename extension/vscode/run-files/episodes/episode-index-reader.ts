@@ -25,7 +25,7 @@ const youngMs = 2000;
 
 const lineSchema = z.custom<EpisodeIndexLine>(isIndexLine);
 
-/** The consecutive table rows of the episodes that one index line describes. */
+/** The episodes that one index line describes; they have consecutive rows in the table, starting at row `from`. */
 interface Block {
   from: number;
   at: Float64Array;
@@ -33,7 +33,7 @@ interface Block {
   texts: Int32Array;
 }
 interface ReportedFile extends ScanFile {
-  /** Number of bytes at the start of the file whose episodes are in the table. */
+  /** The table contains the episodes in the first `to` bytes of the file. */
   to: number;
   blocks: Block[];
 }
@@ -41,7 +41,7 @@ interface ReportedFile extends ScanFile {
 export class EpisodeIndexReader {
   table = new EpisodeTable();
   epoch = 0;
-  /** Share of the bytes of all episode files whose episodes are in the table, 0 to 1. */
+  /** How much of the episode files is in the table, as a share of their total bytes, 0 to 1. */
   read = 0;
   private reported = new Map<string, ReportedFile>();
   private sources: JsonLines<EpisodeIndexLine>[];
@@ -148,8 +148,8 @@ export class EpisodeIndexReader {
   }
 
   /**
-   * Adds the episodes of an index line to the table. An index line whose byte range does not start at the end of the
-   * bytes that the table already covers is ignored.
+   * Adds the episodes of an index line to the table. The line is ignored if it does not start at the byte of the file
+   * up to which the table already contains the episodes.
    */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);

@@ -19,7 +19,7 @@ export interface ScanFile {
   step: number;
 }
 
-/** Episodes of a file to search: byte ranges of their texts, and their row numbers. */
+/** A file to search: for each of its episodes, the byte range of the texts and the row number. */
 export interface SearchFile {
   path: string;
   at: Float64Array;
@@ -56,7 +56,8 @@ export function indexOfFile({ path, mode, step }: ScanFile, from: number): Episo
       }
       const messages = bytes.indexOf(beforeMessages, start);
       const turns = bytes.indexOf(beforeTurns, start);
-      // If the keys have another order than in the trainer's lines, text searches read the complete line.
+      // Text searches read a line only up to its messages. If the line's keys are not in the trainer's order, searches
+      // read the complete line.
       const usual = turns >= 0 && turns < messages && messages < end;
       addToIndex(line, data, at + end + 1, usual ? messages - start : end - start);
     }
@@ -87,7 +88,7 @@ export interface TextPattern {
   not: boolean;
 }
 
-/** Converts terms to patterns over bytes decoded as Latin-1. */
+/** Converts terms to patterns that match a line whose bytes were decoded as Latin-1. */
 export const textPatterns = (terms: readonly TextTerm[]): TextPattern[] =>
   terms.map(({ value, not }) => ({ pattern: new RegExp(bytePattern(value), 'g'), not }));
 
@@ -122,7 +123,7 @@ function isEscaped(line: string, offset: number): boolean {
   return slashes % 2 === 1;
 }
 
-/** Returns a case-insensitive pattern for a text, over the UTF-8 bytes of a JSON string. */
+/** Returns a case-insensitive pattern that finds a text in the UTF-8 bytes of a JSON string. */
 function bytePattern(text: string): string {
   const bytes = (part: string) =>
     [...Buffer.from(JSON.stringify(part).slice(1, -1), 'utf8')]

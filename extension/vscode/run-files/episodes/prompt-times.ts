@@ -19,7 +19,7 @@ type Spans = Map<string, { first: number; last: number }>;
 interface CachedRun {
   source: JsonLines<EpisodeIndexLine>;
   spans: Spans;
-  /** Settles when the most recently started read of the index has ended. Only then, the next read starts. */
+  /** Settles when the most recently started read of the index has ended. The next read waits for this promise. */
   read: Promise<unknown>;
 }
 
@@ -71,7 +71,10 @@ function addLine(spans: Spans, { mode, step, tags, columns }: EpisodeIndexLine):
   });
 }
 
-/** Returns the two keys of a prompt: by its seed, and by the hash of its first state. */
+/**
+ * Returns the keys under which a prompt is stored: one from its seed and, if the hash of its first state is known, one
+ * from this hash.
+ */
 const promptNames = (of: { mode: string; tag: string; seed: number; first: number }): string[] => {
   const { mode, tag, seed, first } = of;
   return [

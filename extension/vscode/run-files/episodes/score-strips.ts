@@ -1,6 +1,6 @@
-// Score distributions of a run's episodes, from scores.jsonl. The counts of all scores are stored by tag. A page
-// receives them as strips: tables with a row per score bin and the number of columns that the page requests. For a run
-// of 100,000 steps, the page thus receives only a few kilobytes.
+// Score distributions of a run's episodes, from scores.jsonl. For each tag, the reader stores how often each score
+// occurred at each step. A page receives one strip per tag. A strip is a table with one row per score bin and as many
+// columns as the page requests. For a run of 100,000 steps, the page thus receives only a few kilobytes.
 import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
 import { runFiles } from '../../../run-data/run-file-names';

@@ -26,7 +26,9 @@ export class StepEpisodes {
 
   constructor(private readonly folder: string) {}
 
-  /** Returns the steps that have episodes, in order, training before validation within a step. */
+  /**
+   * Returns the steps that have episodes, in ascending order. For a step with both modes, training precedes validation.
+   */
   async steps(): Promise<EpisodeStep[]> {
     const steps: EpisodeStep[] = [];
     for (const name of await namesInRun(this.folder, runFiles.episodes)) {

@@ -1,7 +1,10 @@
 // Metrics as columns of a growing table, which consists of complete segments followed by single lines. Pure data.
 import { columnsOf, type MetricNumbers, type MetricSegment } from '../../../run-data/metric-segments';
 
-/** A table stored by columns. The steps of its rows increase; a line whose step does not increase is skipped. */
+/**
+ * A table stored by columns. Steps increase from row to row; a line is skipped if its step is not greater than the last
+ * step.
+ */
 export class ColumnTable {
   private readonly segments: { from: number; columns: Map<string, Float64Array> }[] = [];
   private lines: MetricNumbers[] = [];

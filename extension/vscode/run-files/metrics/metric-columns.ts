@@ -1,4 +1,4 @@
-// Metrics of a run by columns, kept up to date with its growing metrics.jsonl. Most rows are read from
+// Metrics of a run, stored as columns and kept up to date with the run's growing metrics.jsonl. Most rows are read from
 // `metrics.columns`, which the trainer writes (run-data/metric-segments.ts); the newest rows are parsed from the lines.
 // If the trainer wrote no columns, all lines are parsed in slices, between which the reader yields to the event loop.
 // The result is cached in the extension's storage. metrics.jsonl is authoritative: columns that do not match it are
