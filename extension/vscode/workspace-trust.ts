@@ -1,4 +1,4 @@
-// Check of workspace trust, which commands call before they start a process. The process launcher checks the trust
+// Checks workspace trust; commands call this check before they start a process. The process launcher checks the trust
 // again (processes/cli-launcher.ts).
 import * as vscode from 'vscode';
 import { notifyWarning } from './notifications';

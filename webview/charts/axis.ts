@@ -85,7 +85,10 @@ export function progressRange(last: number, limit: number | null): Range {
   return { min: 0, max, step: max / 2 };
 }
 
-/** Ticks at multiples of `step` inside a range. If `roomy` is false, at most about four ticks are returned. */
+/**
+ * Ticks at multiples of `step` inside a range. If `roomy` is false, multiples are left out so that about four ticks or
+ * fewer remain.
+ */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
   const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);

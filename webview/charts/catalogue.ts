@@ -14,8 +14,8 @@ export interface ChartLine {
   /** Name of the line, unique within its chart. */
   label: string;
   /**
-   * Offset of the line's colour from the run's colour in the palette. A validation line has the same offset in charts
-   * with and without a training line.
+   * Offset of the line's colour from the run's colour in the palette. The offset of a validation line does not depend
+   * on whether its chart also has a training line.
    */
   colourOffset: number;
   band?: LineBand;
@@ -23,8 +23,8 @@ export interface ChartLine {
 
 export interface ChartSpec {
   /**
-   * Identifier of the chart, which stays the same throughout a run. The settings use it for enlarged, pinned and moved
-   * charts.
+   * Identifier of the chart, which stays the same throughout a run. The view settings store which charts are enlarged,
+   * pinned or moved by this identifier.
    */
   id: string;
   title: string;
@@ -63,7 +63,7 @@ interface PlannedGroup {
   id: string;
   title: string;
   charts: Planned[];
-  /** Pattern of the group's other keys. Each of these keys gets its own chart. */
+  /** Pattern of the group's keys that none of its charts names. Each of these keys gets its own chart. */
   rest: RegExp;
 }
 
@@ -313,7 +313,7 @@ function sideOf(key: string): string {
   return lengths ? `${lengths[1]} length ` : '';
 }
 
-/** Sorts training before validation; other keys keep their order. */
+/** Sorts training keys before validation keys; within each of the two, keys keep their order. */
 const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 

@@ -16,7 +16,7 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
-/** Summary of a store for the page's state. Replaced by a new object whenever the store changes. */
+/** What the page's state contains about a SeriesStore. A new object replaces it whenever the store changes. */
 export interface SeriesSummary {
   readonly rows: number;
   readonly keys: readonly string[];

@@ -51,8 +51,8 @@ export interface PlotContext {
   /** The visible x range. */
   x: Range;
   /**
-   * Returns the number of episodes per training or validation step of a tag. Used if the run does not log this number;
-   * undefined if unknown.
+   * Returns how many episodes of a tag one training step or one validation plays; undefined if unknown. It is used if
+   * the run does not log this number.
    */
   episodes: (tag: string, side: 'train' | 'val') => number | undefined;
 }

@@ -40,7 +40,7 @@ export class Problems implements vscode.Disposable {
     if (this.shown.delete(about)) this.draw();
   }
 
-  /** Replaces a file's diagnostics from the analysis while typing. */
+  /** Replaces the diagnostics that the analysis while typing found in a file. */
   see(uri: vscode.Uri, diagnostics: KeyDiagnostic[]): void {
     if (diagnostics.length === 0 && !this.seen.has(uri.toString())) return;
     if (diagnostics.length > 0) this.seen.set(uri.toString(), diagnostics);

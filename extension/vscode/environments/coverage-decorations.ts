@@ -46,8 +46,8 @@ export class CoverageDecorations implements vscode.Disposable {
   }
 
   /**
-   * Switches the coverage of a run on or off. Coverage includes both counting by the trainer and drawing in the editor.
-   * For an ended run, the recorded coverage is drawn.
+   * Switches the coverage of a run on or off. This applies both to counting in the trainer and to drawing in the
+   * editor. For an ended run, the recorded coverage is drawn.
    */
   async toggle(run: Run): Promise<boolean> {
     const on = this.drawn !== run.folder;

@@ -43,8 +43,8 @@ export interface StartedRun {
 }
 
 /**
- * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws ConfigError for a rejected configuration, else
- * UserError with the CLI's message.
+ * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws a ConfigError if the configuration is rejected
+ * and, for any other failure, a UserError with the CLI's message.
  */
 export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
   const doing = `the start of the trainer (${node.path})`;
@@ -55,8 +55,8 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 
 /**
  * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. If the CLI exits without a document,
- * the error message begins with `doing`, such as `the plan of the run`. Throws ConfigError for a rejected
- * configuration, else UserError with the CLI's message.
+ * the error message begins with `doing`, such as `the plan of the run`. Throws a ConfigError if the configuration is
+ * rejected and, for any other failure, a UserError with the CLI's message.
  */
 export async function askCli(
   node: NodeRuntime,

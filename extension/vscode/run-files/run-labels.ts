@@ -38,8 +38,8 @@ export async function changeLabels(folder: string, change: (now: Labels) => Labe
 }
 
 /**
- * Returns the path of a run's notes; creates the file with `heading` if it is missing. Throws a UserError if the file
- * cannot be created.
+ * Returns the path of a run's notes; if the file is missing, creates it with `heading` as its content. Throws a
+ * UserError if the file cannot be created.
  */
 export async function notesFile(folder: string, heading: string): Promise<string> {
   const file = join(folder, runFiles.notes);

@@ -171,8 +171,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the lease in the folder, live or stale. Null if this folder is a copy of the folder for which the lease was
-   * written.
+   * Returns the lease in the run folder, live or stale. Null if the lease was written for another folder, of which this
+   * run folder is a copy.
    */
   async lease(): Promise<Lease | null | undefined> {
     const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
@@ -203,7 +203,7 @@ export class RunReader {
     });
   }
 
-  /** Returns the current events, without metrics. The reader appends to the returned array later, as with `numbers`. */
+  /** Returns the current events, without metrics. As with `numbers`, the reader appends to the returned array later. */
   events(): Promise<Readonly<Pick<RunNumbers, 'epoch' | 'events'>>> {
     return this.inTurn(async () => {
       await this.readEvents();
@@ -238,7 +238,10 @@ export class RunReader {
     return keptEnvironmentSchema.safeParse(await this.json(environmentFile(version, environmentFiles.about))).data;
   }
 
-  /** Returns the effect of a version change of a tag; undefined if one version has no episodes near the change. */
+  /**
+   * Returns how results changed when a tag switched from version `before` to version `after`. Undefined if either
+   * version has no episodes near the switch.
+   */
   async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
     const episodes: ComparedEpisode[] = [];
     for (const step of comparedRange(before, after)) {

@@ -1,6 +1,6 @@
 // Formats and groups runs for all views of the host: determines the phase of a run, and formats numbers as short texts
-// (three significant digits, success in per cent, times as `1 m 12 s`). Pure functions; translatable texts are in the
-// views.
+// (three significant digits, success in per cent, times as `1 m 12 s`). Pure functions. Texts that need translation are
+// in the views, not here.
 import type { RunSummary } from '../../protocol/page-state';
 import { isEvaluation, isInterrupted } from '../../run-data/run-progress';
 
@@ -45,8 +45,8 @@ export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string |
 
 /**
  * Shortens a sentence to one line of at most `length` characters. Replaces each path by its file name. Replaces the
- * beginning of an environment's error message by the source location of the error. Then truncates the text between
- * words.
+ * beginning of an environment's error message by the source location of the error. Then truncates the text at a word
+ * boundary.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence

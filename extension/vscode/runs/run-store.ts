@@ -65,7 +65,7 @@ export class RunStore implements vscode.Disposable {
   private notifying: NodeJS.Timeout | undefined;
   private watchers: vscode.Disposable[] = [];
 
-  /** Fires when the list or a summary changed. */
+  /** Fires when the list of runs or the summary of a run changed. */
   readonly onDidChange = this.changed.event;
   /** Fires with the path of a run folder whose files may have grown. */
   readonly onDidTouch = this.touched.event;

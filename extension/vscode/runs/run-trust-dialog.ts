@@ -1,7 +1,8 @@
 // Decides whether code that a run folder contains or names may be executed. Code that this user's trainer signed, or
 // that the user accepted earlier, is executed without a dialog (node/run-trust.ts). Other code is shown in read-only
-// editors, and a modal dialog offers to execute it once, always, or not. In an untrusted workspace no code is executed.
-// The user accepts exactly the bytes shown: the process that executes the code compares the hashes again.
+// editors, and in a modal dialog the user permits its execution once, permits it always, or refuses. In an untrusted
+// workspace no code is executed. The user accepts exactly the bytes shown: the process that executes the code compares
+// the hashes again.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { isRecord, jsonOrNothing } from '../../common/json';
@@ -19,7 +20,7 @@ const scheme = 'ragen-run-code';
 /** Maximum number of environments and models of a manifest that the dialog lists, one per line. */
 const namedLines = 8;
 
-/** The result of a granted permission. */
+/** What `ask` returns if the code may be executed. */
 export interface TrustedRun {
   /** SHA-256 of each file that the user accepted for this execution only. */
   accepted: string[];
@@ -81,8 +82,8 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
   }
 
   /**
-   * Opens documents with the file contents that were read and hashed. The active document is the file that would be
-   * executed.
+   * Opens a document for each file, with exactly the contents that were read and hashed. The first file, which would be
+   * executed, is opened last and is therefore the active document.
    */
   private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
     const uris: vscode.Uri[] = [];

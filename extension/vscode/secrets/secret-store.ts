@@ -2,7 +2,10 @@
 // available. The names are in the global state. A name is the environment variable that child processes read (HF_TOKEN,
 // OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
-/** The methods of VS Code's secret storage and global state that are used. Both persist after the window closes. */
+/**
+ * The methods that this file uses of VS Code's secret storage and (NameMemory) global state. Their contents persist
+ * after the window closes.
+ */
 export interface SecretStorage {
   get(key: string): PromiseLike<string | undefined>;
   store(key: string, value: string): PromiseLike<void>;

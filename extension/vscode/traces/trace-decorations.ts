@@ -2,8 +2,8 @@
 // and rejected actions are struck through. Rewards are shown in the overview ruler and after the headings. Colours are
 // the theme's `ragen.trace.*`. High contrast themes add underlines of increasing width, which are dashed for values
 // below zero. Long episodes are decorated only around the visible range. tokens/token-overlays.ts chooses the shade of
-// a token; `contributes.colors` in package.json defines each shade's colour and opacity. This file and these two files
-// must have the same number of shades.
+// a token; `contributes.colors` in package.json defines each shade's colour and opacity. The number of shades must be
+// the same in this file, in tokens/token-overlays.ts and in package.json.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';
@@ -14,7 +14,7 @@ import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** Number of lines above and below the visible lines that are decorated. */
+/** Number of lines that are decorated above, and again below, the visible lines. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);

@@ -1,6 +1,6 @@
 // Read-only documents of the `ragen-trace:` scheme: episodes formatted from the run folder. The most recent documents
-// are cached with their token positions. When a step's file is rewritten, as by a resume, its open documents are
-// updated.
+// are cached with their token positions. When the file of a step is rewritten, for example by a resume, the open
+// documents of the step's episodes are updated.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { readBounded } from '../../node/bounded-file';

@@ -9,8 +9,8 @@ import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';
 
 /**
- * Milliseconds after which a change event triggers a second request for lenses. VS Code sometimes drops its first
- * request if the user scrolls while a document opens.
+ * Milliseconds after a trace becomes active until a change event makes VS Code request the lenses again. VS Code
+ * sometimes drops its first request if the user scrolls while a document opens.
  */
 const askAgainMs = 500;
 

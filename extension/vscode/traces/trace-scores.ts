@@ -44,8 +44,8 @@ export class TraceScores implements vscode.Disposable {
   }
 
   /**
-   * Requests scores that were not requested yet. After a failure, the request is repeated only if the user requests the
-   * scores; a new failure is then shown.
+   * Requests an episode's scores unless they are known or already being requested. After a failure, only a request by
+   * the user (`requested`) tries again; if this request fails too, the user sees the error.
    */
   request(location: TraceLocation, why: 'shown' | 'requested'): void {
     if (!this.scorer) return;

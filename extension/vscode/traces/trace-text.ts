@@ -32,7 +32,7 @@ export interface TracedTurn {
   answerSection: Span;
   outcomeSection: Span;
   state: Span;
-  /** The generation prefix at the end of the prompt, followed by the sampled text. */
+  /** The generation prefix, which is the end of the prompt. `answer`, the sampled text, follows immediately. */
   prefix: Span;
   answer: Span;
   /** Text between the tags of the thought; null if the answer lacks these tags. */
@@ -243,7 +243,10 @@ const outcomesOf = (episode: Episode, index: number) =>
 const refusedOf = (episode: Episode, index: number) =>
   outcomesOf(episode, index).flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
 
-/** Returns the positions of rejected actions in the answer's text. The outcomes are in the order of the text. */
+/**
+ * Returns the positions of rejected actions in the answer's text. Each search starts after the previous action, because
+ * the recorded outcomes have the same order as the actions in the text.
+ */
 function locatedIn(text: string, { from, to }: Span, episode: Episode, index: number): RefusedAction[] {
   const refused: RefusedAction[] = [];
   let at = from;

@@ -59,8 +59,8 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
 const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
 
 /**
- * Names the enabled loss terms that change the policy even if scores do not differ: KL and entropy. Empty if both terms
- * are disabled.
+ * Names those of the two loss terms KL and entropy that are enabled. These terms change the policy even if scores do
+ * not differ. Empty if both are disabled.
  */
 function termsOf({ policy }: Evidence): string {
   const terms = [
@@ -83,8 +83,8 @@ function watchOn(evidence: Evidence): Advice {
 }
 
 /**
- * Suggests resuming from the newest checkpoint before a fall. If no such checkpoint is left, suggests the setting that
- * keeps more checkpoints.
+ * Suggests resuming from the newest checkpoint that was saved before a fall. If no such checkpoint is left, suggests
+ * the setting that keeps more checkpoints.
  */
 function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {
   const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];

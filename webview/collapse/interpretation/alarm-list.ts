@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import { link } from '../../components/controls';
 
-/** Maximum number of listed alarms, newest first. */
+/** Maximum number of alarms in the list, which starts with the newest alarm. */
 const shown = 100;
 
 /** The list, or the reason why it is empty. `watching` is true if alarms were enabled in the run. */

@@ -18,8 +18,8 @@ import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 
 /**
- * Minimum age in milliseconds of a file's last change before the file is scanned. Before that, the trainer may still
- * write the file or its index line.
+ * A file is scanned only if its last change is at least this many milliseconds old. Before that, the trainer may still
+ * be writing the file or its index line.
  */
 const youngMs = 2000;
 

@@ -72,8 +72,8 @@ function addLine(spans: Spans, { mode, step, tags, columns }: EpisodeIndexLine):
 }
 
 /**
- * Returns the keys under which a prompt is stored: one from its seed and, if the hash of its first state is known, one
- * from this hash.
+ * Returns the keys under which a prompt is stored: one from its seed and, if the episode has a first state, one from
+ * the hash of this state.
  */
 const promptNames = (of: { mode: string; tag: string; seed: number; first: number }): string[] => {
   const { mode, tag, seed, first } = of;

@@ -1,5 +1,5 @@
-// Commands that change the labels of runs: name, tags, notes, archived. Labels are written to the run folder, from
-// which the views read them.
+// Commands that change the labels of runs: name, tags, notes, archived. The commands write the labels to the run
+// folder; the views read them from there.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/page-state';
 import type { Labels } from '../../../run-data/run-manifest';

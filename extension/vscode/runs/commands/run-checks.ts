@@ -22,7 +22,10 @@ export function takesNoSteps({ summary: { name, status } }: Run): boolean {
   return true;
 }
 
-/** Throws `refusal` with the run's name if the run is active, according to its current files. */
+/**
+ * Reads a run's files again and, if the run is active, throws a UserError. `refusal` returns the error's message for
+ * the run's name.
+ */
 export async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
   await reader.refresh();
   if (reader.summary?.live) throw new UserError(refusal(summary.name));

@@ -1,5 +1,5 @@
-// Starts a run by the CLI, shows the problems of its configuration, waits until the store contains the run, and opens
-// its dashboard.
+// Starts a run with the CLI, shows the problems of the run's configuration, waits until the store contains the run, and
+// opens its dashboard.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { messageOf } from '../../command';

@@ -15,9 +15,9 @@ export interface OverridesQuestion {
 }
 
 /**
- * Shows the box and calls `start` with the overrides. Resolves when the run has started or the user cancels. Rejects if
- * the user cannot correct the error in the box, because the input is empty, the box was closed in the meantime, or the
- * error is not a UserError.
+ * Shows the box and calls `start` with the overrides. Resolves when the run has started or the user cancels. If `start`
+ * fails, the box stays open so that the user can correct the input. The promise rejects instead if the input is empty,
+ * the box was closed in the meantime, or the error is not a UserError.
  */
 export function startWithOverrides(
   { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,

@@ -29,8 +29,8 @@ export class WaitingRuns {
     );
     this.waiting.clear();
     for (const { folder } of now) this.waiting.add(folder);
-    // A report is removed only if the run's state is known and not `paused`. If the run has not been read yet, or its
-    // lease looks stale for a moment, the run may still be paused.
+    // The stored report of a run is removed only if the run's state is known and not `paused`. If the run has not been
+    // read yet, or its lease looks stale for a moment, the run may still be paused.
     const over = new Set(runs.filter(({ summary }) => summary.status.state !== 'paused').map(({ folder }) => folder));
     const updated = Object.fromEntries([
       ...Object.entries(reported).filter(([folder]) => !over.has(folder)),

@@ -1,4 +1,5 @@
-// Dialogs that let the user choose an episode: from a run's newest steps, or to compare with another episode.
+// Dialogs that let the user choose an episode: one lists the episodes of a run's newest steps, the other lists episodes
+// to compare with the current one.
 import * as vscode from 'vscode';
 import { appendAll } from '../../../common/lists';
 import { formatSigned } from '../../../common/numbers';
@@ -86,8 +87,8 @@ export async function chosenEpisode(
 }
 
 /**
- * Lets the user choose an episode to compare with: episodes of the same group are listed first, then the other episodes
- * of the step.
+ * Lets the user choose an episode to compare with the open one. Episodes of the same group are listed first, then the
+ * other episodes of the step.
  */
 export async function chosenOther(
   { documents }: TraceServices,

@@ -1,4 +1,4 @@
-// Commands of reasoning traces by id, as in package.json.
+// Commands on reasoning traces, by their ids in package.json.
 import * as vscode from 'vscode';
 import { byScore, groupOf } from '../../run-files/episodes/episode-heads';
 import type { RunArgument } from '../../runs/run-picker';

@@ -1,5 +1,5 @@
-// Navigation between episodes and between turns. If another episode is opened, the cursor moves to the same turn as
-// before.
+// Navigation between episodes and between turns. When another episode is opened, the cursor is placed at the turn at
+// which it was in the previous episode.
 import * as vscode from 'vscode';
 import { notifyBriefly, withProgress } from '../../notifications';
 import { byScore, groupOf, samePrompt, stepsTowards } from '../../run-files/episodes/episode-heads';
@@ -59,7 +59,7 @@ export async function goToTurn(services: TraceServices, by: 1 | -1): Promise<voi
   reveal(editor, rangeOf(editor.document, open.trace.turns[to - 1].heading).start);
 }
 
-/** Opens the best (0) or the worst (-1) episode of the group. */
+/** Opens the best (0) or the worst (-1) episode in the group of the current episode. */
 export async function extreme(services: TraceServices, argument: unknown, at: 0 | -1): Promise<void> {
   const open = await currentTrace(services, argument);
   const heads = await services.documents.heads.ofFile(fileOf(open.location));

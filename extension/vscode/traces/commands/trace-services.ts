@@ -1,6 +1,6 @@
-// Services of the commands on reasoning traces, and the selection of the episode. The command's argument (from a page,
-// a document's URI or a tree node) identifies the episode. Without an argument, the episode in the active editor is
-// selected.
+// Services of the commands on reasoning traces, and the selection of the episode on which a command acts. The command's
+// argument (from a page, a document's URI or a tree node) identifies this episode. Without an argument, it is the
+// episode in the active editor.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { CliInvocation } from '../../processes/cli-command';
@@ -25,7 +25,10 @@ export interface TraceServices {
 /** A command on an episode. */
 export type TraceCommand = (services: TraceServices, argument: unknown, other?: unknown) => Promise<void>;
 
-/** Returns the episode of a command. Throws a UserError if neither the argument nor the active editor is an episode. */
+/**
+ * Returns the episode on which a command acts. Throws a UserError if neither the argument nor the active editor
+ * identifies one.
+ */
 export async function currentTrace({ documents }: TraceServices, argument: unknown): Promise<OpenTrace> {
   const location = traceLocationOf(argument);
   const uri = location ? traceUri(location) : vscode.window.activeTextEditor?.document.uri;

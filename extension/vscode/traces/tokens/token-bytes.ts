@@ -1,7 +1,7 @@
-// Bytes of each token id, from a tokenizer.json. Episodes are shown by their recorded token ids and are never tokenized
-// again. A token maps to bytes instead of text, because a byte-level token may contain part of a character. Supports
-// two alphabets. In GPT-2's alphabet (Qwen, Llama 3), each character stands for a byte. In SentencePiece's alphabet
-// (Llama 2, Gemma), ▁ stands for a blank and <0x0A> for a byte. Pure functions.
+// Bytes of each token id, from a tokenizer.json. The text of an episode is decoded from its recorded token ids; it is
+// never tokenized again. A token maps to bytes instead of text, because a byte-level token may contain part of a
+// character. Supports two alphabets. In GPT-2's alphabet (Qwen, Llama 3), each character stands for a byte. In
+// SentencePiece's alphabet (Llama 2, Gemma), ▁ stands for a blank and <0x0A> for a byte. Pure functions.
 import { z } from 'zod';
 import { UserError } from '../../../common/user-error';
 

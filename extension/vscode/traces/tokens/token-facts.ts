@@ -19,20 +19,21 @@ export interface ClipRange {
 export interface TokenFacts {
   id: number;
   /**
-   * Whether the token's mask is 1: the model sampled the token, and training uses the token if the episode is trained
-   * on.
+   * Whether the token's mask is 1: the model sampled the token, and training uses it unless the whole episode is
+   * excluded from training.
    */
   trained: boolean;
   /** Log-prob (natural logarithm) under the policy that sampled the token. */
   then: number | null;
   advantage: number | null;
   /**
-   * Log-prob under the checkpoint. Like `rank`, `top` and `ratio`, null until the checkpoint has scored the episode.
+   * Log-prob under the checkpoint. `now`, `rank`, `top` and `ratio` are null until the checkpoint has scored the
+   * episode.
    */
   now: number | null;
   /**
    * Entropy of the distribution at this position, in nats. Until the checkpoint has scored the episode, `entropy`, `kl`
-   * and `value` are the values recorded in the update.
+   * and `value` are the values that the trainer recorded in its update.
    */
   entropy: number | null;
   rank: number | null;

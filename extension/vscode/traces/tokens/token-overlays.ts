@@ -17,8 +17,8 @@ export interface Overlay {
   needsModel: boolean;
   value(facts: TokenFacts): number | null;
   /**
-   * Ascending lower bounds of the absolute values of shades 1, 2 …; null if the bounds are relative to the largest
-   * value of the episode.
+   * The smallest absolute value for shade 1, for shade 2, and so on, ascending. Null if these bounds are relative to
+   * the largest value of the episode.
    */
   edges: readonly number[] | null;
 }

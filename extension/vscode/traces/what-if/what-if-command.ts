@@ -1,7 +1,7 @@
 // What-if command: the user selects a turn of an episode, a change in this turn, and the player of the remaining turns.
 // The result is shown beside the original episode. The inspection process plays the episode. If the user plays, a
-// document shows the turns so far, and a dialog requests each answer. This continues until the episode ends or the user
-// lets a checkpoint continue.
+// document shows the turns so far, and a dialog requests each answer. The dialogs end when the episode ends or the user
+// lets a checkpoint play the rest.
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -24,7 +24,7 @@ import { WhatIfDocuments } from './what-if-documents';
 
 /** Exclusive upper bound of seeds. */
 const seeds = 2 ** 31;
-/** Number of newest characters of the sampled text that the progress notification shows. */
+/** The progress notification shows at most this many of the last sampled characters. */
 const shownText = 60;
 
 type WhatIfTarget = EpisodeRef & { turn: number; accepted: string[] };
