@@ -23,8 +23,8 @@ export interface ChartLine {
 
 export interface ChartSpec {
   /**
-   * Identifier of the chart, which stays the same throughout a run. The view settings store which charts are enlarged,
-   * pinned or moved by this identifier.
+   * Identifier of the chart, which stays the same throughout a run. The view settings identify enlarged, pinned and
+   * moved charts by it.
    */
   id: string;
   title: string;

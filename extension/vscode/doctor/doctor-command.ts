@@ -19,7 +19,7 @@ export function registerDoctor(context: vscode.ExtensionContext, host: Host): vo
   context.subscriptions.push(doctor, registerCommands(host, { 'ragen.doctor': doctor.command }));
 }
 
-/** Provides the document, and registers the command that copies the report, which a button runs. */
+/** Provides the document. Also registers the command behind the button that copies the report. */
 class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();
   readonly onDidChange = this.changed.event;

@@ -149,7 +149,7 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
 
 /**
  * Explains how to get a provider's library. The extension is packaged once per platform. Each package contains the
- * libraries of all providers for its platform except CUDA.
+ * libraries of all its platform's providers except CUDA.
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'

@@ -1,5 +1,6 @@
-// Statistics of an environment's code in a run, shown above `reset` and `step` in its source: the version in use, the
-// number of episodes that it played in the newest steps, and the mean results of these episodes. Pure functions.
+// Statistics of an environment's code in a run, shown above `reset` and `step` in the source: the version in use, the
+// number of episodes that this version played in the newest steps, and the mean results of these episodes. Pure
+// functions.
 import { maximum, minimum } from '../../common/lists';
 import { counted, formatNumber, formatPercent, formatSigned } from '../../common/numbers';
 import type { RunEvent } from '../../run-data/run-events';

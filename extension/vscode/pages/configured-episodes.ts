@@ -2,8 +2,8 @@
 import type { DashboardSnapshot } from '../../protocol/dashboard-page';
 
 /**
- * Returns two numbers from the configuration. `train` is the number of episodes per training step; null if it is not
- * configured. `val` is the number of episodes per validation, by tag.
+ * Returns the configured numbers of episodes. `train` is the number per training step, or null if the configuration
+ * does not determine it. `val` contains the number per validation for each tag.
  */
 export function configuredEpisodes(config: Readonly<Record<string, unknown>>): DashboardSnapshot['episodes'] {
   const { train, val } = at(config, 'es_manager');

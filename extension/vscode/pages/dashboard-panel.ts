@@ -213,8 +213,8 @@ function serveDashboard(
   }
 
   /**
-   * Sends new data to the page. If an earlier call is still sending, that call looks for new data once more, and this
-   * call only waits for its end.
+   * Sends new data to the page. If an earlier call is still sending, it looks for new data once more, and the new call
+   * only waits for it.
    */
   async function send(): Promise<void> {
     again = true;

@@ -1,6 +1,6 @@
 // Single entry point for starting processes: trainers, plans, checks, play sessions, inspections and the doctor. In an
-// untrusted workspace, every request throws, also a request from a restored document or page. Opening a folder
-// therefore executes no code.
+// untrusted workspace, every request to start a process throws, even if it comes from a restored document or page.
+// Opening a folder therefore executes no code.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';

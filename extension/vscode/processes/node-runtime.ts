@@ -18,8 +18,8 @@ export interface NodeRuntime {
   /** Whether the executable is Electron, which requires ELECTRON_RUN_AS_NODE to run as Node.js. */
   electron: boolean;
   /**
-   * Returns the API keys and tokens for child processes, by name of their environment variable. This is a function so
-   * that a log of this object contains no secrets.
+   * Returns the API keys and tokens for child processes, by the names of their environment variables. This is a
+   * function so that a log of this object contains no secrets.
    */
   secrets?(): Readonly<Record<string, string>>;
 }

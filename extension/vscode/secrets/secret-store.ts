@@ -3,8 +3,8 @@
 // OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
 /**
- * The methods that this file uses of VS Code's secret storage and (NameMemory) global state. Their contents persist
- * after the window closes.
+ * The used methods of VS Code's secret storage; NameMemory has those of the global state. The contents of both storages
+ * persist after the window closes.
  */
 export interface SecretStorage {
   get(key: string): PromiseLike<string | undefined>;

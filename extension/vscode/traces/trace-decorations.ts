@@ -14,7 +14,7 @@ import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** Number of lines that are decorated above, and again below, the visible lines. */
+/** In a long episode, this many lines above the visible lines and as many lines below them are decorated too. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);

@@ -9,7 +9,7 @@ import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';
 
 /**
- * Milliseconds after a trace becomes active until a change event makes VS Code request the lenses again. VS Code
+ * This many milliseconds after a trace becomes active, a change event makes VS Code request the lenses again. VS Code
  * sometimes drops its first request if the user scrolls while a document opens.
  */
 const askAgainMs = 500;

@@ -59,8 +59,8 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
 const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
 
 /**
- * Names those of the two loss terms KL and entropy that are enabled. These terms change the policy even if scores do
- * not differ. Empty if both are disabled.
+ * Names which of two loss terms are enabled: KL and entropy. These terms change the policy even if scores do not
+ * differ. Empty if both are disabled.
  */
 function termsOf({ policy }: Evidence): string {
   const terms = [

@@ -148,8 +148,8 @@ export class EpisodeIndexReader {
   }
 
   /**
-   * Adds the episodes of an index line to the table. The line is ignored if it does not start at the byte of the file
-   * up to which the table already contains the episodes.
+   * Adds the episodes of an index line to the table. The line is ignored unless it starts (`line.from`) where the part
+   * of the file that is already in the table ends (`known.to`).
    */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);

@@ -23,7 +23,7 @@ export function takesNoSteps({ summary: { name, status } }: Run): boolean {
 }
 
 /**
- * Reads a run's files again and, if the run is active, throws a UserError. `refusal` returns the error's message for
+ * Reads a run's files again and, if the run is active, throws a UserError. `refusal` builds the error's message from
  * the run's name.
  */
 export async function refuseLive({ reader, summary }: Run, refusal: (name: string) => string): Promise<void> {
