@@ -20,9 +20,9 @@ export type CollapseEvent =
   | { readonly type: 'groups'; readonly step: number; readonly groups: readonly PromptGroup[] | null }
   | { readonly type: 'gradients'; readonly step: number; readonly record: GradientAnalysisRecord | null }
   | { readonly type: 'unreadable'; readonly part: keyof StepFiles; readonly step: number; readonly message: string }
-  /** Selects a step; null follows the newest step. */
+  /** Selects a step; with null, the page follows the newest step. */
   | { readonly type: 'step'; readonly step: number | null }
-  /** The user has selected a step, which stops playback. Null follows the newest step. */
+  /** The user has selected a step (null: the newest step, which the page then follows). Stops playback. */
   | { readonly type: 'scrubbed'; readonly step: number | null }
   /** Selects the previous or the next diagnosis. */
   | { readonly type: 'moved'; readonly by: -1 | 1 }

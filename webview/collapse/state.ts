@@ -14,7 +14,7 @@ import { pathOf, reached, type FamilyName, type PathPoint } from './trends/run-s
 /** Settings that are restored when the page is shown again. */
 export interface ViewSettings {
   readonly family: FamilyName;
-  /** The selected step; null follows the newest step. */
+  /** The selected step; null while the page follows the newest step. */
   readonly step: number | null;
 }
 
@@ -26,7 +26,7 @@ export const firstSettings: ViewSettings = { family: 'collapse_first_turn_sample
 /** The data about a run that the host has sent, except the series of metrics. */
 export type RunFacts = Omit<CollapseSnapshot, 'steps' | 'series'>;
 
-/** Data derived from the series for the selected family of pairs. */
+/** Data derived from the series for the selected family of pairs of prompt and reasoning. */
 export interface Diagnoses {
   readonly path: readonly PathPoint[];
   /** Diagnosed steps, at which playback and arrow keys stop. */
@@ -62,7 +62,7 @@ export interface CollapseState {
   readonly cell: Cell;
   /** Whether the table of the matrix is open. */
   readonly tableOpen: boolean;
-  /** Score cell with the tab stop in the table of groups. */
+  /** The score cell that has the tab stop of the table of groups. */
   readonly groupCell: GroupCell;
   /** Name of the displayed gradient analysis. */
   readonly analysis: string;
@@ -99,7 +99,7 @@ export function diagnosesOf(series: RunSeries, family: FamilyName): Diagnoses {
   return { path, stops: path.map(({ step }) => step), evidence: evidenceOf(series, family, path), charts };
 }
 
-/** Whether there is something to diagnose: a training run with a finished step. */
+/** Whether the run can be diagnosed: only a training run with at least one finished step can. */
 export const isDiagnosable = (facts: RunFacts, series: RunSeries): boolean =>
   series.steps.length > 0 && !facts.run.status.episodes;
 

@@ -1,5 +1,5 @@
-// Messages for parts of the page without data: the reason, and the configuration override that enables the measurement,
-// with a copy button.
+// Messages shown in parts of the page that have no data. A message gives the reason and, if future runs need a
+// configuration override to have the data, this override with a copy button.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { CollapseSettings } from '../../extension/protocol/collapse-page';
 import { button } from '../components/controls';
@@ -7,7 +7,7 @@ import type { FamilyName } from './trends/run-series';
 
 export interface Missing {
   text: string;
-  /** The override that enables the measurement; undefined if the measurement is enabled. */
+  /** The override with which future runs have the data; undefined if none is needed. */
   override?: string;
 }
 

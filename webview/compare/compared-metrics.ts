@@ -1,5 +1,5 @@
-// Data derived once from a snapshot of the compared runs. Metrics with a chart are listed in the dashboard's groups and
-// order. A group of runs is drawn in the colour that the group's first run has on other pages. If an earlier group
+// Data derived once from a snapshot of the compared runs. Metrics are listed in the same groups and order as on the
+// dashboard. A group of runs is drawn in the colour that the group's first run has on other pages. If an earlier group
 // already uses this colour, the group gets the next free colour.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
@@ -56,8 +56,8 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
 }
 
 /**
- * A palette index for each group. It is the colour of the group's first run, or the next free colour if an earlier
- * group uses this colour.
+ * For each group, the palette index of its colour: the colour of the group's first run, or the next free colour if an
+ * earlier group already has this one.
  */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];

@@ -1,5 +1,5 @@
-// The drawing of a metric over compared runs: one line per group with its band over seeds, and a thin line per seed
-// behind it. Pure functions.
+// The drawing of one metric of the compared runs: for each group, a line with an interval band over seeds, and behind
+// it a thin line per seed. Pure functions.
 import { maximum } from '../../extension/common/lists';
 import { progressRange, type Range } from '../charts/axis';
 import type { Point } from '../charts/curve';
@@ -41,8 +41,8 @@ export function comparisonOf(
     1,
   );
   const x = progressRange(last, last);
-  // The y range covers means and seeds but not bands, because the wide interval of only two seeds would flatten all
-  // lines.
+  // The y range covers the lines of groups and seeds but not the bands, because the wide interval of only two seeds
+  // would flatten all lines.
   const y = yRange([...thin, ...lines.map(({ band: _, ...line }) => line)], x, { unit, log: false, previous });
   if (!y) return { data: null, means };
   return {

@@ -1,6 +1,6 @@
-// The Compare page: a table of each configuration's results, and a chart of all runs for every metric. Runs that differ
-// only by seed are drawn as one line with a band. The page requests only the columns of charts on screen, with only one
-// request in flight.
+// The Compare page: a table of each configuration's results and, for every metric, a chart of all runs. Runs that
+// differ only by seed are drawn as one line with a band. The page requests only the columns of charts on screen, with
+// only one request in flight.
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
 import { OnScreen } from '../components/on-screen';
@@ -38,7 +38,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
   const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
     if (before && state.settings !== before.settings) saved.change(state.settings);
     render(compareView(state, actions, tools), root);
-    // Charts that enter the screen in the same task share a request.
+    // Charts that enter the screen in the same event-loop task share a request.
     if (!state.asking && wantedKeys(state).length > 0) queueMicrotask(ask);
   });
   const { dispatch } = store;

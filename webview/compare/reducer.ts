@@ -77,7 +77,9 @@ const withSettings = (state: CompareState, part: Partial<CompareSettings>): Comp
 
 const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
 
-/** The columns after an answer. The answer is ignored if the compared runs have changed since the request. */
+/**
+ * The columns including those of an answer; an answer is ignored if the compared runs have changed since its request.
+ */
 function columnsAfter(
   { compared, columns }: CompareState,
   { keys, of, runs }: Extract<CompareEvent, { type: 'answered' }>,

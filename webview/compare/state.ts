@@ -1,5 +1,5 @@
-// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the missing columns of
-// charts on screen, and `page.ts` requests these columns.
+// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the keys of columns that
+// are displayed but not yet requested, and `page.ts` requests them.
 import type { Theme } from '../shared/theme';
 import type { Compared, ComparedMetric } from './compared-metrics';
 import type { RunCurve } from './group-curves';
@@ -72,7 +72,10 @@ export function tableMetric({ compared, settings }: CompareState): ComparedMetri
   return all.find(({ key }) => key === settings.metric) ?? success('val-env/') ?? success('train/') ?? all[0];
 }
 
-/** Keys on screen whose columns have not been requested since the newest snapshot. */
+/**
+ * Keys of the charts on screen and of the table's metric, as far as their columns have not been requested since the
+ * newest snapshot.
+ */
 export function wantedKeys(state: CompareState): string[] {
   const table = tableMetric(state);
   const { asked, onScreen } = state;

@@ -9,7 +9,7 @@ export interface ChartCardOptions {
   id: string;
   /** Accessible name of the chart. */
   label: string;
-  /** Visible title; a page may pass a button. */
+  /** Visible title: a text, or a template such as a button. */
   title: TemplateResult | string;
   /** Tooltip of the title: key and description. */
   hint?: string;

@@ -1,6 +1,6 @@
 // The toolkit's controls as templates. Each render writes the value from the state to the control, and callbacks report
 // changes by the user. Before `registerToolkit` is called (and in tests that do not call it), the elements are unknown
-// tags without behaviour. Values can be written to them, and they can dispatch events.
+// tags without behaviour; even then, values can be written to them and events dispatched on them.
 import { html, nothing, noChange, type TemplateResult } from 'lit';
 import { Directive, directive, type ChildPart, type ElementPart } from 'lit/directive.js';
 import { live } from 'lit/directives/live.js';
@@ -59,7 +59,7 @@ export interface TextFieldOptions {
   onEnter?(value: string): void;
 }
 
-/** A text field. Pages find its element by its class. */
+/** A text field. Pages find the element by its CSS class. */
 export function textField(options: TextFieldOptions): TemplateResult {
   const { label, value, placeholder, title, readonly = false, onInput, onEnter } = options;
   const onKey = (event: KeyboardEvent): void => {
@@ -159,8 +159,8 @@ class ChosenValue extends Directive {
 const chosenValue = directive(ChosenValue);
 
 /**
- * Sets the accessible name and restores it when the toolkit overwrites it. When a control without a text is connected,
- * the toolkit sets its name to “Text field” or “Checkbox”.
+ * Sets a control's accessible name and restores it when the toolkit overwrites it. The toolkit names a control without
+ * text “Text field” or “Checkbox” when the control is added to the document.
  */
 class LastingLabel extends Directive {
   private label = '';

@@ -6,7 +6,10 @@ import { button } from './controls';
 export interface NoticeOptions {
   kind: 'empty' | 'error';
   title: string;
-  /** Complete sentences that say what to do next. For an error, the text gives the place, the value and the remedy. */
+  /**
+   * Complete sentences that say what to do next. For an error, they also say where it occurred and which value caused
+   * it.
+   */
   text: string;
   action?: { label: string; run(): void };
 }

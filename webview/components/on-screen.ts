@@ -9,7 +9,7 @@ export class OnScreen {
     { rootMargin: '100px' },
   );
 
-  /** Calls `changed` with the current state, and again whenever the element enters or leaves the screen. */
+  /** Tells `changed` whether the element is on screen, first for the current position and then at every change. */
   observe(element: Element, changed: (isOnScreen: boolean) => void): void {
     this.tell.set(element, changed);
     this.observer.observe(element);

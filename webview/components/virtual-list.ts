@@ -48,7 +48,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   declare rowHeight: number;
   declare renderRow: (item: T) => ListRow;
   declare onChoose: (item: T) => void;
-  /** Called with the index of the first row on screen when it has changed. */
+  /** Called with the index of the first row on screen whenever this index has changed. */
   declare onTop: (top: number) => void;
 
   private readonly resizes = new ResizeObserver(() => this.requestUpdate());
@@ -201,7 +201,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
     if (index < 0) return;
     const { rowHeight } = this;
     const [top, bottom] = [index * rowHeight, (index + 1) * rowHeight];
-    // Shows the row above the selected row, too, because it may be the heading.
+    // Also shows the row above the selected row, because that row may be a heading.
     if (top - rowHeight < this.scrolled) this.scrollToPixel(top - rowHeight);
     else if (bottom > this.scrolled + this.viewport) this.scrollToPixel(bottom - this.viewport);
   }

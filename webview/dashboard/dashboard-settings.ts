@@ -12,7 +12,7 @@ export interface DashboardSettings {
   readonly zoom: Span | null;
   /** Whether all metrics are shown as a table instead of charts. */
   readonly table: boolean;
-  /** Sort order of the table of all metrics; null groups the rows. */
+  /** Sort order of the table of all metrics; if null, the rows are grouped instead of sorted. */
   readonly sort: Sort | null;
   /** Environment tag whose metrics are shown; null shows all tags. */
   readonly tag: string | null;

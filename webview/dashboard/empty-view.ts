@@ -1,4 +1,4 @@
-// The message before the first step: the current activity of the run, or why it has ended.
+// The message shown before the run's first step: what the run is doing, or why it has ended.
 import type { TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { notice } from '../components/notice';

@@ -1,5 +1,5 @@
-// The Dashboard page: one run's metrics as small multiples that grow during training. This file connects messages of
-// the host, keys and timers to the state. The metrics are in a series store.
+// The Dashboard page: one run's metrics as small multiples that grow during training. This file passes the host's
+// messages, key presses and timers on to the state. The metrics are in a series store.
 import { render } from 'lit';
 import {
   dashboardLines,

@@ -1,7 +1,7 @@
 // Assesses from a run's diagnoses how strongly the reasoning depends on its prompt, how much the reasoning varies, and
-// whether the mutual information of prompt and reasoning has fallen. If the reasoning does not depend on the prompt, a
-// fall shows that the policy no longer uses the prompt. Without a fall, the policy has not yet learnt to use the
-// prompt.
+// whether the mutual information of prompt and reasoning has fallen. If the reasoning does not depend on its prompt,
+// such a fall shows that the policy no longer uses the prompt. If there was no such fall, the policy has not yet learnt
+// to use the prompt.
 import { median } from '../../../extension/common/mean-estimate';
 import { retrievalOverChance } from '../../../extension/run-data/regimes';
 import type { PathPoint } from '../trends/run-series';
@@ -37,7 +37,7 @@ export interface Assessment {
   fall: Fall | null;
 }
 
-/** Assesses a family's diagnoses up to the selected step; `path` contains at least one diagnosis. */
+/** Assesses one family's diagnoses up to the selected step. `path` contains these diagnoses, at least one. */
 export function assess(path: readonly PathPoint[]): Assessment {
   const { regime } = path[path.length - 1].judgement;
   const last = path.slice(-medianOver);

@@ -18,7 +18,7 @@ export interface Circumstances {
   checkpoints: readonly number[] | null;
 }
 
-/** All data of an interpretation, up to the selected step. */
+/** All data from which a run is interpreted, up to the selected step. */
 export interface Evidence extends Circumstances {
   path: readonly PathPoint[];
   rewardStd: readonly StepValue[];
@@ -37,7 +37,7 @@ const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], c
 
 /**
  * The circumstances after a step: the settings in effect at this step, all changes of settings up to this step, and the
- * existing checkpoints of these steps.
+ * checkpoints that were written up to this step and still exist.
  */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
@@ -73,7 +73,7 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
 
 /**
  * The evidence of all steps of a run.
- * @param path the diagnoses of this family as a path through the plane; computed here if the caller does not pass it
+ * @param path the diagnoses of `family` as a path through the plane; by default, computed from `series`
  */
 export function evidenceOf(
   series: RunSeries,

@@ -1,5 +1,5 @@
-// The diagnosis next to the plane: interpretation, confidence, other signs, suggestions. Each part links to the section
-// of docs/METRICS.md that explains it.
+// The diagnosis next to the plane: interpretation, confidence, other signs of trouble, suggestions. Each part links to
+// the section of docs/METRICS.md that explains it.
 import { html, nothing, type TemplateResult } from 'lit';
 import { link } from '../../components/controls';
 import type { CollapseActions } from '../actions';

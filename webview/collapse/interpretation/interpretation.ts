@@ -1,6 +1,6 @@
-// Interprets a run's diagnoses for the user: one sentence on the state of its reasoning, the confidence, other signs,
-// and suggestions. A pure function of the metrics logged up to the selected step; it reads no texts and runs no model.
-// The rules of thumb are explained in docs/METRICS.md.
+// Interprets a run's diagnoses for the user: one sentence on the state of the reasoning, the confidence, other signs of
+// trouble, and suggestions. A pure function of the metrics logged up to the selected step; it reads no texts and runs
+// no model. The rules of thumb are explained in docs/METRICS.md.
 import { enoughPrompts, enoughThoughts } from '../../../extension/run-data/regimes';
 import { formatNumber, formatPercent } from '../../shared/format';
 import { adviceFor, type Advice } from './advice';

@@ -1,5 +1,5 @@
-// Signs of trouble in a run's other metrics: falls, spikes, many invalid answers, few thoughts, and settings changed
-// shortly before a fall or a spike. The rules of thumb are explained in docs/METRICS.md.
+// Signs of trouble in the metrics that are not part of the diagnosis: falls, spikes, many invalid answers, few
+// thoughts, and settings changed shortly before a fall or a spike. The rules of thumb are explained in docs/METRICS.md.
 import { alarmRules, boundsOver } from '../../../extension/run-data/alarm-rules';
 import { formatNumber, formatPercent } from '../../shared/format';
 import type { Evidence } from './evidence';

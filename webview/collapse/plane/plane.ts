@@ -1,7 +1,7 @@
 // The plane of H(Z|X) (horizontal) and I(X;Z) (vertical). The thresholds of the selected diagnosis separate the four
-// regimes, which are drawn as quadrants. The selected diagnosis is a ring on the run's path, with its 95 % intervals.
-// The plane is a stretched unit square in SVG. Labels and ring are HTML elements over the SVG. A click on a diagnosis
-// selects its step.
+// regimes, which are drawn as quadrants. A ring on the run's path marks the selected diagnosis, and two lines show its
+// 95 % intervals. The plane is a stretched unit square in SVG. The labels and the ring are HTML elements on top of the
+// SVG. A click on a diagnosis selects its step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../../extension/common/lists';
 import { enoughThoughts } from '../../../extension/run-data/regimes';

@@ -1,8 +1,9 @@
 // Paths in a unit square with the origin at the upper left; the SVG is stretched to its element, so no layout
-// measurement is needed. For very long series, only the extremes of each bucket are drawn.
+// measurement is needed. A very long series is divided into buckets, and only the minimum and the maximum of each
+// bucket are drawn.
 import { appendAll } from '../../../extension/common/lists';
 
-/** Maximum number of buckets per line; for a longer line, the minimum and the maximum of each bucket are drawn. */
+/** Number of buckets into which a very long series is divided. */
 const resolution = 400;
 
 /** A share (0 to 1) as a CSS percentage. */
@@ -46,14 +47,17 @@ export function withBounds(own: Extent | null, all: Extent | null): Extent | nul
 export type ToShare = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
-/** A line through the finite values. A NaN does not interrupt the line. A single value is drawn as a dot. */
+/**
+ * The SVG path of a line through the finite values. A NaN does not interrupt the line. A single value is drawn as a
+ * dot.
+ */
 export function linePath(steps: readonly number[], column: ArrayLike<number>, x: ToShare, y: ToShare): string {
   const rows = thinned(column);
   if (rows.length === 1) return `M${spot(x(steps[rows[0]]), y(column[rows[0]]))}h0`;
   return rows.map((row, i) => `${i === 0 ? 'M' : 'L'}${spot(x(steps[row]), y(column[row]))}`).join('');
 }
 
-/** The area between the lower and the upper end of an interval. */
+/** The SVG path of an interval band: the area between the columns `low` and `high`. */
 export function bandPath(
   steps: readonly number[],
   { low, high }: { low: ArrayLike<number>; high: ArrayLike<number> },

@@ -1,6 +1,6 @@
 // Describes the rollout filter's decisions on the prompt groups of a step. The run's log records which groups were
-// kept. The reason is derived from the scores and never overrides the log. A filter by entropy uses data that episodes
-// do not contain; for this filter, only its rule is shown.
+// kept. The reason for each decision is derived from the scores and never changes the logged decision. For a filter by
+// entropy, only the rule is shown, because the episodes do not contain the data for the reasons.
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import { maximum } from '../../../extension/common/lists';
 import type { RunEvent } from '../../../extension/run-data/run-events';
@@ -45,7 +45,10 @@ export function formatFilter(filter: FilterSettings | null, groups: readonly Pro
   return parts.join('; ');
 }
 
-/** Groups with their statistics and reasons, sorted by the deviation of their scores, largest first. */
+/**
+ * Adds to each group its statistics and the reason why it was kept or dropped. Sorts the groups by the deviation of
+ * their scores, largest first.
+ */
 export function judgedGroups(filter: FilterSettings | null, groups: readonly PromptGroup[]): JudgedGroup[] {
   const judged = groups.map(group => ({ ...group, ...moments(group.episodes.map(({ score }) => score)), why: '' }));
   const measures = new Map(judged.map(group => [group, filter ? measureOf(filter, group) : null]));

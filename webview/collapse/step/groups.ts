@@ -12,7 +12,10 @@ import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
 
 /** Maximum number of rows; groups with the largest deviation come first. */
 const shownGroups = 200;
-/** Maximum group size for which cells show numbers; larger groups have narrower cells. */
+/**
+ * Size of the largest group up to which the score cells show numbers. For larger groups, the cells are narrower and
+ * show only colours.
+ */
 const numbersUpTo = 16;
 
 /** The displayed groups of a step. */
@@ -27,7 +30,10 @@ export interface JudgedStep {
   readonly width: number;
 }
 
-/** Computes statistics and reasons for the groups of a step; `filter` was in effect at this step. */
+/**
+ * Computes, for the groups of a step, the statistics and the reasons for the filter's decisions. `filter` was in effect
+ * at this step.
+ */
 export function judgedStep(groups: readonly PromptGroup[], filter: FilterSettings | null): JudgedStep {
   const judged = judgedGroups(filter, groups);
   const scores = judged.flatMap(({ episodes }) => episodes.map(({ score }) => score));

@@ -17,8 +17,8 @@ export interface Matrix {
   /** For each drawn row, the index of its sample in the family. */
   order: number[];
   /**
-   * By drawn row and column: log-prob per token under the column's prompt minus log-prob per token under the own
-   * prompt.
+   * The cells, by drawn row and column: the reasoning's log-prob per token under the column's prompt, minus its
+   * log-prob per token under its own prompt.
    */
   against: number[][];
   /** For each drawn row, the column of its own prompt; `best` is the column with the highest log-prob. */

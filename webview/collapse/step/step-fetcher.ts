@@ -1,6 +1,6 @@
-// Fetches data stored in one file per step, for the selected step. Only one request is in flight; when it ends, the
-// newest requested step is fetched. Steps that the user passes while dragging the slider are therefore skipped. Recent
-// answers are cached.
+// Fetches data of the selected step that is stored in one file per step. Only one request is in flight; when it ends,
+// the step that was requested last is fetched. Steps that the user passes while dragging the slider are therefore
+// skipped. Recent answers are cached.
 
 /** Maximum number of cached answers. */
 const kept = 12;

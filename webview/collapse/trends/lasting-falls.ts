@@ -1,5 +1,6 @@
-// Detects lasting falls in a series of a run. Returns the first step of a fall and the value before it. Compares means
-// over neighbouring values, because single steps are noisy. The thresholds come from the runs in test/experiments.
+// Detects lasting falls in a series of a run. A fall is returned with its first step and the value before the fall.
+// Means over neighbouring values are compared, because single steps are noisy. The thresholds come from the runs in
+// test/experiments.
 import type { PathPoint, StepValue } from './run-series';
 
 /**
@@ -83,8 +84,8 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
 }
 
 /**
- * The step since which the mean over three values of H(Z|X) has been below half of the first value. Null if the newest
- * mean is not below this bound.
+ * The step since which the mean over three values of H(Z|X) has been below half of the first diagnosis's H(Z|X). Null
+ * if the newest mean is not below this bound.
  */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(

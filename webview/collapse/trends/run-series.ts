@@ -68,7 +68,7 @@ export interface Estimate {
   high: number;
 }
 
-/** The results of a diagnosis for a family of pairs. */
+/** The results of a diagnosis for one family of pairs of prompt and reasoning. */
 export interface PathPoint {
   step: number;
   /** H(Z|X), nats per token. */
@@ -96,7 +96,7 @@ export const families = [
 ] as const;
 export type FamilyName = (typeof families)[number]['name'];
 
-/** The diagnoses of a family in order; diagnoses without finite I(X;Z) and H(Z|X) are omitted. */
+/** The diagnoses of a family, ordered by step. A diagnosis is omitted unless its I(X;Z) and H(Z|X) are both finite. */
 export function pathOf(series: RunSeries, family: string): PathPoint[] {
   const column = (suffix: string) => series.column(`${family}/${suffix}`);
   const estimate = (suffix: string) => {

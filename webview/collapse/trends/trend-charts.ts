@@ -40,8 +40,8 @@ const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
 /**
- * The charts of a family of pairs, and a chart of success for comparison. `path` contains the family's diagnoses in
- * `series`.
+ * The charts of a family's metrics, and for comparison a chart of the success rates. `path` contains the family's
+ * diagnoses in `series`.
  */
 export function familyCharts(family: string, series: RunSeries, path: readonly PathPoint[]): LineChartSpec[] {
   const key = (suffix: string) => `${family}/${suffix}`;

@@ -1,6 +1,6 @@
-// The context shared by all charts of the page: rows with x positions, the visible range, marks and meanings. It is
-// recreated when the store or the state changes. If only rows or columns were added, `look` stays the same object, and
-// a chart may reuse its drawing.
+// The context shared by all charts of the page: rows with x positions, the visible range, event marks, and the meanings
+// of the metrics. It is recreated when the store or the state changes. If only rows or columns were added, `look` stays
+// the same object, and a chart may reuse its drawing.
 import { meaningOf } from '../../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { latest } from '../../shared/memoize-latest';

@@ -74,8 +74,8 @@ const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs):
 ];
 
 /**
- * The axes and the last points of a drawing, rounded to half pixels. While this text is unchanged, an additional row
- * makes no visible difference.
+ * Returns the axes and the last points of a drawing, rounded to half pixels, as a text for comparison. If an additional
+ * row does not change this text, the row makes no visible difference.
  */
 function endOf({ x, y, log, lines }: PlotData, width: number): string {
   const half = (position: number, pixels: number): number => Math.round(position * pixels * 2);

@@ -1,5 +1,5 @@
-// Base class of the dashboard's charts. It tracks whether the chart is on screen. Off screen, it requests and draws
-// nothing and holds no canvas memory.
+// Base class of the dashboard's charts. It tracks whether the chart is on screen. Off screen, a chart requests and
+// draws nothing and holds no canvas memory.
 import type { PropertyDeclarations, PropertyValues } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import type { Host } from '../../shared/host';
@@ -41,7 +41,7 @@ export interface ChartTools {
   readonly actions: ChartActions;
 }
 
-/** Properties whose changes do not update a chart off screen. */
+/** Properties whose changes do not update a chart while it is off screen. */
 const onScreenOnly: ReadonlySet<PropertyKey> = new Set(['context', 'hovered', 'isOnScreen']);
 
 export abstract class ChartElement extends QueuedChart {

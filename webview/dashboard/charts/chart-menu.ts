@@ -10,7 +10,7 @@ import type { PlotData } from '../../charts/plot-data';
 
 type Act = (event: KeyboardEvent) => unknown;
 
-/** The interface of a metric chart for its menu and shortcuts; implemented in metric-chart.ts. */
+/** The part of a metric chart that its menu and its shortcuts use; implemented in metric-chart.ts. */
 export interface MenuChart extends ChartElement {
   readonly spec: ChartSpec;
   /** Whether the y scale is logarithmic. */
