@@ -1,4 +1,4 @@
-// The reducer of the Dashboard, for messages of the host and user actions. Pure function.
+// The reducer of the Dashboard; its events are messages of the host and user actions. Pure function.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { RunEvent } from '../../extension/run-data/run-events';

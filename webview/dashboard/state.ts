@@ -23,7 +23,7 @@ export interface DashboardState {
   readonly read: number;
   readonly series: SeriesSummary;
   readonly settings: DashboardSettings;
-  /** Whether the page has no saved settings yet. The page then uses the settings last used in the workspace. */
+  /** Whether the page has no saved settings yet. If so, it uses the settings last used in the workspace. */
   readonly isFresh: boolean;
   /** Text of the search field. */
   readonly search: string;

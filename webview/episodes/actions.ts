@@ -16,7 +16,7 @@ export interface EpisodesActions {
   goStep(by: -1 | 0 | 1): void;
   open(row: EpisodeRow): void;
   openId(id: string): void;
-  /** Opens an occurrence of the open episode's prompt by its index. */
+  /** Opens the occurrence with index `at` among the occurrences of the open episode's prompt. */
   goOccurrence(at: number): void;
   compareWith(against: EpisodesSettings['against']): void;
   readAs(reading: Reading): void;

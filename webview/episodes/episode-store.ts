@@ -34,8 +34,9 @@ export class EpisodeStore {
   }
 
   /**
-   * Adds rows starting at row `from`. Returns false if rows between the stored rows and `from` are missing, or if the
-   * epoch has changed. In these cases, the caller must request a snapshot.
+   * Adds rows starting at row `from`. If `from` is 0, the rows replace all stored rows. Otherwise returns false if rows
+   * before `from` are missing or if `epoch` is not the epoch of the stored rows; the caller must then request a
+   * snapshot.
    */
   take(epoch: number, from: number, rows: EpisodeRows): boolean {
     if (epoch !== this.epoch || from === 0) {
@@ -70,8 +71,8 @@ export class EpisodeStore {
 
   /**
    * Searches the texts of `rows` and returns the matching rows in order; null if a newer search has replaced this
-   * search. During the search, `progress` receives the searched share (0 to 1), and `passed` returns the current
-   * matches.
+   * search. During the search, `progress` receives the searched share (0 to 1), and `passed` returns the matches found
+   * so far.
    */
   async search(rows: Uint32Array, terms: TextTerm[], progress: (share: number) => void): Promise<Uint32Array | null> {
     const search = ++this.searches;
@@ -99,7 +100,7 @@ export class EpisodeStore {
     return this.passed(rows);
   }
 
-  /** The elements of `rows` with a known match for the latest search terms. */
+  /** Those of `rows` that are already known to match the latest search terms. */
   passed(rows: Uint32Array): Uint32Array {
     return rows.filter(row => this.looked.verdicts[row] === verdict.passed);
   }

@@ -21,8 +21,8 @@ export interface EpisodesSettings {
   readonly open: string | null;
   readonly reading: Reading;
   /**
-   * If `reading` is `training`, the open occurrence of the prompt is compared with its first or its previous
-   * occurrence.
+   * If `reading` is `training`: whether the open occurrence of the prompt is compared with the prompt's first
+   * occurrence or with the occurrence before the open one.
    */
   readonly against: 'first' | 'before';
   readonly filter: string;

@@ -1,6 +1,6 @@
 // The Episodes page. The list on the left shows all episodes of the run, filtered and sorted. The reader on the right
-// shows the open episode: as turns, next to its prompt group, or over training. New episodes are inserted above without
-// moving the visible rows.
+// shows the open episode: as turns, next to its prompt group, or over training. New episodes are inserted at the top of
+// the list without moving the visible rows.
 import { render } from 'lit';
 import { episodesGrew, episodesReady, episodeTrace } from '../../extension/protocol/episodes-page';
 import type { VirtualList } from '../components/virtual-list';
@@ -86,7 +86,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   /**
-   * Loads the episodes of a subject, then preloads the previous and the next group member, which users often open next.
+   * Loads the episodes that the reader displays for `subject`. If it displays a single episode, the previous and the
+   * next group member are then preloaded, because users often open them next.
    */
   async function read(subject: Subject): Promise<void> {
     const { row, others, members, reading } = subject;
@@ -143,7 +144,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   load();
 }
 
-/** Whether a change of the state re-renders the content of the reader. */
+/** Whether the content of the reader must be rendered again after a change of the state. */
 const changesReader = (before: EpisodesState, state: EpisodesState): boolean =>
   before.shown !== state.shown ||
   before.theme !== state.theme ||

@@ -1,6 +1,6 @@
 // The reducer of the Episodes page. The rows of a query without text terms are listed immediately. For a query with
-// text terms, `matched` events deliver the results of the search. Answers to an older query or subject are dropped.
-// Pure function.
+// text terms, `matched` events deliver the results of the search. Results for a query or a subject that is no longer
+// the current one are dropped. Pure function.
 import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
@@ -25,7 +25,10 @@ export type EpisodesEvent =
   | { readonly type: 'open-id'; readonly id: string }
   /** Opens another member of the prompt group. `by` is the distance from the open member. */
   | { readonly type: 'member'; readonly by: number }
-  /** Opens another occurrence of the prompt, by its index or by its distance from the open occurrence. */
+  /**
+   * Opens another occurrence of the prompt: by its index, or (`next-occurrence`) by its distance from the open
+   * occurrence.
+   */
   | { readonly type: 'occurrence'; readonly at: number }
   | { readonly type: 'next-occurrence'; readonly by: -1 | 1 }
   | { readonly type: 'reading'; readonly reading: Reading }

@@ -5,7 +5,7 @@ import type { Theme } from '../shared/theme';
 
 /** Settings that are restored when the page is shown again. */
 export interface PendingSettings {
-  /** Tag to watch; an empty string watches all tags. */
+  /** Tag to watch; empty if all tags are watched. */
   readonly tag: string;
   readonly follow: boolean;
 }

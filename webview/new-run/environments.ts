@@ -1,5 +1,5 @@
 // The environments of a run by tag, with the number of prompt groups per step in training and in validation. Training
-// and validation may use different environments. Other environments of the configuration can be added.
+// and validation may use different environments. The user can add further environments of the configuration.
 import { html, nothing, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
 import type { GroupsByTag, PlannedRun } from '../../extension/protocol/new-run-page';

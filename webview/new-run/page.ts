@@ -1,5 +1,5 @@
 // The New Run page: a preset to start from, the important keys, the estimated resources, and the resulting
-// configuration. A change requests a new plan after a short pause; answers to older requests are ignored.
+// configuration. After a change and a short pause, the page requests a new plan; answers to older requests are ignored.
 import { render } from 'lit';
 import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../extension/protocol/new-run-page';
 import { messageOf, type Host } from '../shared/host';

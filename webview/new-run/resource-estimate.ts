@@ -1,6 +1,6 @@
 // Estimated resources of the run, next to the form. A bar compares the estimated memory with the available memory.
-// Below the bar are the time per step and the source of this time. The warning that a run does not fit is from
-// trainer/plan/run-plan.ts.
+// Below the bar are the time per step and the source of this time. The warning that the run does not fit into memory
+// comes from trainer/plan/run-plan.ts.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';

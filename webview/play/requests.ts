@@ -19,7 +19,10 @@ const requests: Record<string, Request> = {
   l: () => ({ do: 'reload' }),
 };
 
-/** The request of a key. Undefined if the key has no request; null if the request is not possible now. */
+/**
+ * The request that a key sends. Undefined if no request is assigned to the key; null if its request is not possible
+ * now.
+ */
 export function requestOfKey(key: string, session: PlaySession): PlayDo | null | undefined {
   const named = session.actions.find(({ id }) => actionKeys(session.actions).get(id)!.includes(key));
   if (named) return action(named.id, session);

@@ -1,5 +1,5 @@
-// The column next to the board: the differences of reloaded code, the steps so far, the task, the meaning of the
-// symbols, and the configuration.
+// The column next to the board: how the behaviour differs after a reload of the code, the steps so far, the task, the
+// meaning of the symbols, and the configuration.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { stayAtEnd } from '../components/stay-at-end';

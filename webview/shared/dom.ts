@@ -1,10 +1,11 @@
-// Creates and changes elements without a template. Used for drawings of many cells, and for attributes that an element
-// of the toolkit changes. Invariant: every text is inserted as a text node or an attribute, never as markup.
+// Creates and changes elements without a template. Used for drawings of many cells, and for attributes that the
+// toolkit's elements change themselves. Invariant: every text is inserted as a text node or an attribute, never as
+// markup.
 
 type Child = Node | string | null | undefined | false;
 
 interface Attributes {
-  /** Null, undefined and false omit the attribute; true sets an empty value. */
+  /** An attribute that is null, undefined or false is omitted; an attribute that is true is set to an empty text. */
   [name: string]: string | number | boolean | null | undefined;
 }
 

@@ -1,6 +1,6 @@
-// The page's interface to the extension host: requests, notifications, and the state that survives a hidden or restored
-// page. Pages use this interface and never `acquireVsCodeApi`, so that tests and previews can run pages with an
-// in-memory host.
+// The page's interface to the extension host: requests, notifications, and the state that is kept while the page is
+// hidden and when it is restored. Pages use this interface and never `acquireVsCodeApi`, so that tests and previews can
+// run pages with an in-memory host.
 import { Messenger } from 'vscode-messenger-webview';
 import { HOST_EXTENSION, type NotificationType, type RequestType } from 'vscode-messenger-common';
 
@@ -8,7 +8,7 @@ export interface Host {
   /** Sends a request; rejects with the host's error. */
   request<P, R>(type: RequestType<P, R>, params: P): Promise<R>;
   notify<P>(type: NotificationType<P>, params: P): void;
-  /** Sets the handler of a type; it replaces an earlier handler. */
+  /** Sets the handler of a notification type and replaces an earlier handler. */
   onNotify<P>(type: NotificationType<P>, handler: (params: P) => void): void;
   /** The state saved by `setState`; undefined before the first call. */
   getState(): unknown;

@@ -4,8 +4,8 @@
 export type KeyMap = Readonly<Record<string, () => void>>;
 
 /**
- * Calls the function assigned to a key (`KeyboardEvent.key`) when it is pressed within `target`. Escape also works in
- * text fields.
+ * Calls the function assigned to a key (`KeyboardEvent.key`) when the key is pressed within `target`. Escape also works
+ * in text fields.
  */
 export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
   target.addEventListener('keydown', event => {

@@ -11,7 +11,7 @@ export interface Store<S, E> {
 /**
  * Creates the store of a page and draws its initial state.
  * @param reduce pure function; returns the same object if the event changes nothing
- * @param changed draws the page; `before` is the state of the previous call, undefined in the first call
+ * @param changed draws the page; `before` is the state at the previous call, undefined at the first call
  */
 export function createStore<S, E>(
   initial: S,

@@ -1,6 +1,6 @@
-// The editor's theme for charts, because a canvas cannot read CSS variables. VS Code sets a class of the body for the
-// kind of theme, and writes the variables into the root element's style. A `MutationObserver` reports changes of the
-// class and of the variables, and the page redraws.
+// The editor's theme as values for charts, because a canvas cannot read CSS variables. VS Code gives the body a class
+// for the kind of theme, and writes the variables into the root element's style. A `MutationObserver` reports changes
+// of the class and of the variables, and the page redraws.
 import { paletteOf, type ThemeKind } from '../../extension/common/palette';
 
 export type { ThemeKind };

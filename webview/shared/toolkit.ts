@@ -1,6 +1,6 @@
-// Registers the controls of the pages. Only this file imports @vscode/webview-ui-toolkit, so a replacement of the
-// toolkit changes only this file. Before `registerToolkit` is called (and in tests that do not call it), the elements
-// are unknown tags without behaviour.
+// Registers the controls of the pages. Only this file imports @vscode/webview-ui-toolkit, so that replacing the toolkit
+// requires changes only here. Before `registerToolkit` is called (and in tests that do not call it), the elements are
+// unknown tags without behaviour.
 import {
   provideVSCodeDesignSystem,
   vsCodeButton,

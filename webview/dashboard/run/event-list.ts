@@ -1,4 +1,4 @@
-// The list of the run's events, newest first, with the texts of the marks below the charts.
+// The list of the run's events, newest first, with the same texts as the event marks below the charts.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import { glyphs, markOf } from '../../charts/event-marks';

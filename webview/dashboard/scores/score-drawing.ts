@@ -1,6 +1,6 @@
 // Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis.
-// The opacity of a cell increases with the share of the step's episodes with this score. Axes and colours match the
-// other charts.
+// The larger the share of a column's episodes that have a score, the more opaque is the cell of this column and score.
+// Axes and colours match the other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { withAlpha } from '../../shared/run-colours';
@@ -19,7 +19,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Width of the strips in a chart of a given width, in pixels. */
+/** Width of the strips in a chart that is `width` pixels wide. */
 export const innerWidth = (width: number): number => Math.max(1, width - axisWidth - right);
 
 /** X value to pixel; the same mapping as in the other charts. */
@@ -69,7 +69,7 @@ export function drawScores(
 
 /**
  * Left and right edge of a column in pixels. The left edge is halfway between the first row of the column and the row
- * before it. The right edge is halfway between the last row and the row after it.
+ * before it. The right edge is halfway between the last row of the column and the row after it.
  */
 function columnEdges(
   columns: number,
@@ -89,8 +89,8 @@ function columnEdges(
 }
 
 /**
- * Draws a strip in one hue. The opacity is the square root of the bin's share of the column's episodes, because small
- * shares would be invisible on a linear scale.
+ * Draws a strip in one hue. The opacity of a cell increases with the square root of the share of the column's episodes
+ * whose score is in the cell's bin. On a linear scale, small shares would be invisible.
  */
 function drawStrip(
   ctx: CanvasRenderingContext2D,

@@ -1,5 +1,6 @@
-// The content of the list in order: grouped by steps and groups with headings, or flat and sorted by a column. For
-// 100,000 episodes only numbers are stored; items are created when they are rendered. Pure functions.
+// The content of the list in order: grouped by steps and groups with headings, or flat and sorted by a column. Because
+// a list can have 100,000 episodes, only one number is stored per item; the items themselves are created when they are
+// rendered. Pure functions.
 import type { EpisodeTable, TableColumn } from '../../../extension/run-data/episode-table';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 
@@ -82,14 +83,14 @@ interface Heading {
 }
 
 export class Listing {
-  /** One number per item. A number ≥ 0 is a row index; a negative number is −1 − the index of a heading. */
+  /** One number per item. A number ≥ 0 is the index of a row; −1, −2, … stand for the headings 0, 1, … */
   private readonly entries: Int32Array;
   private readonly headings: Heading[] = [];
 
   /**
-   * `rows` in order, with headings if `grouped` is set. Step headings are added if there are several steps. Group
-   * headings are added if a group has several members. `all` contains all rows of the table in natural order, because
-   * group headings describe all members of the group, including members outside `rows`.
+   * Lists `rows` in the given order, with headings if `grouped` is set. Step headings are added if there are several
+   * steps. Group headings are added if a group has several members. `all` contains all rows of the table in natural
+   * order, because group headings describe all members of the group, including members outside `rows`.
    */
   constructor(
     private readonly table: EpisodeTable,
@@ -169,7 +170,7 @@ export class Listing {
     };
   }
 
-  /** All rows of a row's prompt group, including rows that are not listed. */
+  /** All rows of the prompt group that contains `row`, including rows that are not listed. */
   private groupOf(row: number): Uint32Array {
     const { table, all } = this;
     const [step, mode, group] = (['step', 'mode', 'group'] as const).map(name => table.column(name));
@@ -195,7 +196,7 @@ function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   return low;
 }
 
-/** The rows of a row's prompt group, sorted by member. */
+/** The rows of the prompt group that contains `row`, sorted by member. */
 export function groupRows(table: EpisodeTable, row: number): number[] {
   const columns = (['step', 'mode', 'group'] as const).map(name => table.column(name));
   const same = rowsWhere(table, other => columns.every(column => column[other] === column[row]));

@@ -26,7 +26,7 @@ interface Grid {
   reference: Episode;
   /** Number of turns of the longest episode; the row after the last turn shows the final states. */
   turns: number;
-  /** Largest absolute reward of a turn, which scales the bars of rewards. */
+  /** Largest absolute reward of any turn; the reward bars are scaled to it. */
   largest: number;
   options: TurnOptions;
 }

@@ -50,7 +50,10 @@ export function ending({
   return `Reached the turn limit after ${counted(turns.length, 'turn')}.`;
 }
 
-/** The messages before the first response, collapsed: system message and first user message. */
+/**
+ * A collapsed section with the messages before the first response, that is, the system message and the first user
+ * message.
+ */
 function promptView({ messages }: Episode): TemplateResult | typeof nothing {
   const answer = messages.findIndex(message => message.role === 'assistant');
   const prompt = answer < 0 ? messages : messages.slice(0, answer);

@@ -22,8 +22,8 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
 }
 
 /**
- * The row of an occurrence that is compared with `row`: the row with the same group and member if it exists, else the
- * row with the same member, else the first row.
+ * Chooses the row of an occurrence with which `row` is compared: the row with the same group and member if there is
+ * one, else the row with the same member, else the first row.
  */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];

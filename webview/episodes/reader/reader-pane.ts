@@ -1,5 +1,5 @@
 // Renders the content of the reader: the open episode, alone or beside other episodes. If no episode is open, renders
-// the reason.
+// the reason why.
 import { nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../../extension/protocol/page-state';

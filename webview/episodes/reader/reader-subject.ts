@@ -31,7 +31,7 @@ export interface PromptHistory {
   readonly hasValidation: boolean;
 }
 
-/** The subject of an episode in the current reading. */
+/** The episodes that the reader displays when `row` is open, according to the setting `reading`. */
 export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: EpisodeRow): Subject {
   const { reading } = settings;
   const members = membersOf(data.table, row);

@@ -1,4 +1,5 @@
-// The buttons above the open episode: reading, raw text, tokens, trace, and on a narrow page a button back to the list.
+// The buttons above the open episode: the choice of `reading`, raw text, tokens, trace, and on a narrow page a button
+// back to the list.
 import { html, nothing, type TemplateResult } from 'lit';
 import { button } from '../../components/controls';
 import type { EpisodesActions } from '../actions';

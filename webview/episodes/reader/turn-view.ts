@@ -12,7 +12,7 @@ import { sampledTokens, tokenStrip, tokenSummary } from './token-log-probs';
 
 /**
  * Renders a turn. `running` is the return up to and including this turn, without penalties; `largest` is the largest
- * absolute reward, which scales the bar.
+ * absolute reward, to which the bar is scaled.
  */
 export function turnView(
   episode: Episode,
