@@ -279,7 +279,7 @@ export class TinkerConnection {
     );
   }
 
-  /** A text of the server for a message: one line, without secrets, truncated. */
+  /** Prepares a text from the server for an error message: one line, without secrets, truncated. */
   private shown(text: string): string {
     return secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, mostDetail);
   }

@@ -293,7 +293,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.interrupted.abort();
   }
 
-  /** Unloads the models, so that the server can use their memory, unless it does not answer in time. */
+  /** Unloads the models to free the server's memory. Gives up if the server does not answer in time. */
   async stop(): Promise<void> {
     const unload = async (): Promise<void> => {
       await this.loadedModels?.actor.unload();

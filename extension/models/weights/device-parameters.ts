@@ -20,8 +20,8 @@ import { gradientName } from '../graphs/policy-graphs';
 import { Weights } from './weights';
 
 /**
- * Maximum bytes of tensors per step session. The limit bounds the peak of memory, because old and new tensors of a
- * group are in memory while its session runs.
+ * Maximum bytes of the parameters that one session updates. While the session runs, their old and new values are both in
+ * memory, so a lower limit lowers the peak of memory.
  */
 const groupBytes = 2 ** 28;
 

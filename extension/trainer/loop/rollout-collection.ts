@@ -64,8 +64,8 @@ interface Round {
 
 /**
  * Plays and filters the batches of step `step`.
- * @param aside if given, a separate rollout with this layout and its own prompts is played; training's seeds are not
- * used up
+ * @param aside layout of a rollout that is separate from training: it has prompts of its own, and training's seed
+ * counter does not advance
  * @throws errors of the rollout
  */
 export async function collectRollout(

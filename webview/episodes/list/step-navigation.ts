@@ -11,8 +11,7 @@ export function stepAtTop({ data, matches, settings, top }: EpisodesState): {
 }
 
 /**
- * List index at which the previous (−1) or the next (1) step begins, relative to the step at the top. Null if there is
- * none.
+ * List index at which the step before (−1) or after (1) the topmost visible step begins. Null if there is no such step.
  */
 export function indexOfStep({ data: { table }, matches, settings, top }: EpisodesState, by: -1 | 1): number | null {
   const first = matches?.listing.rowAt(top) ?? -1;
