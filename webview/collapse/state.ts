@@ -62,7 +62,7 @@ export interface CollapseState {
   readonly cell: Cell;
   /** Whether the table of the matrix is open. */
   readonly tableOpen: boolean;
-  /** The score cell that has the tab stop of the table of groups. */
+  /** The score cell that is the tab stop of the groups table. */
   readonly groupCell: GroupCell;
   /** Name of the displayed gradient analysis. */
   readonly analysis: string;

@@ -73,7 +73,7 @@ export function tableMetric({ compared, settings }: CompareState): ComparedMetri
 }
 
 /**
- * Keys of the charts on screen and of the table's metric, as far as their columns have not been requested since the
+ * Of the keys of the charts on screen and of the table's metric, those whose columns have not been requested since the
  * newest snapshot.
  */
 export function wantedKeys(state: CompareState): string[] {

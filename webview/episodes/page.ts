@@ -86,8 +86,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   /**
-   * Loads the episodes that the reader displays for `subject`. If it displays a single episode, the previous and the
-   * next group member are then preloaded, because users often open them next.
+   * Loads the episodes that the reader displays for `subject`. If the reader displays a single episode, the previous
+   * and the next group member are then preloaded, because users often open them next.
    */
   async function read(subject: Subject): Promise<void> {
     const { row, others, members, reading } = subject;

@@ -63,7 +63,7 @@ export interface ThresholdLines {
   y: number;
 }
 
-/** The thresholds of the regimes at a diagnosis, in the unit square. */
+/** The thresholds between the regimes for a diagnosis, as coordinates in the unit square. */
 export const thresholdsOf = ({ judgement }: PathPoint, { x, y }: Scales): ThresholdLines => ({
   above: x(regimeRule.entropy),
   below: x(regimeRule.entropyAlone),

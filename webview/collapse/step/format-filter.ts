@@ -46,7 +46,7 @@ export function formatFilter(filter: FilterSettings | null, groups: readonly Pro
 }
 
 /**
- * Adds to each group its statistics and the reason why it was kept or dropped. Sorts the groups by the deviation of
+ * Returns the groups, each with its statistics and the reason why it was kept or dropped, sorted by the deviation of
  * their scores, largest first.
  */
 export function judgedGroups(filter: FilterSettings | null, groups: readonly PromptGroup[]): JudgedGroup[] {

@@ -13,8 +13,8 @@ import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
 /** Maximum number of rows; groups with the largest deviation come first. */
 const shownGroups = 200;
 /**
- * Size of the largest group up to which the score cells show numbers. For larger groups, the cells are narrower and
- * show only colours.
+ * If no group has more episodes than this, the score cells show numbers. Otherwise, they are narrower and show only
+ * colours.
  */
 const numbersUpTo = 16;
 

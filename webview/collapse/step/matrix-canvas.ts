@@ -1,5 +1,5 @@
-// The matrix as a heat map. A blue cell: the reasoning is less likely under the column's prompt than under its own
-// prompt. An orange cell: it is more likely. Outlines mark the selected cell, and in each row the cell of the prompt
+// The matrix as a heat map. In a blue cell, the reasoning is less likely under the column's prompt than under its own
+// prompt; in an orange cell, it is more likely. Outlines mark the selected cell, and in each row the cell of the prompt
 // for which the reasoning was sampled. Pointer and arrow keys select a cell. For screen readers, a text about the
 // selected cell and a table replace the canvas.
 import { html, LitElement, type TemplateResult } from 'lit';

@@ -1,5 +1,5 @@
-// Fetches data of the selected step that is stored in one file per step. Only one request is in flight; when it ends,
-// the step that was requested last is fetched. Steps that the user passes while dragging the slider are therefore
+// Fetches, for the selected step, data that is stored in one file per step. Only one request is in flight; when it
+// ends, the step that was requested last is fetched. Steps that the user passes while dragging the slider are therefore
 // skipped. Recent answers are cached.
 
 /** Maximum number of cached answers. */

@@ -1,6 +1,6 @@
-// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis.
-// The larger the share of a column's episodes that have a score, the more opaque is the cell of this column and score.
-// Axes and colours match the other charts.
+// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis. A
+// cell stands for a column of steps and a score. Its opacity increases with the share of the column's episodes that
+// have this score. Axes and colours match the other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { withAlpha } from '../../shared/run-colours';

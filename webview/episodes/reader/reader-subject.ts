@@ -31,7 +31,7 @@ export interface PromptHistory {
   readonly hasValidation: boolean;
 }
 
-/** The episodes that the reader displays when `row` is open, according to the setting `reading`. */
+/** The reader's subject when `row` is the open episode; depends on the setting `reading`. */
 export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: EpisodeRow): Subject {
   const { reading } = settings;
   const members = membersOf(data.table, row);
