@@ -69,8 +69,8 @@ export interface ScoreStrip {
   bins: number;
   counts: Float32Array;
   /**
-   * Minimum and maximum score of each bin over the complete run. If minimum and maximum are equal, the bin contains
-   * only that score.
+   * Lowest and highest score that fell into each bin in any step of the run. If both are equal, the bin contains only
+   * this score.
    */
   lowest: Float64Array;
   highest: Float64Array;

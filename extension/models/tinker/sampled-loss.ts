@@ -41,8 +41,9 @@ export function sampledLoss(
 }
 
 /**
- * Adds the gradient of −coefficient · Σ weight · entropy as a score-function term, in place: with respect to log π of a
- * sampled token it is coefficient · weight · (log π − b), where b is the mean log-prob of the mini-batch's other tokens.
+ * Adds the gradient of the entropy bonus, −coefficient · Σ weight · entropy, to the given gradients in place. The gradient
+ * is a score-function estimate: for log π of a sampled token, it is coefficient · weight · (log π − b). The baseline b is
+ * the mean log-prob of the other tokens of the mini-batch.
  */
 function addEntropyBonus(
   gradients: readonly Float64Array[],

@@ -2,7 +2,7 @@
 // (python-interpreter.ts), and string methods become calls of the functions below. Three string methods of
 // @huggingface/jinja (strip, lstrip and rstrip) use JavaScript's white space. They also ignore their argument, which
 // names the characters to strip. Qwen3's template uses this argument to strip newlines but not blanks. The library's
-// strftime_now returns the current local time.
+// strftime_now returns the current local time; here it returns a given day, so that prompts do not depend on the clock.
 import { outputNode } from './python-interpreter';
 import { capitalized, split, strftime, strip } from './python-text';
 import type { Template } from '@huggingface/jinja';

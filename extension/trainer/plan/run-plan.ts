@@ -44,7 +44,7 @@ export interface RunReport extends MemoryPlan {
   fits: boolean;
   /** The largest micro-batch of a gradient pass that fits into memory; zeros if a single episode does not fit. */
   largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
-  /** One sentence if the run does not fit into memory, otherwise null. */
+  /** If the run does not fit into memory, a sentence that says what to change; otherwise null. */
   remedy: string | null;
   /** Predicted times. Null for an evaluation, and on a GPU on which no run of this workspace has been measured. */
   time: StepTime | null;

@@ -39,5 +39,5 @@ export async function readMoments(checkpoint: StoredCheckpoint, network: string,
 function checked(state: MomentState, { folder }: StoredCheckpoint, network: string): MomentState {
   if (state.m.length === state.v.length) return state;
   const sizes = `${network}.m has ${state.m.length} parameters, but ${network}.v has ${state.v.length}`;
-  throw new UserError(`store: in the checkpoint ${folder} ${sizes}: resume from another checkpoint`);
+  throw new UserError(`store: the checkpoint ${folder} is damaged (${sizes}): resume from another checkpoint`);
 }

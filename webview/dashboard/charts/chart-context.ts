@@ -17,7 +17,7 @@ import type { DashboardState } from '../state';
 const markDistance = 11;
 
 export interface ChartContext extends PlotContext {
-  /** A new object after any change that affects drawings, except changes of rows and their range. */
+  /** Replaced by a new object when something that affects the drawings changes, except the rows and their range. */
   readonly look: object;
   /** The x range of all rows; `x` is the visible part of this range. */
   readonly whole: Range;

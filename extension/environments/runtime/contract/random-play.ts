@@ -65,7 +65,7 @@ export class RandomPlay {
     return found;
   }
 
-  /** Creates an instance, which `releaseAll` closes after the current requirement. */
+  /** Creates an instance. `releaseAll` closes it when the current requirement has been checked. */
   create(): Instance {
     const instance = new Instance(this.definition, this.config, this.options.announce);
     this.created.push(instance);

@@ -1,6 +1,7 @@
 // Attributes stray errors to the episode that caused them. A stray error is an error that no code awaits, for example
-// in a promise without await, a timer or an event. Each item runs with an owner. An async hook tags each resource that
-// the item creates (a promise, a timer, a request) with the owner. Resources that a tagged resource creates get the
+// in a promise without await, a timer or an event. Each work item (a call for one episode) runs with an
+// owner, which identifies the episode. An async hook tags each resource that the item creates (a promise, a timer, a
+// request) with the owner. Resources that a tagged resource creates get the
 // same owner. AsyncLocalStorage does not suffice: some Node.js versions lose its context when they report an error, and
 // AsyncLocalStorage takes twice the time of this hook.
 import { createHook, executionAsyncResource } from 'node:async_hooks';
