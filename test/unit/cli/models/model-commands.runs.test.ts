@@ -254,7 +254,7 @@ describe('model', () => {
 
   test('that does not exist is refused', async () => {
     expect(await refused(['score', '--model', 'nowhere', '--input', input([{ tokens: [1] }])])).toMatch(
-      /^--model is "nowhere", but there is no config\.json in .*: give a folder with config\.json/,
+      /^--model is "nowhere", but there is no config\.json in .*: give a folder \(with config\.json/,
     );
   });
 
