@@ -89,7 +89,7 @@ describe('the dashboard', () => {
   it('shows key and meaning of a chart', async () => {
     const { card } = await open('running');
     expect(card('entropy').querySelector('.chart-title')!.getAttribute('title')).toMatch(
-      /^actor\/entropy\nMean entropy of the next-token distribution/,
+      /^actor\/entropy\nEntropy of the next-token distribution/,
     );
     expect(card('entropy').querySelector('canvas')!.getAttribute('aria-label')).toBe(
       'Chart of entropy. entropy: 0.630 at step 140',
