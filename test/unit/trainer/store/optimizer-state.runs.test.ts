@@ -35,5 +35,7 @@ test('moments of different lengths are refused', async () => {
   const files = { 'actor.m': new Float32Array(300), 'actor.v': new Float32Array(1) };
   const state = { step: 3, offsets: {}, streams: {}, seed_counter: 0, state: {} };
   const checkpoint = await openCheckpoint(await writeCheckpoint(folder(), state, files, 1));
-  await expect(readMoments(checkpoint, 'actor', 3)).rejects.toThrow('actor.m has 300 parameters, but actor.v has 1: ');
+  await expect(readMoments(checkpoint, 'actor', 3)).rejects.toThrow(
+    'actor.m has 300 parameters, but actor.v has 1): resume from another checkpoint',
+  );
 });
