@@ -6,26 +6,28 @@ export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong';
 }
 
+/** A response of `fetch`, or of undici's `request`. */
+interface WithBody {
+  readonly body: AsyncIterable<Uint8Array> | null;
+}
+
 /**
  * The bytes of a response body. Closes the connection when the limit is exceeded.
  * @param most maximum number of bytes after decoding
  * @throws BodyTooLong if the body has more than `most` bytes, or the error of the request's signal
  */
-export async function bodyBytes(response: Response, most: number): Promise<Uint8Array> {
+export async function bodyBytes({ body }: WithBody, most: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let length = 0;
-  const reader = response.body?.getReader();
-  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
-    length += part.value.length;
-    if (length > most) {
-      await reader?.cancel();
-      throw new BodyTooLong(`its answer has more than ${most} bytes`);
-    }
-    parts.push(part.value);
+  // Leaving the loop cancels the body.
+  for await (const part of body ?? []) {
+    length += part.length;
+    if (length > most) throw new BodyTooLong(`its answer has more than ${most} bytes`);
+    parts.push(part);
   }
   return Buffer.concat(parts, length);
 }
 
 /** The body of a response as UTF-8 text. */
-export const bodyText = async (response: Response, most: number): Promise<string> =>
+export const bodyText = async (response: WithBody, most: number): Promise<string> =>
   new TextDecoder().decode(await bodyBytes(response, most));

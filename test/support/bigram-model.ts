@@ -1,6 +1,7 @@
 // A language model that fits into a test: the logits of the next token are a row of a table, chosen by the last token.
 // It is what the Tinker peer (tinker-peer.ts) trains: sampling, log-probs, losses, gradients and Adam are exact.
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
+import { Adam, type AdamParameters } from './adam';
 
 export interface BigramDatum {
   input: number[];
@@ -10,30 +11,28 @@ export interface BigramDatum {
   advantages: number[];
 }
 
-export type LossName = 'cross_entropy' | 'importance_sampling';
-
-export interface AdamParameters {
-  learning_rate: number;
-  beta1: number;
-  beta2: number;
-  eps: number;
-  weight_decay: number;
+/** How losses are reduced over tokens and samples; `batch mean`: over the tokens of all samples. */
+export interface Reduction {
+  tokens: 'sum' | 'mean' | 'batch mean';
+  samples: 'sum' | 'mean';
 }
+
+export type LossName = 'cross_entropy' | 'importance_sampling';
 
 /** `leaning`: logits that are added for tokens of any context. */
 export class BigramModel {
   /** Logits, [last token][next token]. */
   table: Float64Array;
-  private m: Float64Array;
-  private v: Float64Array;
-  private steps = 0;
+  private adam: Adam;
   private gradient: Float64Array;
   /** Samples whose gradients are accumulated. */
   private samples = 0;
+  /** Sum of their weights. */
+  private weight = 0;
 
   constructor(
     readonly vocabSize: number,
-    private readonly reduction: { tokens: 'sum' | 'mean'; samples: 'sum' | 'mean' },
+    private readonly reduction: Reduction,
     seed = 1,
     leaning: Readonly<Record<number, number>> = {},
   ) {
@@ -41,7 +40,8 @@ export class BigramModel {
     this.table = Float64Array.from({ length: vocabSize ** 2 }, () => stream.uniform() * 2);
     for (const [token, logit] of Object.entries(leaning))
       for (let last = 0; last < vocabSize; last++) this.table[last * vocabSize + Number(token)] += logit;
-    [this.m, this.v, this.gradient] = [0, 0, 0].map(() => new Float64Array(vocabSize ** 2));
+    this.gradient = new Float64Array(vocabSize ** 2);
+    this.adam = new Adam(vocabSize ** 2);
   }
 
   /** Log-probs of all next tokens. */
@@ -83,34 +83,28 @@ export class BigramModel {
           this.gradient[input[i] * this.vocabSize + j] += share * (Number(j === targets[i]) - Math.exp(row[j]));
       });
       this.samples++;
+      this.weight += weights.reduce((sum, w) => sum + w, 0);
       return found;
     });
   }
 
   /** Makes one step of Adam with the accumulated gradient; returns its norm. */
-  optimize({ learning_rate, beta1, beta2, eps, weight_decay }: AdamParameters): number {
+  optimize(options: AdamParameters): number {
     const share = this.reduction.samples === 'mean' ? 1 / Math.max(this.samples, 1) : 1;
-    this.steps++;
-    let norm = 0;
-    this.gradient.forEach((sum, i) => {
-      const g = sum * share;
-      norm += g ** 2;
-      this.m[i] = beta1 * this.m[i] + (1 - beta1) * g;
-      this.v[i] = beta2 * this.v[i] + (1 - beta2) * g ** 2;
-      const [m, v] = [this.m[i] / (1 - beta1 ** this.steps), this.v[i] / (1 - beta2 ** this.steps)];
-      this.table[i] -= learning_rate * (m / (Math.sqrt(v) + eps) + weight_decay * this.table[i]);
-    });
+    const scale = this.reduction.tokens === 'batch mean' ? 1 / Math.max(this.weight, 1e-9) : share;
+    const gradient = this.gradient.map(sum => sum * scale);
+    this.adam.step(this.table, gradient, options);
     this.gradient.fill(0);
-    this.samples = 0;
-    return Math.sqrt(norm);
+    [this.samples, this.weight] = [0, 0];
+    return Math.sqrt(gradient.reduce((sum, g) => sum + g ** 2, 0));
   }
 
   /** A copy of weights and optimizer state. */
   copy(): BigramModel {
     const other = new BigramModel(this.vocabSize, this.reduction);
     other.table = this.table.slice();
-    [other.m, other.v, other.gradient] = [this.m.slice(), this.v.slice(), this.gradient.slice()];
-    [other.steps, other.samples] = [this.steps, this.samples];
+    [other.gradient, other.adam] = [this.gradient.slice(), this.adam.copy()];
+    [other.samples, other.weight] = [this.samples, this.weight];
     return other;
   }
 }

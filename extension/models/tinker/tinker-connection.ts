@@ -1,15 +1,17 @@
-// HTTP to a server of the Tinker REST API: requests with time limits, results that are computed later, heartbeats, and
-// what follows from a failure. An outage is waited for and reported. A request that changes weights is sent once: if
-// its answer is lost, WeightsUncertain is thrown, because the server may have executed it. Error texts of the server
-// are shown without secrets.
+// Requests to a server of the Tinker REST API: results that are computed later, and what follows from a failure. One loop
+// (`persist`) serves requests, polls and downloads: an outage is waited for and reported, up to a limit. A request that
+// changes weights is sent once: if its answer is lost, WeightsUncertain is thrown, because the server may have executed
+// it. After a stop nothing waits for a server that does not answer. Error texts of the server are shown without secrets.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request, type Dispatcher } from 'undici';
+import { Agent } from 'undici';
 import type { z } from 'zod';
-import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
+import { RunStopped } from '../../engine/run-stopped';
 import { WeightsUncertain } from '../../engine/weights-uncertain';
 import { secrets } from '../../node/secrets';
+import { attempt, detailOf, jsonOf, passingFailure, timedOut, type Answer, type Failure } from './http-attempt';
+import { heartbeatMs, ServerHeartbeat } from './server-heartbeat';
 import { failedSchema, notReadySchema, pendingSchema } from './tinker-wire';
 
 export interface ConnectionOptions {
@@ -21,48 +23,54 @@ export interface ConnectionOptions {
   timeoutMs: number;
   /** Maximum milliseconds of an outage that is waited for. */
   outageMs: number;
-  /** Maximum number of concurrent HTTP requests. */
+  /** Maximum number of concurrent HTTP requests, heartbeats excepted. */
   connections: number;
   /** Reports the reason of an outage when it begins, and null when the server answers again. */
   onOutage(reason: string | null): void;
   /** First and maximum pause between attempts in milliseconds. */
   pauseMs?: { first: number; longest: number };
+  /** Milliseconds between heartbeats. */
+  heartbeatMs?: number;
+  /** Milliseconds for which a stop waits for results of a server that answers. */
+  stopMs?: number;
 }
 
 /** Milliseconds after which a poll for a result is sent again; servers hold it for up to 300 s. */
 const pollMs = 45_000;
-/** Milliseconds between heartbeats; a server drops the models of a session without one for 300 s. */
-const heartbeatMs = 10_000;
 /** Maximum bytes of a JSON response: log-probs of some 10 million tokens. */
 const mostBytes = 2 ** 28;
+/** Maximum bytes of the answer to a heartbeat or a deletion. */
+const shortBytes = 2 ** 16;
 /** Maximum characters of a server's error text in a message. */
 const mostDetail = 400;
-/** Statuses of a request that the server did not execute because it is busy or restarting. */
-const notExecuted = new Set([425, 429, 503]);
-/** Connection errors before anything was sent. */
-const notSent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-/** A failed attempt. `executed`: whether the server may have executed the request. */
-interface Failure {
-  reason: string;
-  executed: boolean;
-}
+/** Maximum redirects of a download. */
+const mostRedirects = 3;
+/** Polls in a row with status 500 after which a result counts as failed: the server cannot send it. */
+const mostCrashedPolls = 5;
+const defaultStopMs = 120_000;
 
 /** Whether a request may be sent again if its answer is lost. */
 export type Repeatable = 'repeatable' | 'once';
 
+/** What an attempt came to: a value, a reason to wait and try again, or a result that is not computed yet. */
+type Outcome<T> = { value: T } | { reason: string } | 'pending';
+
 export class TinkerConnection {
   private readonly agent: Agent;
-  private heartbeat: NodeJS.Timeout | undefined;
+  /** Connections of heartbeats, because polls may hold all others. */
+  private readonly ownAgent = new Agent({ connections: 2, pipelining: 1 });
+  private heartbeat: ServerHeartbeat | undefined;
+  private session: string | undefined;
   /** Start of the current outage by `performance.now()`; null while the server answers. */
   private outageSince: number | null = null;
+  /** True during an outage that began with unanswered heartbeats. */
+  private silent = false;
+  /** Number of answers to any request. */
+  private answers = 0;
+  /** Time of the newest final answer or result, or of the stop. */
+  private progressed = 0;
+  private stopping = false;
+  /** Aborted with the reason why nothing is requested or waited for any more. */
   private readonly ended = new AbortController();
 
   constructor(private readonly options: ConnectionOptions) {
@@ -90,6 +98,7 @@ export class TinkerConnection {
    * function is called for each attempt, for requests whose names must not repeat.
    * @throws UserError with the server's reason if the request fails
    * @throws WeightsUncertain if the answer to a request with `once` is lost, or the server no longer knows the request
+   * @throws RunStopped if the server does not answer after a stop
    */
   async later<T>(
     path: string,
@@ -98,180 +107,246 @@ export class TinkerConnection {
     repeatable: Repeatable = 'repeatable',
   ): Promise<{ result: T; modelId: string | undefined }> {
     const { request_id, model_id } = await this.post(path, body, pendingSchema, repeatable);
-    for (;;) {
-      const answer = await this.attempt('POST', 'retrieve_future', { request_id }, pollMs);
-      if ('reason' in answer) {
-        if (answer.reason !== timedOut) await this.wait('retrieve_future', answer.reason);
-        continue;
-      }
-      const { status, json } = answer;
-      if (status === 404)
-        throw new WeightsUncertain(`the server no longer knows the request ${path} (${this.shown(detailOf(json))})`);
-      if (status >= 500 && !isFailedResult(status, json)) {
-        await this.wait('retrieve_future', `status ${status}`);
-        continue;
-      }
-      this.answered();
-      if (status === 408 || notReadySchema.safeParse(json).success) continue;
-      const failed = failedSchema.safeParse(json);
-      if (status >= 400 || failed.success)
-        throw this.failure(path, failed.success ? failed.data.error : detailOf(json));
-      const result = schema.safeParse(json);
-      if (!result.success)
-        throw new WeightsUncertain(
-          `the result of ${path} is unreadable (${json === undefined ? 'not JSON' : issueOf(result.error)})`,
-        );
-      return { result: result.data, modelId: model_id };
-    }
+    let crashes = 0;
+    const result = await this.persist(path, async () => {
+      const answer = await this.send('POST', this.url('retrieve_future'), { request_id }, pollMs);
+      if ('status' in answer && answer.status === 500 && ++crashes >= mostCrashedPolls)
+        throw this.refusal(path, `its result cannot be sent (${detailOf(answer)}); a number may not be finite`);
+      return this.polled(path, answer, schema);
+    });
+    return { result, modelId: model_id };
   }
 
   /** Downloads bytes. A redirect to another host is followed without the key. */
-  async download(path: string, most: number): Promise<Buffer> {
-    let url = new URL(this.url(path));
-    for (let hops = 0; hops < 4; hops++) {
-      const own = url.origin === new URL(this.options.url).origin;
-      const { statusCode, headers, body } = await request(url, {
-        dispatcher: this.agent,
-        headers: own ? this.headers : {},
-        signal: this.ended.signal,
-        headersTimeout: this.options.timeoutMs,
-        bodyTimeout: this.options.timeoutMs,
-      }).catch((error: unknown) => {
-        throw this.unreachable(path, reasonOf(error));
-      });
-      const location = headers.location;
-      if (statusCode >= 300 && statusCode < 400 && typeof location === 'string') {
-        await body.dump();
-        url = new URL(location, url);
-        continue;
+  download(path: string, most: number): Promise<Buffer> {
+    return this.persist(path, async () => {
+      let url = this.url(path);
+      for (let hops = 0; hops <= mostRedirects; hops++) {
+        const answer = await this.send('GET', url, undefined, this.options.timeoutMs, most);
+        if ('reason' in answer) return answer;
+        if (answer.status >= 300 && answer.status < 400 && answer.location !== undefined) {
+          url = new URL(answer.location, url).href;
+          continue;
+        }
+        if (answer.status === 200) return { value: answer.bytes };
+        return this.passing(path, answer);
       }
-      const bytes = await bytesOf(body, most).catch((error: unknown) => {
-        throw this.unreachable(path, reasonOf(error));
-      });
-      if (statusCode !== 200) throw this.refusal(path, bytes.toString('utf8'));
-      return bytes;
-    }
-    throw this.refusal(path, 'more than 3 redirects');
+      throw this.refusal(path, `more than ${mostRedirects} redirects`);
+    });
   }
 
-  /** Sends heartbeats of a session until `close`. */
+  /** Sends a DELETE request once. Returns the reason if the server refuses it or does not answer; else null. */
+  async remove(path: string): Promise<string | null> {
+    const answer = await this.send('DELETE', this.url(path), undefined, heartbeatMs, shortBytes);
+    if ('reason' in answer) return answer.reason;
+    return answer.status < 400 ? null : this.shown(detailOf(answer));
+  }
+
+  /** Sends heartbeats of a session until `close`. A server that leaves several unanswered is in an outage. */
   keepAlive(session_id: string): void {
-    this.heartbeat = setInterval(() => {
-      this.attempt('POST', 'session_heartbeat', { session_id }, heartbeatMs).catch(() => undefined); // closing ends it
-    }, heartbeatMs).unref();
+    this.session = session_id;
+    this.heartbeat = new ServerHeartbeat({
+      everyMs: this.options.heartbeatMs ?? heartbeatMs,
+      send: limitMs => this.beat(limitMs),
+      answers: () => this.answers,
+      onBeat: silent => this.judge(silent),
+    });
+    this.heartbeat.start();
+  }
+
+  private async beat(limitMs: number): Promise<boolean> {
+    const path = this.url('session_heartbeat');
+    const body = { session_id: this.session };
+    const answer = await this.send('POST', path, body, limitMs, shortBytes, this.ownAgent);
+    return 'status' in answer && answer.status < 500;
+  }
+
+  /** Begins or ends the outage of a silent server, and ends all waiting when it has lasted too long. */
+  private judge(silent: boolean): void {
+    if (silent && this.outageSince === null) {
+      this.silent = true;
+      this.beginOutage('no answer to any request');
+    } else if (!silent && this.silent) this.answered();
+    if (this.silent && performance.now() - this.outageSince! > this.options.outageMs)
+      this.ended.abort(this.unreachable('any request', 'no answer in time'));
+  }
+
+  /**
+   * Ends waiting for a server that does not answer, with RunStopped. Requests to a server that answers heartbeats are
+   * still waited for, up to `stopMs`, so that a step can be finished and a checkpoint written.
+   */
+  interrupt(): void {
+    if (this.stopping) return;
+    this.stopping = true;
+    this.progressed = performance.now();
+    const { stopMs = defaultStopMs } = this.options;
+    if (this.outageSince !== null || !this.heartbeat) return this.ended.abort(new RunStopped());
+    void this.heartbeat
+      .untilSilent(() => performance.now() - this.progressed < stopMs)
+      .then(() => this.ended.abort(new RunStopped()));
   }
 
   /** Ends all requests and connections. */
   async close(): Promise<void> {
-    clearInterval(this.heartbeat);
+    this.heartbeat?.end();
     this.ended.abort();
-    await this.agent.destroy();
+    await Promise.all([this.agent.destroy(), this.ownAgent.destroy()]);
   }
 
-  private async exchange<T>(
+  private exchange<T>(
     method: 'GET' | 'POST',
     path: string,
     body: object | (() => object) | undefined,
     schema: z.ZodType<T>,
     repeatable: Repeatable,
   ): Promise<T> {
-    for (;;) {
-      const failure = await this.exchangeOnce(
-        method,
-        path,
-        typeof body === 'function' ? (body() as object) : body,
-        schema,
-      );
-      if ('value' in failure) return failure.value;
-      if (repeatable === 'once' && failure.executed)
-        throw new WeightsUncertain(`the answer to ${path} was lost (${failure.reason})`);
-      await this.wait(path, failure.reason);
-    }
+    return this.persist(path, async () => {
+      const content = typeof body === 'function' ? (body() as object) : body;
+      const answer = await this.send(method, this.url(path), content, this.options.timeoutMs);
+      const outcome = 'reason' in answer ? answer : this.answeredBy(path, answer, schema, method);
+      if ('reason' in outcome && outcome.executed && repeatable === 'once')
+        throw new WeightsUncertain(`the answer to ${path} was lost (${outcome.reason})`);
+      return outcome;
+    });
   }
 
-  private async exchangeOnce<T>(
-    method: 'GET' | 'POST',
+  /** The parsed content of an answer, or why the request must be sent again. */
+  private answeredBy<T>(
     path: string,
-    body: object | undefined,
+    answer: Answer,
     schema: z.ZodType<T>,
-  ): Promise<{ value: T } | Failure> {
-    const answer = await this.attempt(method, path, body, this.options.timeoutMs);
-    if ('reason' in answer) return answer;
-    const { status, json } = answer;
-    if (status >= 200 && status < 300) {
-      const parsed = schema.safeParse(json);
-      if (!parsed.success) return { reason: `unreadable answer: ${issueOf(parsed.error)}`, executed: true };
-      this.answered();
-      return { value: parsed.data };
+    method: 'GET' | 'POST',
+  ): { value: T } | Failure {
+    if (answer.status >= 200 && answer.status < 300) {
+      const parsed = schema.safeParse(jsonOf(answer.bytes));
+      return parsed.success
+        ? { value: parsed.data }
+        : { reason: `unreadable answer: ${issueOf(parsed.error)}`, executed: true };
     }
-    if (status === 408 || status >= 500 || notExecuted.has(status))
-      return { reason: `status ${status}`, executed: !notExecuted.has(status) };
-    this.answered();
-    if (method === 'POST' && status === 404)
-      throw new WeightsUncertain(`the server no longer knows what ${path} refers to (${this.shown(detailOf(json))})`);
-    throw this.refusal(path, detailOf(json), status);
+    if (method === 'POST' && answer.status === 404)
+      throw new WeightsUncertain(`the server no longer knows what ${path} refers to (${this.shown(detailOf(answer))})`);
+    return this.passing(path, answer);
   }
 
-  /** Sends one request. `json` is undefined if the body is not JSON. */
-  private async attempt(
-    method: 'GET' | 'POST',
-    path: string,
+  /** What the answer to a poll says about the result of the request `path`. */
+  private async polled<T>(path: string, answer: Answer | Failure, schema: z.ZodType<T>): Promise<Outcome<T>> {
+    if ('reason' in answer) return answer.reason === timedOut ? 'pending' : answer;
+    const json = jsonOf(answer.bytes);
+    const { status } = answer;
+    if (status === 404 || status === 410)
+      throw new WeightsUncertain(`the server no longer knows the request ${path} (${this.shown(detailOf(answer))})`);
+    if (status === 408 || notReadySchema.safeParse(json).success) {
+      this.answered();
+      await this.pause(this.pauses.first);
+      return 'pending';
+    }
+    const failed = failedSchema.safeParse(json);
+    if (failed.success && status < 500) throw this.failure(path, failed.data.error);
+    if (status >= 300) {
+      const passing = passingFailure(answer);
+      if (passing) return passing;
+      throw this.failure(path, detailOf(answer), status);
+    }
+    if (json === undefined) return { reason: 'unreadable answer: not JSON' };
+    const result = schema.safeParse(json);
+    if (result.success) return { value: result.data };
+    throw new WeightsUncertain(`the result of ${path} is unreadable (${issueOf(result.error)})`);
+  }
+
+  /** The loop of every request: attempts until there is a value; waits during an outage. */
+  private async persist<T>(path: string, once: () => Promise<Outcome<T>>): Promise<T> {
+    for (;;) {
+      const outcome = await once();
+      if (outcome === 'pending') continue;
+      if ('value' in outcome) {
+        this.answered();
+        this.progressed = performance.now();
+        return outcome.value;
+      }
+      await this.wait(path, outcome.reason);
+    }
+  }
+
+  /** Sends one request to the server, or to where it has redirected. */
+  private async send(
+    method: 'GET' | 'POST' | 'DELETE',
+    url: string,
     body: object | undefined,
     timeoutMs: number,
-  ): Promise<{ status: number; json: unknown } | Failure> {
-    try {
-      const response = await request(this.url(path), {
-        method,
-        dispatcher: this.agent,
-        headers: { ...this.headers, ...(body && { 'content-type': 'application/json' }) },
-        body: body && JSON.stringify(body),
-        signal: this.ended.signal,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-      });
-      const bytes = await bytesOf(response.body, mostBytes);
-      return { status: response.statusCode, json: jsonOf(bytes.toString('utf8')) };
-    } catch (error) {
-      this.ended.signal.throwIfAborted();
-      const reason = reasonOf(error);
-      return { reason, executed: !notSent.has(reason) };
-    }
+    most = mostBytes,
+    agent = this.agent,
+  ): Promise<Answer | Failure> {
+    const isOwn = new URL(url).origin === new URL(this.options.url).origin;
+    const headers = {
+      accept: 'application/json',
+      ...(isOwn && this.options.key !== null && { 'x-api-key': this.options.key }),
+    };
+    const answer = await attempt({
+      method,
+      url,
+      headers,
+      body,
+      agent,
+      timeoutMs,
+      most,
+      signal: this.ended.signal,
+    });
+    if ('status' in answer && answer.status < 500) this.answers++;
+    return answer;
+  }
+
+  /** The failure of an answer that may pass. @throws UserError if it is final */
+  private passing(path: string, answer: Answer): Failure {
+    const failure = passingFailure(answer);
+    if (failure) return failure;
+    this.answered();
+    throw this.refusal(path, detailOf(answer), answer.status);
   }
 
   /**
    * Waits before the next attempt; pauses grow during an outage.
-   * @throws UserError if the outage lasts longer than `outageMs`
+   * @throws UserError if the outage lasts longer than `outageMs`, or RunStopped after a stop
    */
-  private async wait(path: string, reason: string): Promise<void> {
-    const { outageMs, onOutage, pauseMs: { first, longest } = { first: 250, longest: 10_000 } } = this.options;
-    const now = performance.now();
-    if (this.outageSince === null) {
-      this.outageSince = now;
-      onOutage(reason);
-    }
-    const lasted = now - this.outageSince;
-    if (lasted > outageMs) throw this.unreachable(path, reason);
-    await sleep(Math.min(longest, Math.max(first, lasted)), undefined, { signal: this.ended.signal });
+  async wait(path: string, reason: string): Promise<void> {
+    this.beginOutage(reason);
+    this.ended.signal.throwIfAborted();
+    const lasted = performance.now() - this.outageSince!;
+    if (lasted > this.options.outageMs) throw this.unreachable(path, reason);
+    await this.pause(Math.min(this.pauses.longest, Math.max(this.pauses.first, lasted)));
+  }
+
+  private async pause(ms: number): Promise<void> {
+    const { signal } = this.ended;
+    await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
+
+  private get pauses(): { first: number; longest: number } {
+    return this.options.pauseMs ?? { first: 250, longest: 10_000 };
+  }
+
+  private beginOutage(reason: string): void {
+    if (this.stopping) this.ended.abort(new RunStopped());
+    if (this.outageSince !== null) return;
+    this.outageSince = performance.now();
+    this.options.onOutage(secrets.text(reason));
   }
 
   private answered(): void {
+    this.silent = false;
     if (this.outageSince === null) return;
     this.outageSince = null;
     this.options.onOutage(null);
   }
 
   /** The error of a request that failed on the server. */
-  private failure(path: string, detail: string): Error {
+  private failure(path: string, detail: string, status?: number): Error {
+    this.answered();
     return /\bnot loaded\b|\b(model|session) not found\b/i.test(detail)
       ? new WeightsUncertain(`the server no longer has what ${path} refers to (${this.shown(detail)})`)
-      : this.refusal(path, detail);
+      : this.refusal(path, detail, status);
   }
 
   private readonly url = (path: string): string => `${this.options.url}/api/v1/${path}`;
-
-  private get headers(): Record<string, string> {
-    return { accept: 'application/json', ...(this.options.key !== null && { 'x-api-key': this.options.key }) };
-  }
 
   private unreachable(path: string, reason: string): UserError {
     return new UserError(
@@ -284,51 +359,28 @@ export class TinkerConnection {
     return secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, mostDetail);
   }
 
-  private refusal(path: string, detail: string, status?: number): UserError {
+  private refusal(path: string, detail: string, status?: number): ServerRefusal {
     const what = this.shown(detail);
     if (status === 401 || status === 403)
-      return new UserError(
+      return new ServerRefusal(
         `engine: ${this.options.url} refuses the key (${what}): correct the variable that workbench.engine_api_key_env names`,
+        what,
       );
-    return new UserError(`engine: ${this.options.url} refused ${path}: ${what}`);
+    return new ServerRefusal(`engine: ${this.options.url} refused ${path}: ${what}`, what);
   }
 }
 
-const timedOut = 'no answer in time';
-
-const isFailedResult = (status: number, json: unknown): boolean => status === 500 && detailOf(json) === 'Unknown error';
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+/** A request that the server refused or could not execute. */
+export class ServerRefusal extends UserError {
+  constructor(
+    message: string,
+    /** The server's own reason. */
+    readonly detail: string,
+  ) {
+    super(message);
   }
-}
-
-/** The server's error text: FastAPI's `detail`, or the body. */
-function detailOf(json: unknown): string {
-  const detail = (isRecord(json) ? json.detail : undefined) ?? json ?? 'no reason given';
-  return typeof detail === 'string' ? detail : JSON.stringify(detail);
 }
 
 function issueOf({ issues: [issue] }: z.ZodError): string {
   return `${issue.path.join('.') || 'content'}: ${issue.message}`;
-}
-
-function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut : (code ?? message);
-}
-
-async function bytesOf(body: Dispatcher.ResponseData['body'], most: number): Promise<Buffer> {
-  const parts: Buffer[] = [];
-  let length = 0;
-  for await (const part of body) {
-    const bytes = part as Buffer;
-    length += bytes.length;
-    if (length > most) throw new Error(`its answer has more than ${most} bytes`);
-    parts.push(bytes);
-  }
-  return Buffer.concat(parts, length);
 }

@@ -15,6 +15,7 @@ import { RunStopped } from '../../engine/run-stopped';
 import type { PassBudget, WeightedSample } from '../../engine/training-samples';
 import { StoppableUnits } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
+import { RequestSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
 import { seedMask, ServerModel, type MaskedSample } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
@@ -33,6 +34,8 @@ export interface TinkerSettings extends ConnectionOptions {
   decode(ids: readonly number[]): string;
 }
 
+/** HTTP requests that sampling leaves for scoring and training. */
+const trainingRequests = 5;
 /** Maximum milliseconds to wait for the server to unload the models at the end. */
 const unloadMs = 3000;
 /** Version of the SDK whose protocol the requests follow. */
@@ -55,6 +58,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   onUnits: (done: number, of: number) => void = () => undefined;
 
   private readonly connection: TinkerConnection;
+  /** Rows that are sampled at the same time; each holds one HTTP request from its prompt to its result. */
+  private readonly sampling: RequestSlots;
   private readonly interrupted = new AbortController();
   private readonly rows: TinkerRows;
   private readonly units = new StoppableUnits((done, of) => this.onUnits(done, of));
@@ -76,6 +81,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   constructor(private readonly settings: TinkerSettings) {
     this.rows = new TinkerRows(settings.decode);
     this.connection = new TinkerConnection(settings);
+    const { connections } = settings;
+    this.sampling = new RequestSlots(Math.max(1, connections - Math.min(trainingRequests, connections >> 1)));
   }
 
   async load({ lora, seed, modelFolder }: LoadOptions): Promise<LoadedModel> {
@@ -116,23 +123,29 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.sampled.calls++;
     try {
       return await this.stoppable(
-        pMap(rows, async ({ row, seed }, i) => {
-          this.units.check();
-          const body = {
-            sampling_session_id,
-            seq_id: this.requests++,
-            num_samples: 1,
-            prompt: modelInput(prompts[i]),
-            sampling_params: samplingParams(sampling, prompts[i].length, seed),
-            type: 'sample',
-          };
-          const { result } = await this.connection.later('asample', body, sampledSchema);
-          const generated = this.rows.accept(row, result.sequences, sampling);
-          this.sampled.tokens += generated.ids.length;
-          this.onTokens(this.sampled.tokens);
-          if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
-          return generated;
-        }),
+        pMap(
+          rows,
+          async ({ row, seed }, i) => {
+            const { result } = await this.sampling.run(() => {
+              this.units.check();
+              const body = {
+                sampling_session_id,
+                seq_id: this.requests++,
+                num_samples: 1,
+                prompt: modelInput(prompts[i]),
+                sampling_params: samplingParams(sampling, prompts[i].length, seed),
+                type: 'sample',
+              };
+              return this.connection.later('asample', body, sampledSchema);
+            });
+            const generated = this.rows.accept(row, result.sequences, sampling);
+            this.sampled.tokens += generated.ids.length;
+            this.onTokens(this.sampled.tokens);
+            if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
+            return generated;
+          },
+          { concurrency: this.sampling.count },
+        ),
       );
     } finally {
       if (--this.sampled.calls === 0) this.sampled.tokens = 0;
@@ -287,10 +300,14 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   private readonly checkpointName = (): string => `v${this.version}-${(this.requests++).toString(36)}`;
 
-  /** Makes rollout and scoring calls throw RunStopped; an optimizer step that has begun is finished. */
+  /**
+   * Makes rollout and scoring calls throw RunStopped. An optimizer step that has begun is finished, unless the server
+   * does not answer; then it throws RunStopped too, and `rollBack` cannot undo it.
+   */
   interrupt(): void {
     this.units.stop();
     this.interrupted.abort();
+    this.connection.interrupt();
   }
 
   /** Unloads the models to free the server's memory. Gives up if the server does not answer in time. */

@@ -2,105 +2,24 @@
 // reductions, publication, stops, checkpoints, and what an unreliable network does to it.
 import { afterEach, describe, expect, test } from 'vitest';
 import { policyLossGradient } from '../../../../extension/algorithms/policy-loss';
-import { aggregationWeights } from '../../../../extension/algorithms/loss-aggregation';
 import { klKinds, lossAggModes, lossModes } from '../../../../extension/algorithms/policy-loss-options';
-import type { LoadOptions } from '../../../../extension/engine/load-options';
 import type { PolicyLossOptions } from '../../../../extension/engine/loss-options';
-import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
-import { RunStopped } from '../../../../extension/engine/run-stopped';
 import type { WeightedSample } from '../../../../extension/engine/training-samples';
-import { WeightsUncertain } from '../../../../extension/engine/weights-uncertain';
-import { TinkerEngine, type TinkerSettings } from '../../../../extension/models/tinker/tinker-engine';
 import { BigramModel } from '../../../support/bigram-model';
-import { TinkerPeer, type PeerOptions } from '../../../support/tinker-peer';
+import {
+  actorOf,
+  budget,
+  endAll,
+  load,
+  loss,
+  plainStep,
+  samplesOf,
+  sampling,
+  started,
+  vocabSize,
+} from '../../../support/served-engine';
 
-const vocabSize = 16;
-const load = { lora: { rank: 8, alpha: 16, dropout: 0, targets: 'all-linear' }, seed: 3, critic: false } as LoadOptions;
-const sampling = {
-  max_new_tokens: 6,
-  stop_token_ids: [15],
-  stop: [],
-  max_model_len: 64,
-  temperature: 1,
-  top_p: 1,
-  top_k: -1,
-  min_p: 0,
-  repetition_penalty: 1,
-  do_sample: true,
-};
-const budget = { maxTokens: 1e6, maxRows: 1e6 };
-/** Adam whose step is minus the gradient: with so large an ε its denominator is constant. */
-const plainStep = { lr: 1e6, betas: [0, 0] as [number, number], eps: 1e6, weight_decay: 0, grad_clip: 1 };
-
-const open: { engines: TinkerEngine[]; peers: TinkerPeer[] } = { engines: [], peers: [] };
-afterEach(async () => {
-  await Promise.all(open.engines.splice(0).map(engine => engine.stop()));
-  await Promise.all(open.peers.splice(0).map(peer => peer.stop()));
-});
-
-async function started(options: Partial<PeerOptions> = {}, settings: Partial<TinkerSettings> = {}) {
-  const peer = await TinkerPeer.start({ vocabSize, ...options });
-  open.peers.push(peer);
-  const outages: (string | null)[] = [];
-  const engine = new TinkerEngine({
-    url: peer.url,
-    key: null,
-    timeoutMs: 5000,
-    outageMs: 2000,
-    connections: 32,
-    pauseMs: { first: 5, longest: 20 },
-    baseModel: null,
-    vocabSize,
-    maxPositions: 64,
-    decode: ids => ids.map(id => String.fromCharCode(97 + id)).join(''),
-    onOutage: reason => void outages.push(reason),
-    ...settings,
-  });
-  open.engines.push(engine);
-  return { peer, engine, outages };
-}
-
-/** The peer's model that is trained: the newest one. */
-const actorOf = (peer: TinkerPeer): BigramModel => [...peer.models.values()].at(-1)!;
-
-const loss = (more: Partial<PolicyLossOptions> = {}): PolicyLossOptions => ({
-  clip_ratio_low: 0.2,
-  clip_ratio_high: 0.28,
-  clip_ratio_c: 3,
-  entropy_coeff: 0,
-  use_kl_loss: false,
-  kl_loss_coef: 0.1,
-  kl_loss_type: 'k1',
-  loss_agg_mode: 'token-mean',
-  temperature: 1,
-  ...more,
-});
-
-/** Samples of different lengths with gaps in their masks; the second has none. */
-function samplesOf(mode: PolicyLossOptions['loss_agg_mode']): WeightedSample[] {
-  const stream = new RandomStream(5);
-  const masks = [
-    [0, 0, 1, 1, 0, 1, 1],
-    [0, 0, 0],
-    [0, 1, 1, 1],
-  ].map(bits => Uint8Array.from(bits));
-  const weights = aggregationWeights(
-    masks.map(mask => mask.reduce((sum, bit) => sum + bit, 0)),
-    mode,
-    7,
-  );
-  return masks.map((mask, row) => {
-    const numbers = (from: number, to: number) => Float32Array.from(mask, () => from + (to - from) * stream.uniform());
-    return {
-      ids: Int32Array.from(mask, () => stream.integer(vocabSize)),
-      mask,
-      old_logprobs: numbers(-4, -2),
-      ref_logprobs: numbers(-4, -2),
-      advantages: numbers(-1, 1),
-      weights: new Float32Array(mask.length).fill(weights[row]),
-    };
-  });
-}
+afterEach(endAll);
 
 /** The gradient of a loss in the table, by the chain rule from dL/dlogπ. */
 function tableGradient(model: BigramModel, samples: readonly WeightedSample[], options: PolicyLossOptions): number[] {
@@ -363,133 +282,5 @@ describe('connecting', () => {
   test('the key is sent with every request', async () => {
     const { engine } = await started({ key: 'k-1234567890' }, { key: 'k-1234567890' });
     await expect(engine.load(load)).resolves.toMatchObject({ provider: 'tinker', lora: { rank: 8, alpha: 32 } });
-  });
-});
-
-describe('an unreliable network', () => {
-  /** Applies a fault to the first `times` requests with this path. */
-  const faulty = (peer: TinkerPeer, path: string, fault: ReturnType<TinkerPeer['fault']>, times = 1) => {
-    let left = times;
-    peer.fault = asked => (asked === path && left-- > 0 ? fault : undefined);
-  };
-
-  test.each([
-    ['asample', 'cut before'],
-    ['asample', 'cut after'],
-    ['asample', 'garbled'],
-    ['retrieve_future', 'cut after'],
-    ['retrieve_future', { status: 502, body: {} }],
-    ['retrieve_future', { status: 408, body: { detail: 'Timeout waiting for result' } }],
-    ['retrieve_future', { status: 200, body: { type: 'try_again' } }],
-    ['forward', { status: 503, body: {} }],
-  ] as const)('a repeatable request survives: %s %o', async (path, fault) => {
-    const { peer, engine } = await started();
-    await engine.load(load);
-    const whole = await engine.generate([{ row: 'a', append: [1], seed: 4 }], sampling);
-    faulty(peer, path, fault, 3);
-    const rows = await engine.generate([{ row: 'b', append: [1], seed: 4 }], sampling);
-    expect(rows[0].ids).toEqual(whole[0].ids);
-    const [sample] = samplesOf('token-mean');
-    await expect(engine.score('actor', [sample])).resolves.toMatchObject({ logprobs: [expect.any(Float32Array)] });
-  });
-
-  test.each(['forward_backward', 'optim_step'])(
-    'a lost answer to %s makes the weights uncertain; the request is not sent again',
-    async path => {
-      for (const fault of ['cut before', 'cut after', 'garbled', { status: 500, body: {} }] as const) {
-        const { peer, engine } = await started();
-        await engine.load(load);
-        const sent = () => peer.requests.filter(request => request.path === path).length;
-        const before = sent();
-        faulty(peer, path, fault);
-        await expect(engine.update(samplesOf('token-mean'), budget, loss(), plainStep)).rejects.toThrow(
-          WeightsUncertain,
-        );
-        expect(sent()).toBe(before + 1);
-      }
-    },
-  );
-
-  test('a busy server is asked again also for what changes weights, since it has not executed it', async () => {
-    const { peer, engine } = await started();
-    await engine.load(load);
-    faulty(peer, 'optim_step', { status: 429, body: {} }, 2);
-    await expect(engine.update(samplesOf('token-mean'), budget, loss(), plainStep)).resolves.toMatchObject({
-      skipped: 0,
-    });
-  });
-
-  test('a request without an answer is sent again after its time limit', async () => {
-    const { peer, engine } = await started({}, { timeoutMs: 200, outageMs: 30_000 });
-    await engine.load(load);
-    faulty(peer, 'forward', 'silent');
-    const [sample] = samplesOf('token-mean');
-    await expect(engine.score('actor', [sample])).resolves.toMatchObject({ logprobs: [expect.any(Float32Array)] });
-    expect(peer.requests.filter(({ path }) => path === 'forward').length).toBe(2);
-  });
-
-  test('a server that has forgotten a request makes the weights uncertain', async () => {
-    const { peer, engine } = await started();
-    await engine.load(load);
-    faulty(peer, 'retrieve_future', { status: 404, body: { detail: 'Future not found' } });
-    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(WeightsUncertain);
-  });
-
-  test('a server that has forgotten the model makes the weights uncertain', async () => {
-    const { peer, engine } = await started();
-    await engine.load(load);
-    faulty(peer, 'forward', { status: 404, body: { detail: 'Model not found' } });
-    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(WeightsUncertain);
-  });
-
-  test('an outage is reported with its reason and its end', async () => {
-    const { peer, engine, outages } = await started();
-    await engine.load(load);
-    faulty(peer, 'forward', 'cut before', 3);
-    await engine.score('actor', [samplesOf('token-mean')[0]]);
-    expect(outages).toEqual([expect.stringMatching(/\w/), null]);
-  });
-
-  test('an outage that lasts ends with the address and the remedy', async () => {
-    const { peer, engine } = await started({}, { outageMs: 50 });
-    await engine.load(load);
-    await peer.stop();
-    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(
-      /does not answer forward \(ECONNREFUSED\): start the server or correct workbench.engine_url/,
-    );
-    open.peers.length = 0;
-  });
-});
-
-describe('a stop', () => {
-  test('ends sampling at once', async () => {
-    const { engine } = await started({ latencyMs: 300 });
-    await engine.load(load);
-    const rows = engine.generate([{ row: 'a', append: [1], seed: 4 }], sampling);
-    engine.interrupt();
-    await expect(rows).rejects.toThrow(RunStopped);
-    await expect(engine.score('actor', samplesOf('token-mean'))).rejects.toThrow(RunStopped);
-  });
-
-  test('at the end unloads the models', async () => {
-    const { peer, engine } = await started();
-    await engine.load(load);
-    await engine.score('reference', samplesOf('token-mean'));
-    expect(peer.models.size).toBe(2);
-    await engine.stop();
-    expect(peer.models.size).toBe(0);
-  });
-
-  test('lets an update finish whose gradient was sent', async () => {
-    const { peer, engine } = await started();
-    await engine.load(load);
-    await engine.remember();
-    expect(await engine.rollBack()).toBe(true);
-    peer.fault = path => {
-      if (path === 'forward_backward') engine.interrupt();
-      return undefined;
-    };
-    await expect(engine.update(samplesOf('token-mean'), budget, loss(), plainStep)).resolves.toMatchObject({ lr: 1e6 });
-    expect(await engine.rollBack()).toBe(false);
   });
 });

@@ -1,0 +1,109 @@
+// One HTTP request to a Tinker server, with time and size limits: its answer, or the reason why none came. The file also
+// reads what an answer says about a failure: which statuses mean that a request was not executed, and the error text.
+import { request, type Agent } from 'undici';
+import { bodyBytes, BodyTooLong } from '../../../envs/api/response-body';
+import { isRecord } from '../../common/json';
+import { UserError } from '../../common/user-error';
+
+/** Reason of an attempt that ended at its time limit. */
+export const timedOut = 'no answer in time';
+
+export interface Attempt {
+  method: 'GET' | 'POST' | 'DELETE';
+  url: string;
+  headers: Record<string, string>;
+  body?: object;
+  agent: Agent;
+  signal: AbortSignal;
+  /** Maximum milliseconds until the headers, and between two parts of the body. */
+  timeoutMs: number;
+  /** Maximum bytes of the body. */
+  most: number;
+}
+
+export interface Answer {
+  status: number;
+  /** Target of a redirect. */
+  location: string | undefined;
+  bytes: Buffer;
+}
+
+/** A failed attempt. `executed`: whether the server may have executed the request. */
+export interface Failure {
+  reason: string;
+  executed: boolean;
+}
+
+/** Connection errors before anything was sent. */
+const notSent = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Statuses of a request that the server did not execute because it is busy or restarting. */
+const notExecuted = new Set([425, 429, 503]);
+
+/**
+ * Sends one request.
+ * @throws the reason of `signal` when it is aborted, or a UserError if the answer is too long
+ */
+export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: Attempt): Promise<Answer | Failure> {
+  try {
+    const response = await request(url, {
+      ...rest,
+      dispatcher: agent,
+      headers: { ...rest.headers, ...(body && { 'content-type': 'application/json' }) },
+      body: body && JSON.stringify(body),
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    const { location } = response.headers;
+    const bytes = await bodyBytes(response, most);
+    return { status: response.statusCode, location: typeof location === 'string' ? location : undefined, bytes };
+  } catch (error) {
+    rest.signal.throwIfAborted();
+    if (error instanceof BodyTooLong)
+      throw new UserError(`engine: ${url} is not usable, because ${error.message}: use a server of the Tinker API`);
+    const reason = reasonOf(error);
+    return { reason, executed: !notSent.has(reason) };
+  }
+}
+
+/** Returns the failure that a status describes and that may pass; undefined for an answer that is final. */
+export function passingFailure({ status, bytes }: Answer): Failure | undefined {
+  if (status === 408 || notExecuted.has(status) || (status >= 500 && !isDeliberate(status, jsonOf(bytes))))
+    return { reason: `status ${status}`, executed: !notExecuted.has(status) };
+  return undefined;
+}
+
+/**
+ * Whether a status 500 is the server's own report of a failure, which FastAPI sends with a text `detail`. A crash or a
+ * proxy sends another body.
+ */
+const isDeliberate = (status: number, json: unknown): boolean =>
+  status === 500 && isRecord(json) && typeof json.detail === 'string';
+
+/** The JSON value of a body; undefined if it is not JSON. */
+export function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The server's error text: FastAPI's `detail`, or the body. */
+export function detailOf({ status, bytes }: Answer): string {
+  const json = jsonOf(bytes);
+  const detail = (isRecord(json) ? json.detail : undefined) ?? json ?? `status ${status} without a reason`;
+  return typeof detail === 'string' ? detail : JSON.stringify(detail);
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT' ? timedOut : (code ?? message);
+}
