@@ -13,7 +13,7 @@ import type { OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../../e
 import type { RemoteEngine } from '../../engine/remote-engine';
 import { RunStopped } from '../../engine/run-stopped';
 import type { PassBudget, WeightedSample } from '../../engine/training-samples';
-import { StoppableUnits } from '../../engine/work-units';
+import { StoppableUnits, unwatched } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
 import { RequestSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
@@ -21,8 +21,8 @@ import { seedMask, ServerModel, type MaskedSample } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
 import { surrogateData } from './surrogate';
 import { TinkerConnection, type ConnectionOptions } from './tinker-connection';
-import { TinkerRows } from './tinker-rows';
-import { capabilitiesSchema, modelInput, sampledSchema, sessionSchema } from './tinker-wire';
+import { hasLogprobs, TinkerRows } from './tinker-rows';
+import { capabilitiesSchema, modelInput, sampledSchema, sessionSchema, type SampledSequence } from './tinker-wire';
 
 export interface TinkerSettings extends ConnectionOptions {
   /** The server's name of the base model; null if it offers only one. */
@@ -99,8 +99,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     const create = (seed: number): Promise<ServerModel> =>
       ServerModel.create(this.connection, url, { session, number: models++, base, rank: lora.rank, seed });
     const scratch = await create(seed);
-    const facts = await probeServer(scratch, url);
-    await scratch.unload();
+    const facts = await probeServer(scratch, (...about) => this.draw(...about), url);
+    await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
     const actor = await create(seed);
     this.loadedModels = { actor, facts, base, modelFolder, create };
     const { samples, tokens } = facts.reduction;
@@ -119,37 +119,58 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.units.check();
     this.checkIds(rows.map(({ append }) => append));
     const prompts = rows.map(row => this.rows.append(row));
-    const sampling_session_id = await this.stoppable(this.publish());
+    const session = await this.stoppable(this.publish());
     this.sampled.calls++;
     try {
-      return await this.stoppable(
-        pMap(
-          rows,
-          async ({ row, seed }, i) => {
-            const { result } = await this.sampling.run(() => {
-              this.units.check();
-              const body = {
-                sampling_session_id,
-                seq_id: this.requests++,
-                num_samples: 1,
-                prompt: modelInput(prompts[i]),
-                sampling_params: samplingParams(sampling, prompts[i].length, seed),
-                type: 'sample',
-              };
-              return this.connection.later('asample', body, sampledSchema);
-            });
-            const generated = this.rows.accept(row, result.sequences, sampling);
-            this.sampled.tokens += generated.ids.length;
-            this.onTokens(this.sampled.tokens);
-            if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
-            return generated;
-          },
-          { concurrency: this.sampling.count },
-        ),
-      );
+      const one = async ({ row, seed }: GenerationRow, i: number): Promise<GeneratedRow> => {
+        const params = samplingParams(sampling, prompts[i].length, seed);
+        const sequence = await this.sampling.run(() => {
+          this.units.check();
+          return this.sample(session, prompts[i], params);
+        });
+        const generated = this.rows.accept(row, await this.withLogprobs(prompts[i], sequence), sampling);
+        this.sampled.tokens += generated.ids.length;
+        this.onTokens(this.sampled.tokens);
+        if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
+        return generated;
+      };
+      return await this.stoppable(pMap(rows, one, { concurrency: this.sampling.count }));
     } finally {
       if (--this.sampled.calls === 0) this.sampled.tokens = 0;
     }
+  }
+
+  /** Samples a response to a prompt from a published version. */
+  private async sample(session: string, prompt: number[], sampling_params: object): Promise<SampledSequence> {
+    const body = {
+      sampling_session_id: session,
+      seq_id: this.requests++,
+      num_samples: 1,
+      prompt: modelInput(prompt),
+      sampling_params,
+      type: 'sample',
+    };
+    const { result } = await this.connection.later('asample', body, sampledSchema);
+    const [sequence] = result.sequences;
+    if (!sequence)
+      throw new UserError(
+        `engine: ${this.settings.url} returned no sequence for a prompt: use a server of the Tinker API`,
+      );
+    return sequence;
+  }
+
+  /** A sequence with log-probs: those of its sampling, or of a forward pass if the server returned none. */
+  private async withLogprobs(prompt: readonly number[], sequence: SampledSequence): Promise<SampledSequence> {
+    if (hasLogprobs(sequence)) return sequence;
+    const ids = Int32Array.from([...prompt, ...sequence.tokens]);
+    const mask = Uint8Array.from(ids, (_, i) => Number(i >= prompt.length));
+    const [scored] = await this.models.actor.logprobs([{ ids, mask }], unwatched);
+    return { ...sequence, logprobs: Array.from(scored.subarray(prompt.length)) };
+  }
+
+  /** The probe's sample: a few tokens, always with the same seed. */
+  private draw(session: string, prompt: number[]): Promise<SampledSequence> {
+    return this.sample(session, prompt, { max_tokens: 4, seed: 1, temperature: 1, top_p: 1, top_k: -1, stop: [] });
   }
 
   /** Publishes the actor's weights for sampling, unless this version is published already. */
@@ -339,6 +360,11 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   private checkIds(sequences: readonly ArrayLike<number>[]): void {
     checkIds(sequences, this.settings.vocabSize, this.models.modelFolder);
+  }
+
+  /** What was measured of the server when it was connected. */
+  get facts(): ServerFacts {
+    return this.models.facts;
   }
 
   private get models(): Loaded {

@@ -4,9 +4,15 @@
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
-import { UserError } from '../../common/user-error';
 import { completesStop } from '../generation/stop-strings';
-import type { Sampled } from './tinker-wire';
+import type { SampledSequence } from './tinker-wire';
+
+/**
+ * Whether a sequence has the log-probs of its tokens. Servers with vLLM fill missing ones with 0, the log-prob of a token
+ * that is certain.
+ */
+export const hasLogprobs = ({ tokens, logprobs }: SampledSequence): boolean =>
+  logprobs?.length === tokens.length && (tokens.length === 0 || logprobs.some(logprob => logprob !== 0));
 
 export class TinkerRows {
   /** Prompt and sampled ids of each row. */
@@ -22,16 +28,11 @@ export class TinkerRows {
   }
 
   /**
-   * Appends a sampled response to its row and returns it.
-   * @throws UserError if the response has no log-probs
+   * Appends a sampled response with log-probs to its row and returns it.
+   * @throws NotFiniteError if a log-prob is not finite
    */
-  accept(row: string, [sequence]: Sampled['sequences'], sampling: SamplingOptions): GeneratedRow {
-    const { tokens, logprobs } = sequence;
-    if (!logprobs || logprobs.length !== tokens.length)
-      throw new UserError(
-        `engine: the server returned ${logprobs?.length ?? 'no'} log-probs for ${tokens.length} sampled tokens: use a server that returns one for each`,
-      );
-    if (!logprobs.every(Number.isFinite))
+  accept(row: string, { tokens, logprobs }: SampledSequence, sampling: SamplingOptions): GeneratedRow {
+    if (!logprobs?.every(Number.isFinite))
       throw new NotFiniteError(
         `engine: the server sampled with log-probs that are not finite (row ${row}), because the model's weights have diverged: resume from an earlier checkpoint with a lower learning rate`,
       );

@@ -88,15 +88,15 @@ export const loadedSchema = z.looseObject({});
 
 export const savedSchema = z.looseObject({ path: z.string().min(1) });
 
+const sequenceSchema = z.looseObject({
+  stop_reason: z.string(),
+  tokens: z.array(z.int().min(0)),
+  logprobs: z.array(z.number()).nullish(),
+});
+export type SampledSequence = z.infer<typeof sequenceSchema>;
+
 export const sampledSchema = z.looseObject({
-  sequences: z.array(
-    z.looseObject({
-      stop_reason: z.string(),
-      tokens: z.array(z.int().min(0)),
-      logprobs: z.array(z.number()).nullish(),
-    }),
-  ),
+  sequences: z.array(sequenceSchema),
   /** The log-prob of each prompt token; null or absent for the first one. */
   prompt_logprobs: z.array(z.number().nullable()).nullish(),
 });
-export type Sampled = z.infer<typeof sampledSchema>;

@@ -5,7 +5,7 @@ import { policyLossGradient } from '../../../../extension/algorithms/policy-loss
 import { klKinds, lossAggModes, lossModes } from '../../../../extension/algorithms/policy-loss-options';
 import type { PolicyLossOptions } from '../../../../extension/engine/loss-options';
 import type { WeightedSample } from '../../../../extension/engine/training-samples';
-import { BigramModel } from '../../../support/bigram-model';
+import type { BigramModel } from '../../../support/bigram-model';
 import {
   actorOf,
   budget,
@@ -158,6 +158,33 @@ describe('sampling and scoring', () => {
     expect(await of('a', 2 ** 40 + 5)).toEqual(await of('b', 2 ** 40 + 5));
   });
 
+  test.each([{ logprobs: [0, 0, 0] }, { logprobs: undefined }, { logprobs: null }])(
+    'log-probs that a server leaves out are scored: %o',
+    async ({ logprobs }) => {
+      const { peer, engine } = await started();
+      await engine.load(load);
+      const sequence = { stop_reason: 'length', tokens: [3, 4, 5], logprobs };
+      const expected = actorOf(peer).logprobs([1, 3, 4], [3, 4, 5]);
+      const last = () => peer.requests.filter(({ path }) => path !== 'retrieve_future').at(-1)!.path;
+      peer.fault = path =>
+        path === 'retrieve_future' && last() === 'asample'
+          ? { status: 200, body: { sequences: [sequence] } }
+          : undefined;
+      const [row] = await engine.generate([{ row: 'a', append: [1], seed: 7 }], { ...sampling, max_new_tokens: 3 });
+      row.logprobs.forEach((logprob, i) => expect(logprob).toBeCloseTo(expected[i], 5));
+    },
+  );
+
+  test('an answer without a sequence is refused by name', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    await engine.generate([{ row: 'a', append: [1], seed: 7 }], sampling); // publishes
+    peer.fault = path => (path === 'retrieve_future' ? { status: 200, body: { sequences: [] } } : undefined);
+    await expect(engine.generate([{ row: 'b', append: [1], seed: 7 }], sampling)).rejects.toThrow(
+      'returned no sequence for a prompt',
+    );
+  });
+
   test('a stop string cuts the response after the token that completes it', async () => {
     const { engine } = await started();
     await engine.load(load);
@@ -173,7 +200,8 @@ describe('sampling and scoring', () => {
   test('sampling uses the newest weights, published once for each version', async () => {
     const { peer, engine } = await started();
     await engine.load(load);
-    const published = () => peer.requests.filter(({ path }) => path === 'save_weights_for_sampler').length;
+    const probed = peer.sent('save_weights_for_sampler');
+    const published = () => peer.sent('save_weights_for_sampler') - probed;
     await engine.generate([{ row: 'a', append: [1], seed: 1 }], sampling);
     await engine.generate([{ row: 'b', append: [1], seed: 2 }], sampling);
     expect(published()).toBe(1);
@@ -263,13 +291,6 @@ describe('checkpoints', () => {
 });
 
 describe('connecting', () => {
-  test('the probe leaves one model, which nothing has changed', async () => {
-    const { peer, engine } = await started({ models: 1 });
-    await engine.load(load);
-    expect(peer.models.size).toBe(1);
-    expect(actorOf(peer).table).toEqual(new BigramModel(vocabSize, { tokens: 'sum', samples: 'sum' }).table);
-  });
-
   test.each([
     [{ key: 'k-1234567890' }, {}, 'refuses the key (Invalid API key)'],
     [{}, { baseModel: 'other/model' }, 'workbench.engine_model is other/model, but'],
