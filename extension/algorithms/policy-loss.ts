@@ -69,6 +69,12 @@ export function tokenLosses(
   });
 }
 
+/** Returns the losses of all tokens of a mini-batch under its loss mode, one array per sequence. */
+export const miniBatchTokenLosses = (
+  sequences: readonly PolicySequence[],
+  settings: PolicyLossSettings,
+): TokenLoss[][] => sequences.map(sequence => tokenLosses(sequence, settings, lossModeOf(settings)));
+
 /**
  * Returns the loss of a mini-batch. `paddedLength` as in `aggregationWeights`; defaults to the length of the longest
  * sequence.
@@ -79,11 +85,15 @@ export const policyLoss = (
   paddedLength = longest(sequences),
 ): PolicyLoss => weightedPolicyLoss(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
-/** Returns the loss of a mini-batch whose tokens have these weights, one array per sequence. */
+/**
+ * Returns the loss of a mini-batch whose tokens have these weights, one array per sequence. `losses` are its token
+ * losses, if they are known.
+ */
 export function weightedPolicyLoss(
   sequences: readonly PolicySequence[],
   weights: readonly ArrayLike<number>[],
   settings: PolicyLossSettings,
+  losses: readonly TokenLoss[][] = miniBatchTokenLosses(sequences, settings),
 ): PolicyLoss {
   const mode = lossModeOf(settings);
   const sums: PolicyLoss = {
@@ -100,11 +110,10 @@ export function weightedPolicyLoss(
     if (settings.entropy_coeff !== 0 && !sequence.entropies)
       throw new Error(`policy loss: entropy_coeff is ${settings.entropy_coeff} but sequence ${row} has no entropies`);
     requireReference(sequence, row, settings);
-    const losses = tokenLosses(sequence, settings, mode);
     sequence.mask.forEach((bit, token) => {
       if (!bit) return;
       const weight = weights[row][token];
-      const surrogate = losses[token];
+      const surrogate = losses[row][token];
       const logRatio = sequence.logprobs[token] - sequence.old_logprobs[token];
       sums.pg_loss += weight * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
@@ -132,20 +141,23 @@ export const policyLossGradient = (
   paddedLength = longest(sequences),
 ): Float64Array[] => weightedPolicyLossGradient(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
-/** Returns `policyLossGradient` for a mini-batch whose tokens have these weights, one array per sequence. */
+/**
+ * Returns `policyLossGradient` for a mini-batch whose tokens have these weights, one array per sequence. `losses` are its
+ * token losses, if they are known.
+ */
 export const weightedPolicyLossGradient = (
   sequences: readonly PolicySequence[],
   weights: readonly ArrayLike<number>[],
   settings: PolicyLossSettings,
+  losses: readonly TokenLoss[][] = miniBatchTokenLosses(sequences, settings),
 ): Float64Array[] =>
   sequences.map((sequence, row) => {
     requireReference(sequence, row, settings);
     const { logprobs, ref_logprobs, mask } = sequence;
-    const losses = tokenLosses(sequence, settings, lossModeOf(settings));
     return Float64Array.from(mask, (bit, token) => {
       if (!bit) return 0;
       const weight = weights[row][token];
-      const surrogate = weight * losses[token].slope;
+      const surrogate = weight * losses[row][token].slope;
       if (!settings.use_kl_loss || !ref_logprobs) return surrogate;
       const slope = tokenKlSlope(settings.kl_loss_type, logprobs[token] - ref_logprobs[token]);
       return surrogate + settings.kl_loss_coef * weight * slope;

@@ -1,7 +1,12 @@
 // The policy loss of a mini-batch from the log-probs of its sampled tokens alone, for engines that return no complete
 // distributions: the gradient per token, and the metrics. The entropy of a token's distribution is estimated by −log π
 // of the sampled token, which is unbiased on-policy.
-import { weightedPolicyLoss, weightedPolicyLossGradient, type PolicySequence } from '../../algorithms/policy-loss';
+import {
+  miniBatchTokenLosses,
+  weightedPolicyLoss,
+  weightedPolicyLossGradient,
+  type PolicySequence,
+} from '../../algorithms/policy-loss';
 import type { PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { WeightedSample } from '../../engine/training-samples';
 
@@ -23,9 +28,10 @@ export function sampledLoss(
     ...(loss.use_kl_loss && { ref_logprobs }),
   }));
   const weights = samples.map(sample => sample.weights);
-  const gradients = weightedPolicyLossGradient(sequences, weights, loss);
+  const losses = miniBatchTokenLosses(sequences, loss);
+  const gradients = weightedPolicyLossGradient(sequences, weights, loss, losses);
   addEntropyBonus(gradients, sequences, weights, loss.entropy_coeff);
-  const sums = weightedPolicyLoss(sequences, weights, loss);
+  const sums = weightedPolicyLoss(sequences, weights, loss, losses);
   return {
     gradients,
     metrics: {
