@@ -188,7 +188,7 @@ function inRequests<T>(items: readonly T[], tokensOf: (item: T) => number): T[][
 
 /** The log-probs of a sample from a server's output, whose first entry belongs to token 1; 0 where mask = 0. */
 function readLogprobs(
-  output: { logprobs: { data: number[] } } | undefined,
+  output: { logprobs: { data: (number | null)[] } } | undefined,
   { ids, mask }: MaskedSample,
   url: string,
 ): Float32Array {
@@ -197,5 +197,5 @@ function readLogprobs(
     throw new UserError(
       `engine: ${url} returned ${data?.length ?? 'no'} log-probs for ${ids.length - 1} targets: use a server of the Tinker API`,
     );
-  return Float32Array.from(mask, (bit, token) => (bit ? data[token - 1] : 0));
+  return Float32Array.from(mask, (bit, token) => (bit ? (data[token - 1] ?? NaN) : 0));
 }

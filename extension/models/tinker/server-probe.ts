@@ -125,5 +125,5 @@ async function keepsVersions(
 }
 
 /** The largest deviation of two arrays of equal length. */
-const farthest = (a: ArrayLike<number>, b: ArrayLike<number>): number =>
-  Array.from(a).reduce((most, value, i) => Math.max(most, Math.abs(value - b[i])), 0);
+const farthest = (a: ArrayLike<number | null>, b: ArrayLike<number | null>): number =>
+  Array.from(a).reduce<number>((most, value, i) => Math.max(most, Math.abs((value ?? NaN) - (b[i] ?? NaN))), 0);

@@ -4,7 +4,6 @@
 // its clips, masks, KL terms and aggregation. Servers reduce token losses differently (`Reduction`, measured by
 // server-probe.ts); the advantages are scaled so that every server sums them.
 import type { TrainingSample } from '../../engine/training-samples';
-import { NotFiniteError } from '../../engine/optimizer/not-finite';
 import { datumOf, type Datum } from './tinker-wire';
 
 /** How a server reduces weighted token losses to the loss of an optimizer step. */
@@ -17,24 +16,23 @@ export interface Reduction {
 
 /**
  * Returns the datums whose loss has the gradient `gradients` (dL/dlogπ per token) at the log-probs `logprobs`. Every
- * sample must have a masked token, and all samples until the optimizer step must be in one call.
- * @throws NotFiniteError if a number that would be sent is not finite
+ * sample must have a masked token, and all samples until the optimizer step must be in one call. Returns null if a number
+ * that would be sent is not finite.
  */
 export function surrogateData(
   samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
   logprobs: readonly ArrayLike<number>[],
   gradients: readonly ArrayLike<number>[],
   { tokens, samples: over }: Reduction,
-): Datum[] {
-  return samples.map(({ ids, mask }, i) => {
+): Datum[] | null {
+  const data: Datum[] = [];
+  for (const [i, { ids, mask }] of samples.entries()) {
     const masked = mask.reduce((sum, bit) => sum + bit, 0);
     const scale = (tokens === 'mean' ? masked : 1) * (over === 'mean' ? samples.length : 1);
     const advantages = Float32Array.from(gradients[i], gradient => -gradient * scale);
     const read = Float32Array.from(mask, (bit, token) => (bit ? logprobs[i][token] : 0));
-    if (!advantages.every(Number.isFinite) || !read.every(Number.isFinite))
-      throw new NotFiniteError(
-        'engine: the policy loss or a log-prob is not finite, so no update was sent: lower the learning rate if this repeats',
-      );
-    return datumOf(ids, mask, read, advantages);
-  });
+    if (!advantages.every(Number.isFinite) || !read.every(Number.isFinite)) return null;
+    data.push(datumOf(ids, mask, read, advantages));
+  }
+  return data;
 }

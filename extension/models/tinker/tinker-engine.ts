@@ -253,7 +253,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       : this.stoppable(actor.logprobs(samples, this.units));
   }
 
-  /** Makes one optimizer step with a gradient. A stop does not interrupt it once it has begun. */
+  /**
+   * Makes one optimizer step with a gradient. As in the local engine, a gradient that is not finite changes nothing, and
+   * the step counts as skipped. A stop does not interrupt a step that has begun.
+   */
   private async optimize(
     samples: readonly MaskedSample[],
     logprobs: readonly Float32Array[],
@@ -264,6 +267,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     const sent = [...samples.keys()].filter(i => samples[i].mask.includes(1));
     const at = <T>(values: readonly T[]): T[] => sent.map(i => values[i]);
     const data = surrogateData(at(samples), at(logprobs), at(gradients), facts.reduction);
+    if (!data) return { grad_norm: NaN, lr: optimizer.lr, skipped: 1 };
     if (this.steps === 0) this.units.check();
     this.steps++;
     const metrics = await actor.step(data, optimizer, this.units.unstoppable);

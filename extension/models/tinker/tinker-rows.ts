@@ -32,7 +32,7 @@ export class TinkerRows {
    * @throws NotFiniteError if a log-prob is not finite
    */
   accept(row: string, { tokens, logprobs }: SampledSequence, sampling: SamplingOptions): GeneratedRow {
-    if (!logprobs?.every(Number.isFinite))
+    if (!isFinite(logprobs))
       throw new NotFiniteError(
         `engine: the server sampled with log-probs that are not finite (row ${row}), because the model's weights have diverged: resume from an earlier checkpoint with a lower learning rate`,
       );
@@ -60,6 +60,9 @@ export class TinkerRows {
     return { count: tokens.length, finish: 'length' };
   }
 }
+
+const isFinite = (logprobs: SampledSequence['logprobs']): logprobs is number[] =>
+  logprobs?.every(Number.isFinite) ?? false;
 
 /** Maximum tokens of a stop string, with a margin; bounds the ids that are copied for each position. */
 const longestStop = 256;

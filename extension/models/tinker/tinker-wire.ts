@@ -71,7 +71,8 @@ export const createdSchema = z.looseObject({
   lora_config: z.looseObject({ rank: z.int(), alpha: z.number().nullish() }).nullish(),
 });
 
-const tensorSchema = z.looseObject({ data: z.array(z.number()) });
+/** JSON has no NaN; servers send null for it. */
+const tensorSchema = z.looseObject({ data: z.array(z.number().nullable()) });
 
 /** Result of `forward` and `forward_backward`: one entry per datum. */
 export const forwardSchema = z.looseObject({
@@ -91,7 +92,7 @@ export const savedSchema = z.looseObject({ path: z.string().min(1) });
 const sequenceSchema = z.looseObject({
   stop_reason: z.string(),
   tokens: z.array(z.int().min(0)),
-  logprobs: z.array(z.number()).nullish(),
+  logprobs: z.array(z.number().nullable()).nullish(),
 });
 export type SampledSequence = z.infer<typeof sequenceSchema>;
 

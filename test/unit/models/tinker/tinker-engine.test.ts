@@ -250,14 +250,36 @@ describe('sampling and scoring', () => {
     expect(peer.requests.length).toBe(sent);
   });
 
-  test('numbers that are not finite are not sent', async () => {
+  test('a mini-batch with numbers that are not finite is skipped, as in the local engine; others are trained', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const samples = samplesOf('token-mean');
+    const [broken] = samplesOf('token-mean');
+    broken.advantages.fill(NaN);
+    await engine.remember();
+    const { table } = actorOf(peer).copy();
+    const before = peer.sent('forward_backward');
+    expect(await engine.update([broken], budget, loss(), plainStep)).toMatchObject({ skipped: 1, grad_norm: NaN });
+    expect(peer.sent('forward_backward')).toBe(before);
+    expect(await engine.rollBack()).toBe(true);
+    expect(await engine.update(samples, budget, loss(), plainStep)).toMatchObject({ skipped: 0 });
+    const moved = actorOf(peer).copy();
+    expect(moved.table).not.toEqual(table);
+    expect(await engine.update([broken], budget, loss(), plainStep)).toMatchObject({ skipped: 1 });
+    expect(actorOf(peer).table).toEqual(moved.table);
+  });
+
+  test('a log-prob that the server cannot express skips the update', async () => {
     const { peer, engine } = await started();
     await engine.load(load);
     const [sample] = samplesOf('token-mean');
-    sample.advantages.fill(NaN);
-    const before = peer.requests.filter(({ path }) => path === 'forward_backward').length;
-    await expect(engine.update([sample], budget, loss(), plainStep)).rejects.toThrow('not finite');
-    expect(peer.requests.filter(({ path }) => path === 'forward_backward').length).toBe(before);
+    const nothing = sample.ids.slice(1);
+    const output = { logprobs: { data: Array.from(nothing, () => null) } };
+    peer.fault = path =>
+      path === 'retrieve_future' ? { status: 200, body: { loss_fn_outputs: [output] } } : undefined;
+    const before = peer.sent('forward_backward');
+    expect(await engine.update([sample], budget, loss(), plainStep)).toMatchObject({ skipped: 1 });
+    expect(peer.sent('forward_backward')).toBe(before);
   });
 });
 
