@@ -45,6 +45,8 @@ export const statusSchema = z.object({
   error: z
     .string()
     .optional()
-    .describe('why the run failed, or why the trainer paused it, in one sentence: place, value, remedy'),
+    .describe(
+      'why the run failed, why the trainer paused it, or why it returns to a checkpoint, in one sentence: place, value, remedy',
+    ),
 });
 export type RunStatus = z.infer<typeof statusSchema>;

@@ -11,6 +11,7 @@ import { UserError } from '../common/user-error';
 import { valueAt } from '../run-data/changeable-settings';
 import { changedConfig, onlyEvaluates } from './run/stored-config';
 import { Journal } from './run/journal';
+import type { Watchers } from './run/status-writer';
 import { RunStopped } from '../engine/run-stopped';
 import { WeightsUncertain } from '../engine/weights-uncertain';
 import { RunControl } from './run/run-control';
@@ -124,43 +125,107 @@ async function main(): Promise<void> {
   setInterval(() => rotateLog(logFile), logLookMs).unref();
   try {
     const settings = resumeSettings(values.set, folder.id);
-    let from: Pick<typeof values, 'resume' | 'checkpoint'> = values;
-    for (let returns = 0, before = -1; ; returns++) {
-      const own = await startingPoint(folder, from);
-      const step = own?.manifest.step ?? 0;
-      if (step > before) returns = 0;
-      before = step;
-      refuseSettings(folder, step, settings);
-      const notes = from.resume || own ? await rollBackTo(folder, own, values['accept-damaged-logs']) : [];
-      const checkpoint = own ?? (await foreignStart(folder, values.workspace));
-      const end = await serve(folder, {
-        endpoint,
-        token,
-        workspace: values.workspace,
-        checkpoint,
-        notes,
-        settings,
-        mayReturn: returns < mostReturns,
-      });
-      if (end !== 'return') break;
-      from = { resume: true };
-    }
+    const first = await startFrom(folder, values, settings);
+    await withControl(folder, { endpoint, token }, (control, watchers) =>
+      serveToEnd({ folder, workspace: values.workspace, control, watchers }, first, values['accept-damaged-logs']),
+    );
   } finally {
     lease.release();
   }
 }
 
-interface Serving {
-  endpoint: string;
-  token: string;
-  workspace: string;
+/** Where a session begins. */
+interface Start {
   checkpoint: StoredCheckpoint | null;
   /** Warnings for the user about the logs of the resumed run. */
   notes: string[];
-  /** Setting changes that apply from the next step on, by key. */
+  /** Setting changes that apply from the next step on, by key; emptied when they have been applied. */
   settings: Record<string, number>;
-  /** Whether the run returns to its newest checkpoint if the weights on the engine's server are uncertain. */
-  mayReturn: boolean;
+  /** Why the run has returned to this checkpoint; null at the start of the trainer. */
+  because: string | null;
+}
+
+/** What stays the same when a run returns to its checkpoint. */
+interface Serving {
+  folder: RunFolder;
+  workspace: string;
+  control: RunControl;
+  watchers: Watchers;
+}
+
+/** Finds the checkpoint to start from and rolls the run folder back to it. */
+async function startFrom(
+  folder: RunFolder,
+  from: { resume: boolean; checkpoint?: string; workspace: string; 'accept-damaged-logs': boolean },
+  settings: Record<string, number>,
+  because: string | null = null,
+): Promise<Start> {
+  const own = await startingPoint(folder, from);
+  refuseSettings(folder, own?.manifest.step ?? 0, settings);
+  const notes = from.resume || own ? await rollBackTo(folder, own, from['accept-damaged-logs']) : [];
+  return { checkpoint: own ?? (await foreignStart(folder, from.workspace)), notes, settings, because };
+}
+
+/** Calls `work` with the control of the run, which serves watchers and signals until `work` has ended. */
+async function withControl(
+  folder: RunFolder,
+  { endpoint, token }: { endpoint: string; token: string },
+  work: (control: RunControl, watchers: Watchers) => Promise<void>,
+): Promise<void> {
+  const control = new RunControl((state, because) => {
+    inProgress.journal?.update({ state, error: because });
+    inProgress.journal?.event('state', because === undefined ? state : `${state}: ${because}`);
+  });
+  const stop = (): void => control.stop();
+  for (const signal of stopSignals) process.on(signal, stop);
+  let status = firstStatus(folder, null);
+  const server = await TrainerServer.listen(endpoint, { id: folder.id, token, control, status: () => status });
+  try {
+    await work(control, {
+      status: (newest, fraction) => {
+        status = newest;
+        server.status(newest, fraction);
+      },
+      appended: (file, bytes, step) => server.appended(file, bytes, step),
+      event: event => server.event(event),
+    });
+  } finally {
+    control.end();
+    await server.close();
+    for (const signal of stopSignals) process.off(signal, stop);
+  }
+}
+
+/** Serves the run to its end; returns to the newest checkpoint whenever the weights on a server are uncertain. */
+async function serveToEnd(serving: Serving, first: Start, accept: boolean): Promise<void> {
+  const { folder, workspace } = serving;
+  let start = first;
+  for (let returns = 0; ; returns++) {
+    const because = await serve(serving, start, returns < mostReturns);
+    if (because === null) return;
+    const { settings } = start;
+    const before = start.checkpoint?.manifest.step ?? 0;
+    try {
+      const from = { resume: true, workspace, 'accept-damaged-logs': accept };
+      start = await startFrom(folder, from, settings, because);
+    } catch (error) {
+      const { message, stack } = error as Error;
+      log.error({ stack }, message);
+      return failReturn(serving, start, `${because}, and the run cannot return to its newest checkpoint: ${message}`);
+    }
+    if ((start.checkpoint?.manifest.step ?? 0) > before) returns = -1;
+  }
+}
+
+/** Ends a run that cannot return to its checkpoint: writes the reason where a failed run has it. */
+async function failReturn(serving: Serving, start: Start, sentence: string): Promise<void> {
+  const journal = openJournal(serving, start);
+  try {
+    await journal.fail(sentence);
+    process.exitCode = 1;
+  } finally {
+    await closeJournal(journal);
+  }
 }
 
 /** Initial status values of a resumed run, from its checkpoint. */
@@ -170,12 +235,11 @@ interface Earlier {
   validated?: number | null;
 }
 
-async function serve(
-  folder: RunFolder,
-  { endpoint, token, workspace, checkpoint, notes, settings, mayReturn }: Serving,
-): Promise<'ended' | 'return'> {
-  const earlier = (checkpoint?.manifest.state ?? {}) as Earlier;
-  const initial: RunStatus = {
+const earlierIn = (checkpoint: StoredCheckpoint | null): Earlier => (checkpoint?.manifest.state ?? {}) as Earlier;
+
+function firstStatus(folder: RunFolder, checkpoint: StoredCheckpoint | null): RunStatus {
+  const earlier = earlierIn(checkpoint);
+  return {
     state: 'starting',
     step: checkpoint?.manifest.step ?? 0,
     total_steps: plannedSteps(folder),
@@ -187,40 +251,43 @@ async function serve(
     phase: 'idle',
     updated: new Date().toISOString(),
   };
-  const watched: { server?: TrainerServer } = {};
+}
+
+function openJournal({ folder, control, watchers }: Serving, { checkpoint }: Start): Journal {
   const journal = new Journal(
     folder,
-    {
-      status: (status, fraction) => watched.server?.status(status, fraction),
-      appended: (file, bytes, step) => watched.server?.appended(file, bytes, step),
-      event: event => watched.server?.event(event),
-    },
-    initial,
-    earlier.wall_s ?? 0,
-    { wait: (sentence, ms) => control.wait(sentence, ms), resumeAfterWait: () => control.resumeAfterWait() },
+    watchers,
+    firstStatus(folder, checkpoint),
+    earlierIn(checkpoint).wall_s ?? 0,
+    control,
   );
   inProgress.journal = journal;
-  const control = new RunControl((state, because) => {
-    journal.update({ state, error: because });
-    journal.event('state', because === undefined ? state : `${state}: ${because}`);
-  });
-  const stop = (): void => control.stop();
-  for (const signal of stopSignals) process.on(signal, stop);
-  watched.server = await TrainerServer.listen(endpoint, {
-    id: folder.id,
-    token,
-    control,
-    status: () => journal.status,
-  });
+  return journal;
+}
+
+async function closeJournal(journal: Journal): Promise<void> {
+  delete inProgress.journal; // requests until the next journal only change the control
+  await journal.close();
+}
+
+/** Serves the run from a start. Returns why it must return to its newest checkpoint; null if it has ended. */
+async function serve(serving: Serving, start: Start, mayReturn: boolean): Promise<string | null> {
+  const { folder, workspace, control } = serving;
+  const { checkpoint, notes, because } = start;
+  const journal = openJournal(serving, start);
   let session: RunSession | undefined;
   try {
-    journal.update({ state: 'starting' });
-    session = await openSession({ folder, workspace, checkpoint, control, journal, settings });
-    if (checkpoint) journal.event('resume', `resumed from ${journal.relative(checkpoint.folder)}`);
+    journal.update({ state: control.stopped.aborted ? 'stopping' : 'starting', error: because ?? undefined });
+    const place = checkpoint ? journal.relative(checkpoint.folder) : 'its start';
+    if (because !== null) journal.event('warning', `the run returns to ${place}: ${because}`);
+    session = await openSession({ folder, workspace, checkpoint, control, journal });
+    if (checkpoint) journal.event('resume', `resumed from ${place}`);
     for (const note of notes) journal.event('warning', note);
     log.info({ ...session.about, step: session.step() }, 'running');
-    journal.update({ state: control.state });
+    journal.update({ state: control.state, error: undefined });
     journal.event('state', control.state);
+    await session.changeSettings(start.settings);
+    start.settings = {};
     const end = await session.work();
     journal.update({ state: end, step: session.step(), phase: 'idle', eta_s: null });
     journal.event('state', end);
@@ -228,26 +295,36 @@ async function serve(
     log.info({ step: session.step() }, end);
   } catch (error) {
     if (!existsSync(folder.path)) abandon(folderGone(folder)); // a deleted run folder causes further errors
-    if (error instanceof WeightsUncertain && mayReturn && !control.stopped.aborted) {
+    const isUncertain = error instanceof WeightsUncertain;
+    if (isUncertain && !control.stopped.aborted && mayReturn) {
       log.warn(error.message);
-      return 'return';
+      return `engine: ${error.message}, so the weights on the server are uncertain`;
     }
-    const failure = error instanceof RunStopped ? await stoppedEarly(journal) : (error as Error);
+    if (isUncertain && control.stopped.aborted) journal.event('warning', halfStep(error));
+    const isStopped = error instanceof RunStopped || (isUncertain && control.stopped.aborted);
+    const failure = isStopped ? await stoppedEarly(journal) : (error as Error);
     if (failure) {
       const { message, stack } = failure;
       log.error({ stack }, message);
-      const sentence = failure instanceof UserError ? message : `trainer: ${message} (see trainer.log)`;
-      await journal.fail(sentence);
+      await journal.fail(failureSentence(failure));
       process.exitCode = 1;
     }
   } finally {
-    control.end();
     await session?.close();
-    await journal.close();
-    await watched.server.close();
-    for (const signal of stopSignals) process.off(signal, stop);
+    await closeJournal(journal);
   }
-  return 'ended';
+  return null;
+}
+
+const halfStep = ({ message }: WeightsUncertain): string =>
+  `the run was stopped within a step (${message}), so a resume continues from the newest checkpoint`;
+
+/** The sentence of a failed run: its cause, with a remedy. */
+function failureSentence(failure: Error): string {
+  if (failure instanceof UserError) return failure.message;
+  if (failure instanceof WeightsUncertain)
+    return `engine: ${failure.message}, and the run has returned to the same checkpoint ${mostReturns} times: check the connection to the server, then resume the run`;
+  return `trainer: ${failure.message} (see trainer.log)`;
 }
 
 /** Planned number of steps; 0 for an evaluation. */

@@ -37,8 +37,6 @@ export interface OpenOptions {
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;
-  /** Setting changes on resume, by key. */
-  settings?: Readonly<Record<string, number>>;
 }
 
 /** Opens a run: loads its model and its environments, and restores its checkpoint. */

@@ -18,6 +18,8 @@ export interface RunSession {
   about: Record<string, unknown>;
   /** Number of finished steps. */
   step(): number;
+  /** Changes settings from the next step on, by key; only for training. */
+  changeSettings(values: Readonly<Record<string, number>>): Promise<void>;
   /** Runs the work to its end. @throws RunStopped, or the error that ended the run */
   work(): Promise<'finished' | 'stopped'>;
   close(): Promise<void>;
@@ -35,10 +37,11 @@ async function openTraining(options: OpenOptions): Promise<RunSession> {
   return {
     about: { model: run.model },
     step: () => state.step,
-    work: async () => {
+    changeSettings: async values => {
       options.control.serveSettings(run.settings);
-      const { settings = {} } = options;
-      if (Object.keys(settings).length > 0) await run.changeSettings(state, settings);
+      if (Object.keys(values).length > 0) await run.changeSettings(state, values);
+    },
+    work: async () => {
       const end = await train(run, state);
       await run.checkpoints.writeLast(state);
       return end;
@@ -52,6 +55,7 @@ async function openEvaluation(options: OpenOptions): Promise<RunSession> {
   return {
     about: { model: run.model },
     step: () => 0,
+    changeSettings: async () => undefined, // `refuseSettings` has refused them
     work: async () => {
       await evaluate({ ...options, config: run.config }, new LocalPlayer(run));
       return 'finished';
@@ -70,6 +74,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   return {
     about: { model: model.model_name, url: service.url },
     step: () => 0,
+    changeSettings: async () => undefined, // `refuseSettings` has refused them
     work: async () => {
       await evaluate({ ...options, config }, player);
       return 'finished';
