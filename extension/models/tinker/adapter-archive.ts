@@ -10,12 +10,16 @@ import type { NamedTensor } from '../../engine/engine';
 import { adapterWeightsName, peftPrefix } from '../adapters/peft-adapter';
 import { SafetensorsFile } from '../weights/safetensors';
 
+/** Maximum bytes of an unpacked archive; Node 20 has no larger buffers. */
+const unpackedBytes = 2 ** 32;
+
 /**
  * Returns the tensors of the archive's adapter, under their names without PEFT's prefix.
- * @throws UserError if the archive holds none or is damaged
+ * @param most maximum bytes of the unpacked archive
+ * @throws UserError if the archive holds none, is damaged or is too large
  */
-export async function adapterTensors(archive: Uint8Array, url: string): Promise<NamedTensor[]> {
-  const data = await weightsIn(archive);
+export async function adapterTensors(archive: Uint8Array, url: string, most = unpackedBytes): Promise<NamedTensor[]> {
+  const data = await weightsIn(archive, most, url);
   if (!data)
     throw new UserError(
       `engine: the checkpoint archive of ${url} has no ${adapterWeightsName}: use a server that exports adapters in PEFT format`,
@@ -43,11 +47,14 @@ export async function adapterTensors(archive: Uint8Array, url: string): Promise<
 }
 
 /** The bytes of the archive's weights; undefined if it is damaged or has none. */
-async function weightsIn(archive: Uint8Array): Promise<Uint8Array | undefined> {
+async function weightsIn(archive: Uint8Array, most: number, url: string): Promise<Uint8Array | undefined> {
   try {
-    const files = parseTar(await promisify(gunzip)(archive));
+    const files = parseTar(await promisify(gunzip)(archive, { maxOutputLength: most }));
     return files.find(({ name }) => name.split('/').at(-1) === adapterWeightsName)?.data;
-  } catch {
-    return undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') return undefined;
+    throw new UserError(
+      `engine: the checkpoint archive of ${url} is larger than ${most} bytes when unpacked: lower lora.rank`,
+    );
   }
 }
