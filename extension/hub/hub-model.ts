@@ -136,6 +136,29 @@ export async function fetchHubModel(model: HubModel, options: FetchOptions = {})
   );
 }
 
+/**
+ * Returns a folder with the model's configuration and tokenizer, for a model whose weights are elsewhere. Downloads
+ * these files if necessary, and never the weights. Throws like `findHubModel`.
+ */
+export async function fetchHubTexts(model: HubModel, options: FetchOptions = {}): Promise<CachedModel> {
+  const cache = new HubCache(model.repo);
+  const known = await cache.commitOf(model.revision);
+  const kept = known === null ? null : await completeOrDiscarded(cache, textsOf(known), options.signal);
+  if (kept) return { ...kept, commit: known! };
+  const { folder, commit, files } = await findHubModel(model, options);
+  if (folder !== null) return { folder, commit, files };
+  const texts = files.filter(file => !isWeights(file));
+  const made = await cache.assemble(
+    textsOf(commit),
+    texts,
+    texts.map(({ etag }) => cache.blob(etag)),
+  );
+  return { ...made, commit };
+}
+
+/** Name of the cache's folder with the files of a commit except its weights. */
+const textsOf = (commit: string): string => `${commit}-texts`;
+
 /** Calls `work` with a folder that contains the model's files except its weights. */
 export function withSmallFiles<T>(facts: HubModelFacts, work: (folder: string) => Promise<T>): Promise<T> {
   const files = facts.files.filter(file => !isWeights(file));

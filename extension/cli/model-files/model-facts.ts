@@ -15,7 +15,7 @@ import {
 } from '../../models/weights/model-folder';
 import type { RunConfig } from '../../trainer/config/schema';
 import type { HubModel } from '../../hub/hub-call';
-import { findHubModel, withSmallFiles } from '../../hub/hub-model';
+import { fetchHubTexts, findHubModel, withSmallFiles } from '../../hub/hub-model';
 
 export interface ModelFacts {
   model: Manifest['model'];
@@ -32,9 +32,9 @@ export async function modelFacts(
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   if (engine === 'tinker') {
     if ('folder' in source) return tokenizerFacts(path, source.folder);
-    throw new UserError(
-      `config: model_path is ${path}, which is on the hub, but workbench.engine=tinker needs a folder: download tokenizer.json, tokenizer_config.json and config.json of the model into a folder, and set model_path to this folder`,
-    );
+    const { folder, commit: revision } = await fetchHubTexts(source.hub);
+    const own = tokenizerFacts(path, folder);
+    return { ...own, model: { ...own.model, revision } };
   }
   return 'folder' in source ? folderFacts(path, source.folder) : hubFacts(path, source.hub);
 }

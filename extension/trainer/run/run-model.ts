@@ -12,7 +12,7 @@ import type { Journal } from './journal';
 import { RunStopped } from '../../engine/run-stopped';
 import type { RunControl } from './run-control';
 import { replaceFile, storeError } from '../../node/files';
-import { findHubModel, fetchHubModel } from '../../hub/hub-model';
+import { fetchHubModel, fetchHubTexts, findHubModel } from '../../hub/hub-model';
 import type { HubProgress } from '../../hub/hub-model';
 import { readRegular } from '../../node/regular-file';
 import type { RunFolder } from '../store/run-folder';
@@ -24,7 +24,8 @@ const speedOver = 10;
 
 /**
  * Returns the absolute path of the model's folder. A hub model is read at the commit in the manifest, so that a resume
- * uses the same weights as the start of the run.
+ * uses the same weights as the start of the run. Of a model whose weights are on a server, only the other files are
+ * downloaded.
  * @throws RunStopped if the run is stopped during the download; downloaded data is kept
  */
 export async function runModelFolder(
@@ -34,12 +35,13 @@ export async function runModelFolder(
   journal: Journal,
 ): Promise<string> {
   const { model } = folder.manifest;
-  const path = storedConfig(folder).model_path;
+  const { model_path: path, workbench } = storedConfig(folder);
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   if ('folder' in source) return source.folder;
   const hub = { ...source.hub, revision: model.revision ?? source.hub.revision };
   const signal = control.stopped;
   try {
+    if (workbench.engine === 'tinker') return (await fetchHubTexts(hub, { signal })).folder;
     const facts = await findHubModel(hub, { signal });
     if (facts.folder !== null) return facts.folder;
     const fetched = await fetchHubModel(hub, { signal, onProgress: progressReporter(journal) });

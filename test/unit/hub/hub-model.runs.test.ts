@@ -20,7 +20,7 @@ import { UserError } from '../../../extension/common/user-error';
 import { HubCache } from '../../../extension/hub/hub-cache';
 import { hubOptions } from '../../../extension/hub/hub-call';
 import { HubClient } from '../../../extension/hub/hub-client';
-import { fetchHubModel, findHubModel, withSmallFiles } from '../../../extension/hub/hub-model';
+import { fetchHubModel, fetchHubTexts, findHubModel, withSmallFiles } from '../../../extension/hub/hub-model';
 import type { FetchOptions, HubProgress } from '../../../extension/hub/hub-model';
 import { failingFiles } from '../../support/failing-files';
 import { fileOf, gitSha1, openPeer, sha256, token } from './hub-peer';
@@ -213,6 +213,25 @@ describe('a model', () => {
     expect(peer.contents()).toEqual(['config.json']);
     expect(readFileSync(join(second.folder, 'config.json'), 'utf8')).toContain('qwen3');
     expect(readFileSync(join(first.folder, 'config.json'), 'utf8')).toContain('qwen2');
+  });
+
+  test('whose weights are on a server is fetched without them, once, and is there without network access', async () => {
+    const texts = () => fetchHubTexts({ repo, revision: 'main' }, { client: clientFor() });
+    const first = await texts();
+    expect(first.commit).toBe(commit);
+    expect(readdirSync(first.folder).filter(name => name.endsWith('.safetensors'))).toEqual([]);
+    holds(join(first.folder, 'tokenizer.json'), noise(50_000, 2));
+    const asked = peer.requests.length;
+    await peer.close();
+    expect(await texts()).toEqual(first);
+    expect(peer.requests.length).toBe(asked);
+    damage(join(first.folder, 'tokenizer.json'));
+    await expect(texts()).rejects.toThrow(UserError);
+    peer = await open({ [repo]: sharded() });
+    expect(await texts()).toEqual(first);
+    holds(join(first.folder, 'tokenizer.json'), noise(50_000, 2));
+    const { folder } = await fetchModel();
+    expect(folder).not.toBe(first.folder);
   });
 
   test('at a revision with slashes is fetched', async () => {
