@@ -64,6 +64,7 @@ export async function started(options: Partial<PeerOptions> = {}, settings: Part
     connections: 32,
     pauseMs: { first: 5, longest: 20 },
     baseModel: null,
+    resumes: false,
     vocabSize,
     maxPositions: 64,
     decode: ids => ids.map(id => String.fromCharCode(97 + id)).join(''),

@@ -8,6 +8,7 @@ import type { OptimizerOptions } from '../../engine/loss-options';
 import type { TrainingSample } from '../../engine/training-samples';
 import type { WorkUnits } from '../../engine/work-units';
 import { adapterTensors } from './adapter-archive';
+import type { AdapterParts } from './adapter-parts';
 import type { TinkerConnection } from './tinker-connection';
 import {
   createdSchema,
@@ -31,6 +32,7 @@ export interface NewModel {
   base: string;
   rank: number;
   seed: number;
+  parts: AdapterParts;
 }
 
 /** Maximum tokens per request. */
@@ -60,7 +62,7 @@ export class ServerModel {
   static async create(
     connection: TinkerConnection,
     url: string,
-    { session, number, base, rank, seed }: NewModel,
+    { session, number, base, rank, seed, parts }: NewModel,
   ): Promise<ServerModel> {
     const { result, modelId } = await connection.later(
       'create_model',
@@ -68,13 +70,14 @@ export class ServerModel {
         session_id: session,
         model_seq_id: number,
         base_model: base,
-        lora_config: { rank, seed: seed & seedMask, train_unembed: false, train_attn: true, train_mlp: true },
+        lora_config: { rank, seed: seed & seedMask, ...parts },
         type: 'create_model',
       },
       createdSchema,
     );
     const id = modelId ?? result.model_id;
     if (id === undefined) throw new UserError(`engine: ${url} created a model without an id: use another server`);
+    checkParts(parts, result.lora_config ?? {}, url);
     return new ServerModel(connection, url, id, result.lora_config?.alpha ?? usualAlpha);
   }
 
@@ -168,6 +171,18 @@ export class ServerModel {
   async unload(): Promise<void> {
     await this.connection.later('unload_model', { model_id: this.id }, loadedSchema);
   }
+}
+
+/** Throws if the server says that it has put adapters on other layers. */
+function checkParts(asked: AdapterParts, made: Partial<Record<keyof AdapterParts, boolean | null>>, url: string): void {
+  const other = (Object.keys(asked) as (keyof AdapterParts)[]).filter(
+    part => (made[part] ?? asked[part]) !== asked[part],
+  );
+  if (other.length === 0) return;
+  const layers = other.map(part => `${part}=${made[part]}`).join(', ');
+  throw new UserError(
+    `config: lora.target_modules chooses other layers than the adapters of ${url} have (${layers}): set it to all-linear, or use a server that follows it`,
+  );
 }
 
 /** Splits a batch into requests of at most `requestTokens` tokens, in order. */

@@ -307,7 +307,7 @@ export class TinkerConnection {
    * Waits before the next attempt; pauses grow during an outage.
    * @throws UserError if the outage lasts longer than `outageMs`, or RunStopped after a stop
    */
-  async wait(path: string, reason: string): Promise<void> {
+  private async wait(path: string, reason: string): Promise<void> {
     this.beginOutage(reason);
     this.ended.signal.throwIfAborted();
     const lasted = performance.now() - this.outageSince!;
@@ -315,7 +315,8 @@ export class TinkerConnection {
     await this.pause(Math.min(this.pauses.longest, Math.max(this.pauses.first, lasted)));
   }
 
-  private async pause(ms: number): Promise<void> {
+  /** Waits, unless the connection ends. */
+  async pause(ms: number): Promise<void> {
     const { signal } = this.ended;
     await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
   }

@@ -15,12 +15,13 @@ import { RunStopped } from '../../engine/run-stopped';
 import type { PassBudget, WeightedSample } from '../../engine/training-samples';
 import { StoppableUnits, unwatched } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
+import { adapterParts, expressibleTargets } from './adapter-parts';
 import { RequestSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
 import { seedMask, ServerModel, type MaskedSample } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
 import { surrogateData } from './surrogate';
-import { TinkerConnection, type ConnectionOptions } from './tinker-connection';
+import { ServerRefusal, TinkerConnection, type ConnectionOptions } from './tinker-connection';
 import { hasLogprobs, TinkerRows } from './tinker-rows';
 import { capabilitiesSchema, modelInput, sampledSchema, sessionSchema, type SampledSequence } from './tinker-wire';
 
@@ -30,12 +31,16 @@ export interface TinkerSettings extends ConnectionOptions {
   /** Size of the local tokenizer's vocabulary and maximum sequence length, from the model folder. */
   vocabSize: number;
   maxPositions: number;
+  /** Whether the run has a checkpoint, so that the server may still hold the models of an earlier session. */
+  resumes: boolean;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
 }
 
 /** HTTP requests that sampling leaves for scoring and training. */
 const trainingRequests = 5;
+/** Milliseconds between attempts to create a model on a server without room for it. */
+const roomMs = 10_000;
 /** Maximum milliseconds to wait for the server to unload the models at the end. */
 const unloadMs = 3000;
 /** Version of the SDK whose protocol the requests follow. */
@@ -85,9 +90,14 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.sampling = new RequestSlots(Math.max(1, connections - Math.min(trainingRequests, connections >> 1)));
   }
 
-  async load({ lora, seed, modelFolder }: LoadOptions): Promise<LoadedModel> {
+  async load({ lora, seed, modelFolder, referenceFolder }: LoadOptions): Promise<LoadedModel> {
     if (!lora)
       throw new UserError('config: lora.rank is 0, but a Tinker server trains adapters: set lora.rank above 0');
+    const parts = adapterParts(lora.targets);
+    if (!parts)
+      throw new UserError(
+        `config: lora.target_modules is ${JSON.stringify(lora.targets)}, which a Tinker server cannot be asked for: set it to ${expressibleTargets}`,
+      );
     const { url, vocabSize, maxPositions, baseModel } = this.settings;
     const { supported_models } = await this.connection.get('get_server_capabilities', capabilitiesSchema);
     const offered = supported_models.map(({ model_name }) => model_name);
@@ -97,12 +107,15 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.connection.keepAlive(session);
     let models = 0;
     const create = (seed: number): Promise<ServerModel> =>
-      ServerModel.create(this.connection, url, { session, number: models++, base, rank: lora.rank, seed });
+      this.roomFor(() =>
+        ServerModel.create(this.connection, url, { session, number: models++, base, rank: lora.rank, seed, parts }),
+      );
     const scratch = await create(seed);
     const facts = await probeServer(scratch, (...about) => this.draw(...about), url);
     await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
     const actor = await create(seed);
     this.loadedModels = { actor, facts, base, modelFolder, create };
+    if (referenceFolder !== null) await this.referenceModel(); // a limit of adapters is found before the first step
     const { samples, tokens } = facts.reduction;
     return {
       parameters: 0,
@@ -111,8 +124,32 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       vocabSize,
       provider: 'tinker',
       deviceCheck: `${url} (${base}), whose losses are a ${samples} over samples and a ${tokens} over tokens`,
-      lora: { rank: lora.rank, alpha: actor.alpha, dropout: 0, targets: 'all-linear' },
+      lora: { rank: lora.rank, alpha: actor.alpha, dropout: 0, targets: lora.targets },
     };
+  }
+
+  /**
+   * The result of `create`. On a resume it is repeated while the server has no room for an adapter, up to the limit of
+   * an outage: the models of a lost session stay on the server until the session times out.
+   */
+  private async roomFor(create: () => Promise<ServerModel>): Promise<ServerModel> {
+    const { resumes, outageMs, onOutage, pauseMs } = this.settings;
+    const started = performance.now();
+    for (let waits = false; ; waits = true) {
+      try {
+        const model = await create();
+        if (waits) onOutage(null);
+        return model;
+      } catch (error) {
+        if (!(error instanceof ServerRefusal && /maximum number of lora adapters/i.test(error.detail))) throw error;
+        if (!resumes || performance.now() - started > outageMs)
+          throw new UserError(
+            `${error.message}: raise the server's limit, end other runs on it, or do without the reference policy (actor_rollout_ref.actor.use_kl_loss=false, algorithm.use_kl_in_reward=false)`,
+          );
+        if (!waits) onOutage(error.detail);
+        await this.connection.pause(pauseMs?.longest ?? roomMs);
+      }
+    }
   }
 
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
@@ -314,6 +351,11 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   async restore({ server }: ServerState): Promise<void> {
+    const { base } = this.models;
+    if (server.base !== base)
+      throw new UserError(
+        `config: workbench.engine_model is ${base}, but the checkpoint's adapter belongs to ${server.base}: set it to ${server.base}`,
+      );
     await this.models.actor.load(server.path);
     this.version = server.updates;
     this.published = null;

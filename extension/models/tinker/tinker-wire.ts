@@ -68,7 +68,15 @@ export const failedSchema = z.looseObject({ error: z.string(), category: z.strin
 
 export const createdSchema = z.looseObject({
   model_id: z.string().optional(),
-  lora_config: z.looseObject({ rank: z.int(), alpha: z.number().nullish() }).nullish(),
+  lora_config: z
+    .looseObject({
+      rank: z.int(),
+      alpha: z.number().nullish(),
+      train_attn: z.boolean().nullish(),
+      train_mlp: z.boolean().nullish(),
+      train_unembed: z.boolean().nullish(),
+    })
+    .nullish(),
 });
 
 /** JSON has no NaN; servers send null for it. */

@@ -1,6 +1,6 @@
 // Rules for an engine on a server (workbench.engine: tinker). Settings that the Tinker protocol does not support are
-// rejected before a run starts. Properties that differ between servers are measured when the trainer connects to the
-// server (models/tinker).
+// rejected before a run starts. Properties that differ between servers are measured when connecting (models/tinker).
+import { adapterParts, expressibleTargets } from '../../models/tinker/adapter-parts';
 import type { RunConfig } from './schema';
 import type { BrokenRule } from './broken-rule';
 
@@ -22,6 +22,8 @@ export function engineRules(config: RunConfig): BrokenRule[] {
         "is not the URL of a server, but workbench.engine is tinker: give the server's http or https URL without user, path or query",
     });
   if (model.lora_rank === 0) refuse('lora.rank', 0, 'set it above 0, because the server trains only adapters');
+  else if (!adapterParts(model.target_modules))
+    refuse('lora.target_modules', JSON.stringify(model.target_modules), `set it to ${expressibleTargets}`);
   if (model.lora_adapter_path !== null)
     refuse('actor_rollout_ref.model.lora_adapter_path', model.lora_adapter_path, 'set it to null');
   if (model.lora_dropout !== 0) refuse('actor_rollout_ref.model.lora_dropout', model.lora_dropout, 'set it to 0');

@@ -326,4 +326,53 @@ describe('connecting', () => {
     const { engine } = await started({ key: 'k-1234567890' }, { key: 'k-1234567890' });
     await expect(engine.load(load)).resolves.toMatchObject({ provider: 'tinker', lora: { rank: 8, alpha: 32 } });
   });
+
+  const withReference = { ...load, referenceFolder: 'anywhere' };
+
+  test('a server without room for the reference policy is refused at the start', async () => {
+    const { engine } = await started({ models: 1 });
+    await expect(engine.load(withReference)).rejects.toThrow(
+      /Maximum number of LoRA adapters \(1\) reached: raise the server's limit, .* do without the reference policy/,
+    );
+  });
+
+  test('after a resume, the run waits for room and says so', async () => {
+    const { peer, engine, outages } = await started({ models: 1 }, { resumes: true, outageMs: 1e6 });
+    const loading = engine.load(withReference);
+    await expect.poll(() => outages).toEqual(['Maximum number of LoRA adapters (1) reached']);
+    peer.options.models = 2;
+    await expect(loading).resolves.toMatchObject({ provider: 'tinker' });
+    expect(outages.at(-1)).toBeNull();
+  });
+
+  test('after a resume, waiting for room ends with the limit of an outage', async () => {
+    const { engine, outages } = await started({ models: 1 }, { resumes: true, outageMs: 100 });
+    await expect(engine.load(withReference)).rejects.toThrow("raise the server's limit");
+    expect(outages).toEqual(['Maximum number of LoRA adapters (1) reached']);
+  });
+
+  test('a state of another base model is refused by key, value and remedy', async () => {
+    const { engine } = await started();
+    await engine.load(load);
+    const { server } = await engine.state();
+    await expect(engine.restore({ server: { ...server, base: 'other/base' } })).rejects.toThrow(
+      "workbench.engine_model is peer/bigram, but the checkpoint's adapter belongs to other/base: set it to other/base",
+    );
+  });
+
+  test('layers are chosen as the server can, and another choice of the server is refused', async () => {
+    const attention = { ...load.lora!, targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj'] };
+    const { peer, engine } = await started();
+    const { lora } = await engine.load({ ...load, lora: attention });
+    expect(lora).toMatchObject({ targets: attention.targets, alpha: 32 });
+    expect(peer.requests.find(({ path }) => path === 'create_model')!.body.lora_config).toMatchObject({
+      train_attn: true,
+      train_mlp: false,
+      train_unembed: false,
+    });
+    const { engine: other } = await started({ adapter: { train_attn: true, train_mlp: true } });
+    await expect(other.load({ ...load, lora: attention })).rejects.toThrow(
+      /lora.target_modules chooses other layers than the adapters of .* have \(train_mlp=true\): set it to all-linear/,
+    );
+  });
 });
