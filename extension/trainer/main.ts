@@ -280,7 +280,7 @@ async function serve(serving: Serving, start: Start, mayReturn: boolean): Promis
     journal.update({ state: control.stopped.aborted ? 'stopping' : 'starting', error: because ?? undefined });
     const place = checkpoint ? journal.relative(checkpoint.folder) : 'its start';
     if (because !== null) journal.event('warning', `the run returns to ${place}: ${because}`);
-    session = await openSession({ folder, workspace, checkpoint, control, journal });
+    session = await openSession({ folder, workspace, checkpoint, control, journal, returned: because !== null });
     if (checkpoint) journal.event('resume', `resumed from ${place}`);
     for (const note of notes) journal.event('warning', note);
     log.info({ ...session.about, step: session.step() }, 'running');

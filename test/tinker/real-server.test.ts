@@ -108,6 +108,7 @@ describe.skipIf(!installed)(`a real Tinker server${installed ? '' : ' (not insta
       outageMs: 3000,
       connections: 16,
       baseModel: null,
+      resumes: false,
       ...readTextShape(server.model),
       decode: ids => ids.join(' '),
       onOutage: () => undefined,

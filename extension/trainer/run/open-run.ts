@@ -4,7 +4,7 @@ import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
-import { openEngine } from './run-engine';
+import { openEngine, requireSameEngine } from './run-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
 import { LiveEnvironments } from '../live/live-environments';
@@ -37,6 +37,8 @@ export interface OpenOptions {
   checkpoint: StoredCheckpoint | null;
   control: RunControl;
   journal: Journal;
+  /** Whether the run has returned to its checkpoint within this process. */
+  returned?: boolean;
 }
 
 /** Opens a run: loads its model and its environments, and restores its checkpoint. */
@@ -46,6 +48,7 @@ export async function openRun({
   checkpoint,
   control,
   journal,
+  returned = false,
 }: OpenOptions): Promise<{ run: Run; state: TrainerState }> {
   const config = presentConfig(folder);
   const modelFolder = await runModelFolder(folder, workspace, control, journal);
@@ -58,7 +61,8 @@ export async function openRun({
   const weights = weightsLoaded(config, modelFolder, workspace, checkpoint?.folder);
   if (isLocal && readsModel(config, weights, modelFolder))
     await abortable(control.stopped, requireSameModel(folder, modelFolder));
-  const engine = openEngine(config, modelFolder, tokenizer, journal);
+  requireSameEngine(config, checkpoint, journal);
+  const engine = openEngine(config, modelFolder, tokenizer, journal, checkpoint !== null || returned);
   let environments: LiveEnvironments | undefined;
   try {
     control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });

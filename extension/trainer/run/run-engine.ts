@@ -5,8 +5,11 @@ import { startEngine, type RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TinkerEngine } from '../../models/tinker/tinker-engine';
 import { readTextShape } from '../../models/weights/model-folder';
+import { UserError } from '../../common/user-error';
 import { installation } from '../../node/installation';
+import type { StoredCheckpoint } from '../store/checkpoint';
 import type { Journal } from './journal';
+import type { SavedState } from './trainer-state';
 
 /**
  * Maximum milliseconds of one HTTP request to a server. A computation may take longer, because its result is fetched by
@@ -15,28 +18,57 @@ import type { Journal } from './journal';
 const requestMs = 120_000;
 
 /**
+ * Checks that the engine can load a checkpoint, and notes in the journal if its server has another URL.
+ * @throws UserError if another engine has written it
+ */
+export function requireSameEngine(
+  { workbench: { engine, engine_url } }: Pick<RunConfig, 'workbench'>,
+  checkpoint: StoredCheckpoint | null,
+  journal: Pick<Journal, 'event'>,
+): void {
+  if (!checkpoint) return;
+  const { folder, manifest } = checkpoint;
+  const { server } = manifest.state as Partial<SavedState>;
+  if (engine === 'local' && server)
+    throw new UserError(
+      `config: workbench.engine is local, but ${folder} was written with workbench.engine=tinker, and its optimizer state is on ${server.url}: set workbench.engine=tinker, or start from its adapter with actor_rollout_ref.model.lora_adapter_path=${folder}`,
+    );
+  if (engine === 'tinker' && !server)
+    throw new UserError(
+      `config: workbench.engine is tinker, but ${folder} was written by the engine on this machine, and a server cannot load it: set workbench.engine=local, or choose a checkpoint of a run on a server`,
+    );
+  if (server && engine_url !== null && server.url !== baseUrl(engine_url))
+    journal.event('setting', `the checkpoint's state was saved by ${server.url}; it is loaded by ${engine_url}`);
+}
+
+const baseUrl = (url: string): string => url.replace(/\/+$/, '');
+
+/**
  * Starts the engine without a model; `load` then loads the model. `modelFolder` holds the tokenizer and config.json.
+ * `resumes`: the run has a checkpoint.
  */
 export function openEngine(
   { workbench }: Pick<RunConfig, 'workbench'>,
   modelFolder: string,
   tokenizer: ChatTokenizer,
   journal: Pick<Journal, 'event'>,
+  resumes: boolean,
 ): RemoteEngine {
   const { engine, engine_url, engine_model, engine_api_key_env, engine_requests, engine_outage_s } = workbench;
   if (engine === 'local' || engine_url === null) return startEngine(installation.engineWorker);
   return new TinkerEngine({
-    url: engine_url.replace(/\/+$/, ''),
+    url: baseUrl(engine_url),
     key: process.env[engine_api_key_env]?.trim() || null,
     baseModel: engine_model,
     timeoutMs: requestMs,
     outageMs: engine_outage_s * 1000,
     connections: engine_requests,
+    resumes,
     ...readTextShape(modelFolder),
     decode: ids => tokenizer.decode(ids, { special: true }),
     onOutage: reason =>
       reason === null
         ? journal.event('setting', `${engine_url} answers again`)
-        : journal.event('warning', `${engine_url} does not answer (${reason}): the run waits for it`),
+        : journal.event('warning', `${engine_url} is unavailable (${reason}): the run waits for it`),
   });
 }

@@ -1,9 +1,9 @@
 // Runs whose model is on a server of the Tinker API (test/support/tinker-peer.ts), started from the terminal: training,
 // resuming, and what an unreliable server does to a run.
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { killAll, document, readRun, runsOf } from '../../../support/terminal';
+import { document, killAll, leaseOf, readRun, runsOf } from '../../../support/terminal';
 import { TinkerPeer, type PeerOptions } from '../../../support/tinker-peer';
 import { makeWorkspace, type Workspace } from '../../../support/workspace';
 
@@ -98,8 +98,108 @@ describe('a run on a server', () => {
     expect(steps).toBeGreaterThan(2 * probed);
     const run = newest();
     expect(run.status).toMatchObject({ state: 'finished', step: 4 });
-    expect(run.events.some(({ kind }) => kind === 'resume')).toBe(true);
+    const messages = run.events.map(({ kind, message }) => `${kind} ${message}`);
+    expect(messages.some(message => message.startsWith('resume resumed from checkpoints/'))).toBe(true);
+    expect(messages).toContainEqual(
+      expect.stringMatching(
+        /^warning the run returns to checkpoints\/step-\d+: engine: the answer to optim_step was lost/,
+      ),
+    );
+    expect(run.status!.error).toBeUndefined();
     expect(numbersOf(run)).toEqual(expected);
+  });
+
+  test('shows why it cannot return to its checkpoint', async () => {
+    await started();
+    let steps = 0;
+    peer.fault = path => (path === 'optim_step' && ++steps === probed + 3 ? 'cut after' : undefined);
+    const { code, answer } = await train('trainer.resume_mode=disable');
+    expect(code).toBe(1);
+    const sentence = /^engine: the answer to optim_step was lost .* and the run cannot return .* resume_mode=disable/;
+    expect(answer.error?.message).toMatch(sentence);
+    expect(newest().status).toMatchObject({ state: 'failed', error: expect.stringMatching(sentence) as string });
+  });
+
+  test('ends with the reason after five returns to the same checkpoint', async () => {
+    await started();
+    let steps = 0;
+    const lost = (path: string) => path === 'optim_step' && steps++ % (probed + 1) === probed;
+    peer.fault = path => (lost(path) ? 'cut after' : undefined);
+    const { code, answer } = await train();
+    expect(code).toBe(1);
+    expect(steps).toBe(6 * (probed + 1));
+    expect(answer.error?.message).toMatch(/^engine: .* was lost .* returned to the same checkpoint 5 times: check/);
+  });
+
+  test('keeps a stop that arrives between two sessions', async () => {
+    await started();
+    let steps = 0;
+    let returned = false;
+    peer.fault = path => {
+      if (path === 'optim_step' && ++steps === probed + 3) return 'cut after';
+      if (path !== 'unload_model' || steps < probed + 3 || returned) return undefined;
+      returned = true; // the first session ends
+      process.kill(leaseOf(runsOf(workspace.folder).at(-1)!)!.pid, 'SIGTERM');
+      return undefined;
+    };
+    await train();
+    expect(returned).toBe(true);
+    expect(newest().status).toMatchObject({ state: 'stopped' });
+    expect(steps).toBeLessThan(probed + 4);
+  });
+
+  test('ends as stopped, without the step, when it is stopped while the answer to the step is missing', async () => {
+    await started();
+    let steps = 0;
+    peer.fault = path => {
+      if (path === 'optim_step') steps++;
+      if (path !== 'retrieve_future' || steps < probed + 3) return undefined;
+      if (steps === probed + 3) process.kill(leaseOf(runsOf(workspace.folder).at(-1)!)!.pid, 'SIGTERM');
+      steps = Infinity;
+      return { status: 502, body: {} };
+    };
+    await train();
+    const run = newest();
+    expect(run.status!.state).toBe('stopped');
+    const { step } = run.status!;
+    expect(run.checkpoints.at(-1)).toBe(`step-${String(step).padStart(6, '0')}`);
+    expect(run.events.map(({ message }) => message).join()).toContain('a resume continues from the newest checkpoint');
+    peer.fault = () => undefined;
+    const resumed = await document(workspace.folder, ['resume', basename(runsOf(workspace.folder).at(-1)!)]);
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(newest().status).toMatchObject({ state: 'finished', step: 4 });
+  });
+
+  test('resumes with another URL and says so', async () => {
+    await started();
+    await train();
+    const from = join(runsOf(workspace.folder).at(-1)!, 'checkpoints', newest().checkpoints.at(-1)!);
+    const { url } = peer;
+    const state = peer.saved;
+    await started();
+    for (const [path, model] of state) peer.saved.set(path, model);
+    const resume = ['trainer.resume_mode=resume_path', `trainer.resume_from_path=${from}`];
+    const { code, stderr } = await train(...resume, 'trainer.total_training_steps=5');
+    expect(code, stderr).toBe(0);
+    const notes = newest().events.map(({ message }) => message);
+    expect(notes).toContain(`the checkpoint's state was saved by ${url}; it is loaded by ${peer.url}`);
+  });
+
+  test('refuses a checkpoint of the other engine by key, value and remedy', async () => {
+    await started();
+    await train();
+    const checkpoint = () => join(runsOf(workspace.folder).at(-1)!, 'checkpoints', newest().checkpoints.at(-1)!);
+    const onServer = ['trainer.resume_mode=resume_path', `trainer.resume_from_path=${checkpoint()}`];
+    const local = await train(...onServer, 'workbench.engine=local', 'trainer.total_training_steps=5');
+    expect(local.answer.error?.message).toMatch(
+      /^config: workbench.engine is local, but .* was written with workbench.engine=tinker, .*: set workbench.engine=tinker/,
+    );
+    await train('workbench.engine=local', 'trainer.total_training_steps=1');
+    const onMachine = ['trainer.resume_mode=resume_path', `trainer.resume_from_path=${checkpoint()}`];
+    const served = await train(...onMachine, 'trainer.total_training_steps=5');
+    expect(served.answer.error?.message).toMatch(
+      /^config: workbench.engine is tinker, but .* was written by the engine on this machine, .*: set workbench.engine=local/,
+    );
   });
 
   test('waits during an outage, says so, and continues with the same results', async () => {
@@ -113,7 +213,7 @@ describe('a run on a server', () => {
     const run = newest();
     expect(numbersOf(run)).toEqual(expected);
     const messages = run.events.map(({ message }) => message);
-    expect(messages.some(message => message.includes('does not answer'))).toBe(true);
+    expect(messages.some(message => message.includes('is unavailable'))).toBe(true);
     expect(messages).toContain(`${peer.url} answers again`);
   });
 
@@ -129,11 +229,13 @@ describe('a run on a server', () => {
 
   test.each([
     ['lora.rank=0', 'lora.rank is 0, which workbench.engine=tinker does not support'],
-    ['algorithm.adv_estimator=gae', 'adv_estimator is gae, which workbench.engine=tinker does not support'],
     ['actor_rollout_ref.rollout.temperature=0.7', 'temperature is 0.7, which workbench.engine=tinker does not support'],
     ['workbench.engine_url=host:8000', 'workbench.engine_url is'],
     ['workbench.engine_api_key_env=tml-8hUj2kLs9dQ', 'workbench.engine_api_key_env is not the name of an environment'],
-    ['model_path=Qwen/Qwen3-0.6B', 'workbench.engine=tinker needs a folder'],
+    [
+      'lora.target_modules=[q_proj,v_proj]',
+      'lora.target_modules is ["q_proj","v_proj"], which workbench.engine=tinker',
+    ],
   ])('is refused before it starts: %s', async (override, sentence) => {
     await started();
     const before = runsOf(workspace.folder).length;
