@@ -37,6 +37,8 @@ export interface ServerState {
     base: string;
     /** Number of optimizer steps made so far. */
     updates: number;
+    /** The saved state of the critic, if the run has one. */
+    critic?: { path: string; updates: number };
   };
 }
 

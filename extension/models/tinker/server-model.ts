@@ -1,4 +1,5 @@
-// One model on a Tinker server: its log-probs, its optimizer steps, its published versions and its saved states. Batches
+// One model on a Tinker server, a policy or a critic: its log-probs or values, its optimizer steps, its published versions
+// and its saved states. Batches
 // are split into requests of a bounded size. Every request has a sequence number, which newer servers use to recognise
 // repeated requests.
 import pMap from 'p-map';
@@ -11,6 +12,7 @@ import { adapterTensors } from './adapter-archive';
 import type { AdapterParts } from './adapter-parts';
 import type { TinkerConnection } from './tinker-connection';
 import {
+  accumulatedSchema,
   createdSchema,
   datumOf,
   forwardSchema,
@@ -33,7 +35,14 @@ export interface NewModel {
   rank: number;
   seed: number;
   parts: AdapterParts;
+  /** `critic`: a model with values of tokens, which is an extension of SkyRL. */
+  role?: 'policy' | 'critic';
 }
+
+/** What `forward` returns of a model, and the loss under which it is asked for. */
+const read = { policy: ['logprobs', 'cross_entropy'], critic: ['values', 'ppo_critic'] } as const;
+/** The losses whose gradients carry those computed here (surrogate.ts, value-surrogate.ts). */
+const carriers = { policy: 'importance_sampling', critic: 'ppo_critic' };
 
 /** Maximum tokens per request. */
 const requestTokens = 2 ** 17;
@@ -56,13 +65,14 @@ export class ServerModel {
     readonly id: string,
     /** LoRA's alpha. */
     readonly alpha: number,
+    private readonly role: 'policy' | 'critic',
   ) {}
 
   /** Creates a model with a new adapter, which changes nothing until it is trained. */
   static async create(
     connection: TinkerConnection,
     url: string,
-    { session, number, base, rank, seed, parts }: NewModel,
+    { session, number, base, rank, seed, parts, role = 'policy' }: NewModel,
   ): Promise<ServerModel> {
     const { result, modelId } = await connection.later(
       'create_model',
@@ -71,6 +81,7 @@ export class ServerModel {
         model_seq_id: number,
         base_model: base,
         lora_config: { rank, seed: seed & seedMask, ...parts },
+        ...(role === 'critic' && { model_role: role }), // unknown to other servers
         type: 'create_model',
       },
       createdSchema,
@@ -78,11 +89,21 @@ export class ServerModel {
     const id = modelId ?? result.model_id;
     if (id === undefined) throw new UserError(`engine: ${url} created a model without an id: use another server`);
     checkParts(parts, result.lora_config ?? {}, url);
-    return new ServerModel(connection, url, id, result.lora_config?.alpha ?? usualAlpha);
+    return new ServerModel(connection, url, id, result.lora_config?.alpha ?? usualAlpha, role);
   }
 
-  /** Returns the log-probs at the masked tokens under the current weights; 0 where mask = 0. */
-  async logprobs(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
+  /** Returns the log-probs at the masked tokens under the current weights of a policy; 0 where mask = 0. */
+  logprobs(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
+    return this.forward(samples, units);
+  }
+
+  /** Returns the values at the masked tokens under the current weights of a critic; 0 where mask = 0. */
+  values(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
+    return this.forward(samples, units);
+  }
+
+  private async forward(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
+    const [output, loss_fn] = read[this.role];
     const found = samples.map(({ ids }) => new Float32Array(ids.length));
     const masked = [...samples.keys()].filter(i => samples[i].mask.includes(1));
     const parts = inRequests(masked, i => samples[i].ids.length);
@@ -94,14 +115,16 @@ export class ServerModel {
         const data = part.map(i => {
           const { ids, mask } = samples[i];
           const none = new Float32Array(ids.length);
-          return datumOf(ids, mask, none, none);
+          return datumOf(ids, mask, this.role === 'policy' ? { logprobs: none, advantages: none } : {});
         });
         const { result } = await this.connection.later(
           'forward',
-          { model_id: this.id, forward_input: { data, loss_fn: 'cross_entropy' }, seq_id: this.requests++ },
+          { model_id: this.id, forward_input: { data, loss_fn }, seq_id: this.requests++ },
           forwardSchema,
         );
-        part.forEach((i, k) => found[i].set(readLogprobs(result.loss_fn_outputs.at(k), samples[i], this.url)));
+        part.forEach((i, k) =>
+          found[i].set(numbersOf(result.loss_fn_outputs.at(k)?.[output], samples[i], output, this.url)),
+        );
         done++;
       },
       { concurrency: scoringRequests },
@@ -110,7 +133,7 @@ export class ServerModel {
   }
 
   /**
-   * Makes one optimizer step with the gradient of the importance-sampling loss over `data`; returns the server's metrics.
+   * Makes one optimizer step with the gradient of the carrying loss over `data`; returns the server's metrics.
    * @throws WeightsUncertain if an answer is lost
    */
   async step(
@@ -121,9 +144,9 @@ export class ServerModel {
     const parts = inRequests(data, ({ model_input }) => model_input.chunks[0].tokens.length);
     for (const [k, part] of parts.entries()) {
       units.next(k, parts.length);
-      const forward_backward_input = { data: part, loss_fn: 'importance_sampling' };
+      const forward_backward_input = { data: part, loss_fn: carriers[this.role] };
       const body = { model_id: this.id, forward_backward_input, seq_id: this.requests++ };
-      await this.connection.later('forward_backward', body, forwardSchema, 'once');
+      await this.connection.later('forward_backward', body, accumulatedSchema, 'once');
     }
     const adam_params = { learning_rate: lr, beta1, beta2, eps, weight_decay, grad_clip_norm: grad_clip };
     const body = { model_id: this.id, adam_params, seq_id: this.requests++, type: 'optim_step' };
@@ -201,16 +224,17 @@ function inRequests<T>(items: readonly T[], tokensOf: (item: T) => number): T[][
   return parts;
 }
 
-/** The log-probs of a sample from a server's output, whose first entry belongs to token 1; 0 where mask = 0. */
-function readLogprobs(
-  output: { logprobs: { data: (number | null)[] } } | undefined,
+/** The numbers of a sample from a server's output, whose first entry belongs to token 1; 0 where mask = 0. */
+function numbersOf(
+  output: { data: (number | null)[] } | undefined,
   { ids, mask }: MaskedSample,
+  what: string,
   url: string,
 ): Float32Array {
-  const data = output?.logprobs.data;
+  const data = output?.data;
   if (data?.length !== ids.length - 1)
     throw new UserError(
-      `engine: ${url} returned ${data?.length ?? 'no'} log-probs for ${ids.length - 1} targets: use a server of the Tinker API`,
+      `engine: ${url} returned ${data?.length ?? 'no'} ${what} for ${ids.length - 1} targets: use a server of the Tinker API`,
     );
   return Float32Array.from(mask, (bit, token) => (bit ? (data[token - 1] ?? NaN) : 0));
 }

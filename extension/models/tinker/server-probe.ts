@@ -72,7 +72,7 @@ export async function probeServer(
 /** A sample whose first `weighted` predicted tokens have a weight. */
 function sample(weighted: number, weight = 1): Datum {
   const first = (count: number, value: number): number[] => ids.map((_, i) => (i > 0 && i <= count ? value : 0));
-  return datumOf(ids, first(weighted, weight), first(weighted, -5), first(active, 0.01));
+  return datumOf(ids, first(weighted, weight), { logprobs: first(weighted, -5), advantages: first(active, 0.01) });
 }
 
 function kindOf(what: string, ratio: number, url: string): 'sum' | 'mean' {
@@ -112,7 +112,7 @@ async function keepsVersions(
   const mask = all.map((_, i) => Number(i >= prompt.length));
   const scored = { ids: Int32Array.from(all), mask: Uint8Array.from(mask) };
   const [start] = await model.logprobs([scored], unwatched);
-  const push = datumOf(all, mask, start, mask);
+  const push = datumOf(all, mask, { logprobs: start, advantages: mask });
   await model.step([push], { ...noStep, lr: 0.05 }, unwatched);
   const [moved] = await model.logprobs([scored], unwatched);
   const after = await draw(session, prompt);

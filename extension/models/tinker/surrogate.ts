@@ -32,7 +32,7 @@ export function surrogateData(
     const advantages = Float32Array.from(gradients[i], gradient => -gradient * scale);
     const read = Float32Array.from(mask, (bit, token) => (bit ? logprobs[i][token] : 0));
     if (!advantages.every(Number.isFinite) || !read.every(Number.isFinite)) return null;
-    data.push(datumOf(ids, mask, read, advantages));
+    data.push(datumOf(ids, mask, { logprobs: read, advantages }));
   }
   return data;
 }

@@ -9,15 +9,17 @@ import { UserError } from '../../common/user-error';
 import type { NamedTensor, ServerState, WhichPolicy } from '../../engine/engine';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { LoadOptions, LoadedModel } from '../../engine/load-options';
-import type { OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options';
+import type { CriticLossOptions, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import { RunStopped } from '../../engine/run-stopped';
-import type { PassBudget, WeightedSample } from '../../engine/training-samples';
-import { StoppableUnits, unwatched } from '../../engine/work-units';
+import type { CriticSample, PassBudget, WeightedSample } from '../../engine/training-samples';
+import { StoppableUnits, unwatched, type WorkUnits } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
 import { adapterParts, expressibleTargets } from './adapter-parts';
 import { RequestSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
+import { ReadNumbers } from './read-numbers';
+import { ServerCritic } from './server-critic';
 import { seedMask, ServerModel, type MaskedSample } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
 import { surrogateData } from './surrogate';
@@ -49,13 +51,15 @@ const sdkVersion = '0.24.1';
 /** What `load` creates. */
 interface Loaded {
   actor: ServerModel;
+  /** The critic, if the run needs one. */
+  critic?: ServerCritic;
   facts: ServerFacts;
   /** The server's name of the base model. */
   base: string;
   /** Folder of the tokenizer, for messages. */
   modelFolder: string;
   /** Creates a further model of the session. */
-  create(seed: number): Promise<ServerModel>;
+  create(seed: number, role?: 'policy' | 'critic'): Promise<ServerModel>;
 }
 
 export class TinkerEngine implements RemoteEngine<ServerState> {
@@ -75,8 +79,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** Optimizer steps since `remember`. */
   private steps = 0;
   private published: { version: number; session: Promise<string> } | null = null;
-  /** Log-probs that were read, by the sample's ids; valid for one version of the weights. */
-  private readonly known = new WeakMap<Int32Array, { version: number; mask: Uint8Array; logprobs: Float32Array }>();
+  /** Log-probs of the actor that were read. */
+  private readonly known = new ReadNumbers();
   private watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | null = null;
   /** Tokens sampled by the running calls of `generate`, and the number of these calls. */
   private sampled = { tokens: 0, calls: 0 };
@@ -90,7 +94,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.sampling = new RequestSlots(Math.max(1, connections - Math.min(trainingRequests, connections >> 1)));
   }
 
-  async load({ lora, seed, modelFolder, referenceFolder }: LoadOptions): Promise<LoadedModel> {
+  async load({ lora, seed, modelFolder, referenceFolder, critic }: LoadOptions): Promise<LoadedModel> {
     if (!lora)
       throw new UserError('config: lora.rank is 0, but a Tinker server trains adapters: set lora.rank above 0');
     const parts = adapterParts(lora.targets);
@@ -106,15 +110,17 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     const { session_id: session } = await this.connection.post('create_session', start, sessionSchema);
     this.connection.keepAlive(session);
     let models = 0;
-    const create = (seed: number): Promise<ServerModel> =>
-      this.roomFor(() =>
-        ServerModel.create(this.connection, url, { session, number: models++, base, rank: lora.rank, seed, parts }),
-      );
+    const create: Loaded['create'] = (seed, role) =>
+      this.roomFor(() => {
+        const about = { session, number: models++, base, rank: lora.rank, seed, parts, role };
+        return ServerModel.create(this.connection, url, about);
+      });
     const scratch = await create(seed);
     const facts = await probeServer(scratch, (...about) => this.draw(...about), url);
     await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
     const actor = await create(seed);
     this.loadedModels = { actor, facts, base, modelFolder, create };
+    if (critic) this.loadedModels.critic = await this.createCritic(create, facts);
     if (referenceFolder !== null) await this.referenceModel(); // a limit of adapters is found before the first step
     const { samples, tokens } = facts.reduction;
     return {
@@ -126,6 +132,18 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       deviceCheck: `${url} (${base}), whose losses are a ${samples} over samples and a ${tokens} over tokens`,
       lora: { rank: lora.rank, alpha: actor.alpha, dropout: 0, targets: lora.targets },
     };
+  }
+
+  /** Creates the critic. @throws UserError if the server has none */
+  private async createCritic(create: Loaded['create'], { gradientNorm }: ServerFacts): Promise<ServerCritic> {
+    try {
+      return new ServerCritic(await create(0, 'critic'), gradientNorm);
+    } catch (error) {
+      if (!(error instanceof ServerRefusal)) throw error;
+      throw new UserError(
+        `config: algorithm.adv_estimator is gae, but ${this.settings.url} does not create a critic (${error.detail}): choose an estimator without a critic, such as grpo`,
+      );
+    }
   }
 
   /**
@@ -232,10 +250,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.checkIds(samples.map(({ ids }) => ids));
     const model = which === 'actor' ? this.models.actor : await this.referenceModel();
     const logprobs = await this.stoppable(model.logprobs(samples, this.units));
-    if (which === 'actor')
-      samples.forEach(({ ids, mask }, i) =>
-        this.known.set(ids, { version: this.version, mask, logprobs: logprobs[i] }),
-      );
+    if (which === 'actor') this.known.keep(samples, this.version, logprobs);
     return { logprobs };
   }
 
@@ -281,13 +296,13 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** Log-probs under the current weights: those read before, unless the weights have changed since. */
   private async currentLogprobs(samples: readonly MaskedSample[]): Promise<readonly Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
-    const read = samples.map(({ ids }) => this.known.get(ids));
-    if (read.every((entry, i) => entry?.version === this.version && entry.mask === samples[i].mask))
-      return read.map(entry => entry!.logprobs);
     const { actor } = this.models;
-    return this.steps > 0
-      ? actor.logprobs(samples, this.units.unstoppable)
-      : this.stoppable(actor.logprobs(samples, this.units));
+    return this.known.get(samples, this.version) ?? this.untilStep(units => actor.logprobs(samples, units));
+  }
+
+  /** A call that a stop interrupts, unless the training step has made an optimizer step. */
+  private untilStep<T>(call: (units: WorkUnits) => Promise<T>): Promise<T> {
+    return this.steps > 0 ? call(this.units.unstoppable) : this.stoppable(call(this.units));
   }
 
   /**
@@ -320,16 +335,28 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     throw new UserError('engine: a Tinker server returns no gradients: set trainer.gradient_analysis_mode=false');
   }
 
-  async values(): Promise<never> {
-    throw new UserError('engine: a Tinker server has no critic: choose an estimator without one, such as grpo');
+  async values(samples: MaskedSample[]): Promise<Float32Array[]> {
+    this.checkIds(samples.map(({ ids }) => ids));
+    return this.stoppable(this.critic.values(samples, this.units));
   }
 
-  updateCritic(): Promise<never> {
-    return this.values();
+  async updateCritic(
+    samples: CriticSample[],
+    _budget: PassBudget,
+    loss: CriticLossOptions,
+    optimizer: OptimizerOptions,
+  ): Promise<UpdateMetrics> {
+    const { critic } = this;
+    const values = await this.untilStep(units => critic.values(samples, units));
+    if (this.steps === 0) this.units.check();
+    this.steps++;
+    return critic.update(samples, values, loss, optimizer);
   }
 
-  restoreCritic(): Promise<never> {
-    return this.values();
+  async restoreCritic(): Promise<never> {
+    throw new UserError(
+      'engine: a critic on a Tinker server has no weights on this machine: resume the run, which loads its saved state',
+    );
   }
 
   async tryLongest(): Promise<never> {
@@ -347,7 +374,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   async state(): Promise<ServerState> {
     const { actor, base } = this.models;
     const path = await actor.save(this.checkpointName);
-    return { server: { path, url: this.settings.url, base, updates: this.version } };
+    const saved = await this.models.critic?.save(this.checkpointName);
+    const { url } = this.settings;
+    return { server: { path, url, base, updates: this.version, ...(saved && { critic: saved }) } };
   }
 
   async restore({ server }: ServerState): Promise<void> {
@@ -356,7 +385,13 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       throw new UserError(
         `config: workbench.engine_model is ${base}, but the checkpoint's adapter belongs to ${server.base}: set it to ${server.base}`,
       );
-    await this.models.actor.load(server.path);
+    const { actor, critic } = this.models;
+    if (critic && !server.critic)
+      throw new UserError(
+        'config: algorithm.adv_estimator is gae, but the checkpoint has no critic: choose the estimator that it was trained with',
+      );
+    await actor.load(server.path);
+    if (critic && server.critic) await critic.load(server.critic);
     this.version = server.updates;
     this.published = null;
   }
@@ -382,6 +417,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     const unload = async (): Promise<void> => {
       await this.loadedModels?.actor.unload();
       await (await this.reference)?.unload();
+      await this.loadedModels?.critic?.model.unload(); // last, because SkyRL then ends all models
     };
     await Promise.race([unload().catch(() => undefined), sleep(unloadMs, undefined, { ref: false })]);
     await this.connection.close();
@@ -411,6 +447,12 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** What was measured of the server when it was connected. */
   get facts(): ServerFacts {
     return this.models.facts;
+  }
+
+  private get critic(): ServerCritic {
+    const { critic } = this.models;
+    if (!critic) throw new Error('engine: no critic was loaded');
+    return critic;
   }
 
   private get models(): Loaded {

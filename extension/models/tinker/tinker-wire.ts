@@ -18,8 +18,11 @@ export interface ModelInput {
 /** One training sequence: its input, targets and per-target loss inputs. */
 export interface Datum {
   model_input: ModelInput;
-  loss_fn_inputs: Record<'target_tokens' | 'weights' | 'logprobs' | 'advantages', TensorData>;
+  loss_fn_inputs: Record<'target_tokens' | 'weights', TensorData> & Partial<Record<LossInput, TensorData>>;
 }
+
+/** Inputs of losses: log-probs and advantages of a policy's tokens, or old values and returns of a critic's. */
+type LossInput = 'logprobs' | 'advantages' | 'values' | 'returns';
 
 /** Returns token ids as the input of a model. */
 export const modelInput = (tokens: number[]): ModelInput => ({ chunks: [{ type: 'encoded_text', tokens }] });
@@ -31,24 +34,22 @@ const floats = (data: ArrayLike<number>): TensorData => ({
 });
 
 /**
- * Returns the datum of a sequence. `weights`, `logprobs` and `advantages` have the length of `ids`; position 0, which
- * no model predicts, is left out.
+ * Returns the datum of a sequence. All inputs have the length of `ids`; position 0, which no model predicts, is left out.
  */
 export function datumOf(
   ids: ArrayLike<number>,
   weights: ArrayLike<number>,
-  logprobs: ArrayLike<number>,
-  advantages: ArrayLike<number>,
+  inputs: Partial<Record<LossInput, ArrayLike<number>>>,
 ): Datum {
   const tokens = Array.from(ids);
   const predicted = (values: ArrayLike<number>): TensorData => floats(Array.from(values).slice(1));
+  const others = Object.entries(inputs).map(([name, values]) => [name, predicted(values)]);
   return {
     model_input: modelInput(tokens.slice(0, -1)),
     loss_fn_inputs: {
       target_tokens: { data: tokens.slice(1), dtype: 'int64', shape: [tokens.length - 1] },
       weights: predicted(weights),
-      logprobs: predicted(logprobs),
-      advantages: predicted(advantages),
+      ...(Object.fromEntries(others) as Partial<Record<LossInput, TensorData>>),
     },
   };
 }
@@ -82,11 +83,13 @@ export const createdSchema = z.looseObject({
 /** JSON has no NaN; servers send null for it. */
 const tensorSchema = z.looseObject({ data: z.array(z.number().nullable()) });
 
-/** Result of `forward` and `forward_backward`: one entry per datum. */
+/** Result of `forward`: one entry per datum, with log-probs of a policy or values of a critic. */
 export const forwardSchema = z.looseObject({
-  loss_fn_outputs: z.array(z.looseObject({ logprobs: tensorSchema })),
-  metrics: z.record(z.string(), z.number()).nullish(),
+  loss_fn_outputs: z.array(z.looseObject({ logprobs: tensorSchema.optional(), values: tensorSchema.optional() })),
 });
+
+/** Result of `forward_backward`, of which nothing is used. */
+export const accumulatedSchema = z.looseObject({});
 
 export const optimizedSchema = z.looseObject({ metrics: z.record(z.string(), z.number()).nullish() });
 

@@ -27,8 +27,8 @@ export function engineRules(config: RunConfig): BrokenRule[] {
   if (model.lora_adapter_path !== null)
     refuse('actor_rollout_ref.model.lora_adapter_path', model.lora_adapter_path, 'set it to null');
   if (model.lora_dropout !== 0) refuse('actor_rollout_ref.model.lora_dropout', model.lora_dropout, 'set it to 0');
-  if (algorithm.adv_estimator === 'gae')
-    refuse('algorithm.adv_estimator', 'gae', 'choose an estimator without a critic, such as grpo');
+  if (algorithm.adv_estimator === 'gae' && config.critic.optim.moments !== 'float32')
+    refuse('critic.optim.moments', config.critic.optim.moments, 'set it to float32');
   if (rollout.temperature !== 1 && !trainer.val_only)
     refuse(
       'actor_rollout_ref.rollout.temperature',

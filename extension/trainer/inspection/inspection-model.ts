@@ -69,7 +69,8 @@ export class ModelHolder {
     const { config, workspace } = run;
     const modelFolder = await run.modelFolder();
     const stored = await run.open(checkpoint);
-    const [hasReference, hasCritic] = [usesReference(config), usesCritic(config)];
+    const isLocal = config.workbench.engine === 'local'; // otherwise the critic is on a server
+    const [hasReference, hasCritic] = [usesReference(config), usesCritic(config) && isLocal];
     const plan = { ...(await planInput(config, modelFolder, workspace)), trains: false, rollouts: 1 };
     requireMemory(plan, config.model_path);
     const { base_quantization, rollout_quantization } = config.workbench;

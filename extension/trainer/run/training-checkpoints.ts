@@ -131,7 +131,11 @@ export class TrainingCheckpoints {
 /** Returns the part of an engine's state that is stored in the checkpoint's manifest. */
 const updatesOf = (engine: EngineState): Pick<SavedState, 'actor_updates' | 'critic_updates' | 'server'> =>
   'server' in engine
-    ? { actor_updates: engine.server.updates, critic_updates: 0, server: engine.server }
+    ? {
+        actor_updates: engine.server.updates,
+        critic_updates: engine.server.critic?.updates ?? 0,
+        server: engine.server,
+      }
     : { actor_updates: engine.actor.step, critic_updates: engine.critic?.step ?? 0 };
 
 /** Returns the checkpoint files of an engine's state, except the actor's weights. */

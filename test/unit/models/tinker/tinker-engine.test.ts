@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { policyLossGradient } from '../../../../extension/algorithms/policy-loss';
 import { klKinds, lossAggModes, lossModes } from '../../../../extension/algorithms/policy-loss-options';
 import type { PolicyLossOptions } from '../../../../extension/engine/loss-options';
-import type { WeightedSample } from '../../../../extension/engine/training-samples';
+import type { CriticSample, WeightedSample } from '../../../../extension/engine/training-samples';
 import type { BigramModel } from '../../../support/bigram-model';
 import {
   actorOf,
@@ -18,6 +18,7 @@ import {
   started,
   vocabSize,
 } from '../../../support/served-engine';
+import type { TinkerPeer } from '../../../support/tinker-peer';
 
 afterEach(endAll);
 
@@ -374,5 +375,88 @@ describe('connecting', () => {
     await expect(other.load({ ...load, lora: attention })).rejects.toThrow(
       /lora.target_modules chooses other layers than the adapters of .* have \(train_mlp=true\): set it to all-linear/,
     );
+  });
+});
+
+describe('a critic', () => {
+  const withCritic = { ...load, critic: true };
+  const valueLoss = { cliprange_value: 0.5, loss_agg_mode: 'token-mean' } as const;
+  const criticOf = (peer: TinkerPeer) => [...peer.critics.values()].at(-1)!;
+
+  /** Samples for the critic; with a small clip range some tokens are clipped. */
+  const criticSamples = (mode: PolicyLossOptions['loss_agg_mode']): CriticSample[] =>
+    samplesOf(mode).map(({ ids, mask, weights, old_logprobs, advantages }) => ({
+      ids,
+      mask,
+      weights,
+      old_values: old_logprobs.map(value => value + 3),
+      returns: advantages.map(value => 2 * value),
+    }));
+
+  test.each(lossAggModes)('takes the gradient of the value loss computed here: %s', async loss_agg_mode => {
+    const { peer, engine } = await started({ critic: true });
+    await engine.load(withCritic);
+    criticOf(peer).table.forEach((_, i, table) => (table[i] = Math.sin(i)));
+    const before = criticOf(peer).table.slice();
+    const samples = criticSamples(loss_agg_mode);
+    const values = await engine.values(samples);
+    const expected = new Float64Array(vocabSize);
+    samples.forEach(({ ids, mask, weights, old_values, returns }, row) =>
+      mask.forEach((bit, token) => {
+        if (!bit) return expect(values[row][token]).toBe(0);
+        const value = before[ids[token - 1]];
+        expect(values[row][token]).toBeCloseTo(value, 6);
+        const held = Math.min(Math.max(value, old_values[token] - 0.5), old_values[token] + 0.5);
+        const isClipped = (held - returns[token]) ** 2 > (value - returns[token]) ** 2;
+        if (!isClipped) expected[ids[token - 1]] += weights[token] * (value - returns[token]);
+      }),
+    );
+    const found = await engine.updateCritic(samples, budget, valueLoss, plainStep);
+    criticOf(peer).table.forEach((after, i) => expect(before[i] - after).toBeCloseTo(expected[i], 5));
+    expect(found.vf_clipfrac).toBeGreaterThan(0);
+    expect(found).toMatchObject({ skipped: 0, lr: plainStep.lr });
+    expect(found.grad_norm).toBeCloseTo(Math.hypot(...expected), 5);
+  });
+
+  test('is read again only after its optimizer step, and skips a loss that is not finite', async () => {
+    const { peer, engine } = await started({ critic: true });
+    await engine.load(withCritic);
+    const samples = criticSamples('token-mean');
+    await engine.values(samples);
+    const forwards = peer.sent('forward');
+    await engine.updateCritic(samples, budget, valueLoss, plainStep);
+    expect(peer.sent('forward')).toBe(forwards);
+    const { table } = criticOf(peer).copy();
+    samples[0].returns.fill(NaN);
+    expect(await engine.updateCritic(samples, budget, valueLoss, plainStep)).toMatchObject({ skipped: 1 });
+    expect(peer.sent('forward')).toBe(forwards + 1);
+    expect(criticOf(peer).table).toEqual(table);
+  });
+
+  test('is saved and restored with its optimizer', async () => {
+    const { peer, engine } = await started({ critic: true });
+    await engine.load(withCritic);
+    const samples = criticSamples('token-mean');
+    const step = { ...plainStep, lr: 0.1, betas: [0.9, 0.99] as [number, number], eps: 1e-8 };
+    await engine.updateCritic(samples, budget, valueLoss, step);
+    const state = await engine.state();
+    await engine.updateCritic(samples, budget, valueLoss, step);
+    const expected = criticOf(peer).table.slice();
+    await engine.restore(state);
+    await engine.updateCritic(samples, budget, valueLoss, step);
+    expect(criticOf(peer).table).toEqual(expected);
+    const { critic: _, ...server } = state.server;
+    await expect(engine.restore({ server })).rejects.toThrow('adv_estimator is gae, but the checkpoint has no critic');
+  });
+
+  test('is refused by key, value and remedy where the server has none, and asked for only if it is needed', async () => {
+    const { peer, engine } = await started();
+    await expect(engine.load(withCritic)).rejects.toThrow(
+      /adv_estimator is gae, but .* does not create a critic \(JaxBackend only supports model_role='policy', got 'critic'\): choose an estimator/,
+    );
+    const { peer: other, engine: plain } = await started();
+    await plain.load(load);
+    const asked = (of: TinkerPeer) => of.requests.filter(({ body }) => 'model_role' in body).length;
+    expect([asked(peer), asked(other)]).toEqual([1, 0]);
   });
 });
