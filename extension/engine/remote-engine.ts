@@ -24,6 +24,8 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
    * no row.
    */
   watch(row: string | null, onTokens?: (ids: number[], logprobs: number[]) => void): void;
+  /** Deletes saved states that `state` named; absent for an engine that saves nothing outside of the run folder. */
+  discard?(states: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -65,6 +65,8 @@ export async function started(options: Partial<PeerOptions> = {}, settings: Part
     pauseMs: { first: 5, longest: 20 },
     baseModel: null,
     resumes: false,
+    keptVersions: 2,
+    onWarning: () => undefined,
     vocabSize,
     maxPositions: 64,
     decode: ids => ids.map(id => String.fromCharCode(97 + id)).join(''),

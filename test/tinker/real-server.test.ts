@@ -109,6 +109,8 @@ describe.skipIf(!installed)(`a real Tinker server${installed ? '' : ' (not insta
       connections: 16,
       baseModel: null,
       resumes: false,
+      keptVersions: 2,
+      onWarning: () => undefined,
       ...readTextShape(server.model),
       decode: ids => ids.join(' '),
       onOutage: () => undefined,

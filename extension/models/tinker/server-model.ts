@@ -177,17 +177,21 @@ export class ServerModel {
     await this.connection.later('load_weights', body, loadedSchema);
   }
 
-  /** Downloads the adapter's tensors, under their names in the local engine. The server keeps a copy under a new name. */
-  async parameters(newName: () => string): Promise<NamedTensor[]> {
+  /**
+   * Downloads the adapter's tensors, under their names in the local engine. The server keeps a copy at the address
+   * `copy`.
+   */
+  async parameters(newName: () => string): Promise<{ tensors: NamedTensor[]; copy: string }> {
     let name = '';
     const body = (): object => ({
       model_id: this.id,
       path: (name = newName()),
       type: 'save_weights_for_sampler',
     });
-    await this.connection.later('save_weights_for_sampler', body, savedSchema);
+    const { result } = await this.connection.later('save_weights_for_sampler', body, savedSchema);
     const archive = `training_runs/${this.id}/checkpoints/${name}/archive`;
-    return adapterTensors(await this.connection.download(archive, archiveBytes), this.url);
+    const bytes = await this.connection.download(archive, archiveBytes);
+    return { tensors: await adapterTensors(bytes, this.url), copy: result.path };
   }
 
   /** Removes the model from the server. */

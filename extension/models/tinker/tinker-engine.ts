@@ -20,6 +20,7 @@ import { RequestSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
 import { ReadNumbers } from './read-numbers';
 import { ServerCritic } from './server-critic';
+import { ServerDisk } from './server-disk';
 import { seedMask, ServerModel, type MaskedSample } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
 import { surrogateData } from './surrogate';
@@ -35,6 +36,10 @@ export interface TinkerSettings extends ConnectionOptions {
   maxPositions: number;
   /** Whether the run has a checkpoint, so that the server may still hold the models of an earlier session. */
   resumes: boolean;
+  /** Number of published versions that stay on the server's disk: the newest one, and those that rows still use. */
+  keptVersions: number;
+  /** Reports what the user should know and the run need not. */
+  onWarning(sentence: string): void;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
 }
@@ -71,6 +76,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private readonly sampling: RequestSlots;
   private readonly interrupted = new AbortController();
   private readonly rows: TinkerRows;
+  private readonly disk: ServerDisk;
+  /** Sampling sessions whose weights are on the server's disk, oldest first. */
+  private readonly onDisk: string[] = [];
   private readonly units = new StoppableUnits((done, of) => this.onUnits(done, of));
   private loadedModels?: Loaded;
   private reference?: Promise<ServerModel>;
@@ -90,7 +98,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   constructor(private readonly settings: TinkerSettings) {
     this.rows = new TinkerRows(settings.decode);
     this.connection = new TinkerConnection(settings);
-    const { connections } = settings;
+    const { connections, url } = settings;
+    this.disk = new ServerDisk(this.connection, reason =>
+      settings.onWarning(`${url} does not delete old weights (${reason}), so they stay on its disk`),
+    );
     this.sampling = new RequestSlots(Math.max(1, connections - Math.min(trainingRequests, connections >> 1)));
   }
 
@@ -232,10 +243,25 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private publish(): Promise<string> {
     if (this.published?.version !== this.version) {
       const session = this.models.actor.publish(this.version);
-      session.catch(() => (this.published = null));
+      session.then(
+        newest => this.keepNewest(newest),
+        () => (this.published = null),
+      );
       this.published = { version: this.version, session };
     }
     return this.published.session;
+  }
+
+  /** Notes a published version, and deletes those that are too old to be sampled from. */
+  private keepNewest(newest: string): void {
+    this.onDisk.push(newest);
+    const old = this.onDisk.splice(0, Math.max(0, this.onDisk.length - this.settings.keptVersions));
+    for (const session of old) void this.disk.removeVersion(session);
+  }
+
+  /** Deletes saved states from the server's disk, by their addresses. */
+  async discard(states: readonly string[]): Promise<void> {
+    for (const address of states) await this.disk.remove(address);
   }
 
   async release(rows: string[]): Promise<void> {
@@ -397,7 +423,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   async parameters(): Promise<NamedTensor[]> {
-    return this.models.actor.parameters(this.checkpointName);
+    const { tensors, copy } = await this.models.actor.parameters(this.checkpointName);
+    await this.disk.remove(copy);
+    return tensors;
   }
 
   private readonly checkpointName = (): string => `v${this.version}-${(this.requests++).toString(36)}`;
@@ -415,6 +443,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** Unloads the models to free the server's memory. Gives up if the server does not answer in time. */
   async stop(): Promise<void> {
     const unload = async (): Promise<void> => {
+      await Promise.all(this.onDisk.splice(0).map(session => this.disk.removeVersion(session)));
       await this.loadedModels?.actor.unload();
       await (await this.reference)?.unload();
       await this.loadedModels?.critic?.model.unload(); // last, because SkyRL then ends all models

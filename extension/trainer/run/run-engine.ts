@@ -17,6 +17,9 @@ import type { SavedState } from './trainer-state';
  */
 const requestMs = 120_000;
 
+/** Published versions of the weights that stay on a server's disk; rows use only the newest few. */
+const keptVersions = 16;
+
 /**
  * Checks that the engine can load a checkpoint, and notes in the journal if its server has another URL.
  * @throws UserError if another engine has written it
@@ -64,6 +67,8 @@ export function openEngine(
     outageMs: engine_outage_s * 1000,
     connections: engine_requests,
     resumes,
+    keptVersions,
+    onWarning: sentence => journal.event('warning', sentence),
     ...readTextShape(modelFolder),
     decode: ids => tokenizer.decode(ids, { special: true }),
     onOutage: reason =>

@@ -1,5 +1,6 @@
 // The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A run that is resumed
 // from a checkpoint gives the same numbers as an uninterrupted run.
+import { join } from 'node:path';
 import type { BatchPlayer, PlayedRun } from './batch-player';
 import type { RunFolder } from '../store/run-folder';
 import type { LoadedModel } from '../../engine/load-options';
@@ -9,7 +10,9 @@ import type { EngineState } from '../../engine/engine';
 import { modelFiles } from '../../models/weights/model-files';
 import { adapterWeightsName } from '../../models/adapters/peft-adapter';
 import { optimizerStateFiles, readMoments } from '../store/optimizer-state';
-import { readBlob, readFloats } from '../store/checkpoint';
+import { listFolder, readBlob, readFloats, readManifest, stepFolder } from '../store/checkpoint';
+import { fileSystem } from '../../node/files';
+import { runFiles } from '../../run-data/run-file-names';
 import { writeCheckpoint } from '../store/checkpoint-writer';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunSeal } from '../store/manifest-seal';
@@ -84,15 +87,42 @@ export class TrainingCheckpoints {
       ...files,
       ...stateFiles(engine),
     };
+    const before = await this.statesOnServer();
     const path = await journal.retryUntilWritable(() =>
       writeCheckpoint(folder.path, about, blobs, config.workbench.keep_checkpoints),
     );
+    await this.discard(before);
     const name = journal.relative(path);
     journal.event('checkpoint', `checkpoint ${name}`, { folder: name });
     journal.update({ phase });
     this.run.control.checkpointed(name);
     this.saved = state.unvalidated ? 0 : state.step;
     return path;
+  }
+
+  /** Deletes those of the states on a server to which no checkpoint of the run folder refers any more. */
+  private async discard(states: readonly string[] | null): Promise<void> {
+    const kept = await this.statesOnServer();
+    if (states && kept) await this.run.engine.discard?.(states.filter(address => !kept.includes(address)));
+  }
+
+  /**
+   * Addresses of the states on a server to which the checkpoints of the run folder refer; null if a checkpoint cannot be
+   * read, because it may refer to any.
+   */
+  private async statesOnServer(): Promise<string[] | null> {
+    if (!this.run.engine.discard) return [];
+    const parent = join(this.run.folder.path, runFiles.checkpoints);
+    try {
+      const names = (await listFolder(parent, fileSystem)).filter(name => stepFolder.test(name));
+      const manifests = await Promise.all(names.map(name => readManifest(join(parent, name), fileSystem)));
+      return manifests.flatMap(({ state }) => {
+        const { server } = state as Partial<SavedState>;
+        return server ? [server.path, ...(server.critic ? [server.critic.path] : [])] : [];
+      });
+    } catch {
+      return null;
+    }
   }
 
   /**

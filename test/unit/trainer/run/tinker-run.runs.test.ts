@@ -56,7 +56,7 @@ const numbersOf = ({ metrics }: ReturnType<typeof readRun>) =>
     Object.fromEntries(Object.entries(line).filter(([key]) => /^(step|actor|critic|rollout|train|val)/.test(key))),
   );
 
-describe('a run on a server', () => {
+describe('a run on a server', { timeout: 240_000 }, () => {
   test('trains, validates and writes the adapter into its checkpoints', async () => {
     await started();
     const { code, stderr } = await train();
@@ -109,13 +109,50 @@ describe('a run on a server', () => {
     expect(numbersOf(run)).toEqual(expected);
   });
 
+  test('keeps on the server only the states that its checkpoints need, and trains a critic where there is one', async () => {
+    await started({ deletes: true, critic: true });
+    const gae = ['algorithm.adv_estimator=gae', 'trainer.save_freq=1', 'workbench.keep_checkpoints=2'];
+    const { code, stderr } = await train(...gae);
+    expect(code, stderr).toBe(0);
+    const run = newest();
+    const trained = run.metrics.filter(line => 'critic/vf_loss' in line);
+    expect(trained.length).toBeGreaterThan(0);
+    for (const line of trained) expect(line).toMatchObject({ 'critic/skipped_updates': 0 });
+    const folder = join(runsOf(workspace.folder).at(-1)!, 'checkpoints');
+    const needed = run.checkpoints.flatMap(name => {
+      const { state } = JSON.parse(readFileSync(join(folder, name, 'checkpoint.json'), 'utf8')) as {
+        state: { server: { path: string; critic: { path: string } } };
+      };
+      return [state.server.path, state.server.critic.path];
+    });
+    expect(run.checkpoints.length).toBe(2);
+    const states = [...peer.saved.keys()].filter(path => path.includes('/weights/'));
+    expect(states.sort()).toEqual(needed.sort());
+    const resumed = await train(
+      ...gae,
+      'trainer.resume_mode=resume_path',
+      `trainer.resume_from_path=${join(folder, run.checkpoints.at(-1)!)}`,
+      'trainer.total_training_steps=5',
+    );
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect([...peer.saved.keys()]).toEqual(expect.arrayContaining(needed));
+  });
+
+  test('refuses gae on a server without a critic by key, value and remedy', async () => {
+    await started();
+    const { code, answer } = await train('algorithm.adv_estimator=gae');
+    expect(code).toBe(1);
+    expect(answer.error?.message).toMatch(/^config: algorithm.adv_estimator is gae, but .* does not create a critic/);
+  });
+
   test('shows why it cannot return to its checkpoint', async () => {
     await started();
     let steps = 0;
     peer.fault = path => (path === 'optim_step' && ++steps === probed + 3 ? 'cut after' : undefined);
     const { code, answer } = await train('trainer.resume_mode=disable');
     expect(code).toBe(1);
-    const sentence = /^engine: the answer to optim_step was lost .* and the run cannot return .* resume_mode=disable/;
+    const sentence =
+      /^engine: the answer to optim_step was lost .* and the run cannot return .*trainer.resume_mode=disable/;
     expect(answer.error?.message).toMatch(sentence);
     expect(newest().status).toMatchObject({ state: 'failed', error: expect.stringMatching(sentence) as string });
   });
@@ -127,8 +164,8 @@ describe('a run on a server', () => {
     peer.fault = path => (lost(path) ? 'cut after' : undefined);
     const { code, answer } = await train();
     expect(code).toBe(1);
-    expect(steps).toBe(6 * (probed + 1));
     expect(answer.error?.message).toMatch(/^engine: .* was lost .* returned to the same checkpoint 5 times: check/);
+    expect(steps).toBe(6 * (probed + 1));
   });
 
   test('keeps a stop that arrives between two sessions', async () => {
@@ -176,8 +213,9 @@ describe('a run on a server', () => {
     const from = join(runsOf(workspace.folder).at(-1)!, 'checkpoints', newest().checkpoints.at(-1)!);
     const { url } = peer;
     const state = peer.saved;
+    await peer.stop();
     await started();
-    for (const [path, model] of state) peer.saved.set(path, model);
+    for (const [path, model] of state) if (path.includes('/weights/')) peer.saved.set(path, model);
     const resume = ['trainer.resume_mode=resume_path', `trainer.resume_from_path=${from}`];
     const { code, stderr } = await train(...resume, 'trainer.total_training_steps=5');
     expect(code, stderr).toBe(0);
