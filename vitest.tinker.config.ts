@@ -2,7 +2,7 @@
 import { mergeConfig } from 'vitest/config';
 import base from './vitest.config';
 
-const config = mergeConfig(base, { test: { testTimeout: 120_000, hookTimeout: 240_000 } });
+const config = mergeConfig(base, { test: { testTimeout: 300_000, hookTimeout: 300_000 } });
 config.test!.include = ['test/tinker/**/*.test.ts'];
 config.test!.globalSetup = undefined;
 config.test!.projects = undefined;

@@ -100,7 +100,9 @@ describe.skipIf(!installed)(`a real Tinker server${installed ? '' : ' (not insta
     await server.remove();
   });
 
-  async function opened(): Promise<{ engine: TinkerEngine; model: Awaited<ReturnType<TinkerEngine['load']>> }> {
+  async function opened(
+    vocabSize?: number,
+  ): Promise<{ engine: TinkerEngine; model: Awaited<ReturnType<TinkerEngine['load']>> }> {
     const engine = new TinkerEngine({
       url: server.url,
       key: null,
@@ -112,6 +114,7 @@ describe.skipIf(!installed)(`a real Tinker server${installed ? '' : ' (not insta
       keptVersions: 2,
       onWarning: () => undefined,
       ...readTextShape(server.model),
+      ...(vocabSize !== undefined && { vocabSize }),
       decode: ids => ids.join(' '),
       onOutage: () => undefined,
     });
@@ -136,6 +139,19 @@ describe.skipIf(!installed)(`a real Tinker server${installed ? '' : ' (not insta
     main = engine;
     expect(model.lora).toEqual(lora);
     expect(model.deviceCheck).toContain('whose losses are a mean over samples and a mean over tokens');
+    expect(engine.facts.keepsVersions).toBe(false); // a published version is the adapter in training
+  });
+
+  test('a result that is not finite is a failure with a reason, not an outage', async () => {
+    const outOfVocabulary = new Int32Array(8).fill(799);
+    outOfVocabulary[3] = 10 ** 6;
+    const { engine } = await opened(10 ** 7);
+    const sample = { ids: outOfVocabulary, mask: Uint8Array.from(outOfVocabulary, (_, i) => Number(i > 0)) };
+    const scored = engine.score('actor', [sample]).then(
+      ({ logprobs }) => logprobs[0].every(Number.isFinite),
+      (error: Error) => error.message,
+    );
+    expect(await scored).toMatch(/refused forward: .*(not be finite|Unknown error|NaN|JSON)/);
   });
 
   test('scoring a sampled response gives the log-probs of its sampling', async () => {

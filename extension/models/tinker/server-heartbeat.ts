@@ -1,14 +1,18 @@
 // Heartbeats of a session, which keep its models on the server, and what they show about the server: after several
 // heartbeats without any answer it counts as silent, although requests that it holds have not failed. After a stop,
-// heartbeats are sent more often, and the first unanswered one ends the waiting.
+// heartbeats are sent more often, and fewer unanswered ones end the waiting.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds between heartbeats; a server drops the models of a session without one for 300 s. */
 export const heartbeatMs = 10_000;
 /** Consecutive unanswered heartbeats after which the server counts as silent. */
 const silentAfter = 3;
-/** Milliseconds between heartbeats after a stop, and time limit of each. */
-const stopBeatMs = 1000;
+/**
+ * Milliseconds between heartbeats after a stop, and time limit of each; the second unanswered one in a row ends the
+ * waiting. A single one may be late because this process computes a loss.
+ */
+const stopBeatMs = 750;
+const stopAfter = 2;
 
 export interface HeartbeatOptions {
   /** Milliseconds between heartbeats, and time limit of each. */
@@ -43,12 +47,15 @@ export class ServerHeartbeat {
   }
 
   /**
-   * Resolves when the server leaves a heartbeat unanswered, or when `mayWait` is false. For the time after a stop, in
+   * Resolves when the server leaves two heartbeats unanswered, or when `mayWait` is false. For the time after a stop, in
    * which only a server that answers is waited for.
    */
   async untilSilent(mayWait: () => boolean): Promise<void> {
     const limit = Math.min(stopBeatMs, this.options.everyMs);
-    while (mayWait() && (await this.isAnswered(limit)) && (await this.pause(limit)));
+    for (let missed = 0; missed < stopAfter && mayWait();) {
+      missed = (await this.isAnswered(limit)) ? 0 : missed + 1;
+      if (missed === 0 && !(await this.pause(limit))) return;
+    }
   }
 
   end(): void {

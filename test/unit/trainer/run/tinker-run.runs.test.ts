@@ -145,6 +145,29 @@ describe('a run on a server', { timeout: 240_000 }, () => {
     expect(answer.error?.message).toMatch(/^config: algorithm.adv_estimator is gae, but .* does not create a critic/);
   });
 
+  test('applies the settings of a resume once: a later change survives a return', async () => {
+    await started();
+    await train('trainer.total_training_steps=2', 'trainer.save_freq=1');
+    const run = basename(runsOf(workspace.folder).at(-1)!);
+    const lr = 'actor_rollout_ref.actor.optim.lr';
+    const change = () => document(workspace.folder, ['set', run, `${lr}=0.00005`]);
+    let [steps, rounds, changed] = [0, 0, false];
+    peer.fault = path => {
+      if (path === 'save_weights') rounds++;
+      if (path === 'asample' && rounds > 0 && !changed) return (changed = true) && { after: change() };
+      if (path === 'optim_step' && rounds >= 3 && steps++ === 0) return 'cut after';
+      return undefined;
+    };
+    const { code, stderr } = await document(workspace.folder, [
+      ...['resume', run, 'trainer.total_training_steps=6', `${lr}=0.0001`],
+    ]);
+    expect(code, stderr).toBe(0);
+    expect(steps).toBeGreaterThan(1);
+    const changes = newest().events.filter(({ kind, data }) => kind === 'setting' && data?.key === lr);
+    expect(changes.map(({ data }) => data?.to)).toEqual([0.0001, 0.00005]);
+    expect(newest().events.some(({ message }) => message.startsWith('the run returns to'))).toBe(true);
+  });
+
   test('shows why it cannot return to its checkpoint', async () => {
     await started();
     let steps = 0;
