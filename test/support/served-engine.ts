@@ -11,6 +11,7 @@ import { TinkerPeer, type PeerOptions } from './tinker-peer';
 export const vocabSize = 16;
 export const load = {
   lora: { rank: 8, alpha: 16, dropout: 0, targets: 'all-linear' },
+  referenceFolder: null,
   seed: 3,
   critic: false,
 } as LoadOptions;
