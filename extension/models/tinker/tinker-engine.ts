@@ -15,27 +15,23 @@ import { RunStopped } from '../../engine/run-stopped';
 import type { CriticSample, PassBudget, WeightedSample } from '../../engine/training-samples';
 import { StoppableUnits, unwatched, type WorkUnits } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
-import { adapterParts, expressibleTargets } from './adapter-parts';
+import { loadModels, requireAdapters, type LoadedModels, type LoadSettings } from './loaded-models';
 import { RequestSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
 import { ReadNumbers } from './read-numbers';
-import { ServerCritic } from './server-critic';
+import type { ServerCritic } from './server-critic';
 import { ServerDisk } from './server-disk';
-import { seedMask, ServerModel, type MaskedSample } from './server-model';
-import { probeServer, type ServerFacts } from './server-probe';
+import { seedMask, type MaskedSample, type ServerModel } from './server-model';
+import type { ServerFacts } from './server-probe';
 import { surrogateData } from './surrogate';
-import { ServerRefusal, TinkerConnection, type ConnectionOptions } from './tinker-connection';
+import { TinkerConnection } from './tinker-connection';
 import { hasLogprobs, TinkerRows } from './tinker-rows';
-import { capabilitiesSchema, modelInput, sampledSchema, sessionSchema, type SampledSequence } from './tinker-wire';
+import { modelInput, sampledSchema, type SampledSequence } from './tinker-wire';
 
-export interface TinkerSettings extends ConnectionOptions {
-  /** The server's name of the base model; null if it offers only one. */
-  baseModel: string | null;
+export interface TinkerSettings extends LoadSettings {
   /** Size of the local tokenizer's vocabulary and maximum sequence length, from the model folder. */
   vocabSize: number;
   maxPositions: number;
-  /** Whether the run has a checkpoint, so that the server may still hold the models of an earlier session. */
-  resumes: boolean;
   /** Number of published versions that stay on the server's disk: the newest one, and those that rows still use. */
   keptVersions: number;
   /** Reports what the user should know and the run need not. */
@@ -46,27 +42,8 @@ export interface TinkerSettings extends ConnectionOptions {
 
 /** HTTP requests that sampling leaves for scoring and training. */
 const trainingRequests = 5;
-/** Milliseconds between attempts to create a model on a server without room for it. */
-const roomMs = 10_000;
 /** Maximum milliseconds to wait for the server to unload the models at the end. */
 const unloadMs = 3000;
-/** Version of the SDK whose protocol the requests follow. */
-const sdkVersion = '0.24.1';
-
-/** What `load` creates. */
-interface Loaded {
-  actor: ServerModel;
-  /** The critic, if the run needs one. */
-  critic?: ServerCritic;
-  facts: ServerFacts;
-  /** The server's name of the base model. */
-  base: string;
-  /** Folder of the tokenizer, for messages. */
-  modelFolder: string;
-  /** Creates a further model of the session. */
-  create(seed: number, role?: 'policy' | 'critic'): Promise<ServerModel>;
-}
-
 export class TinkerEngine implements RemoteEngine<ServerState> {
   onTokens: (sampled: number) => void = () => undefined;
   onUnits: (done: number, of: number) => void = () => undefined;
@@ -80,7 +57,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** Sampling sessions whose weights are on the server's disk, oldest first. */
   private readonly onDisk: string[] = [];
   private readonly units = new StoppableUnits((done, of) => this.onUnits(done, of));
-  private loadedModels?: Loaded;
+  private loadedModels?: LoadedModels;
+  /** The models on the server. */
+  private readonly created = new Set<ServerModel>();
   private reference?: Promise<ServerModel>;
   /** Optimizer steps of the actor; identifies its weights. */
   private version = 0;
@@ -105,80 +84,24 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.sampling = new RequestSlots(Math.max(1, connections - Math.min(trainingRequests, connections >> 1)));
   }
 
-  async load({ lora, seed, modelFolder, referenceFolder, critic }: LoadOptions): Promise<LoadedModel> {
-    if (!lora)
-      throw new UserError('config: lora.rank is 0, but a Tinker server trains adapters: set lora.rank above 0');
-    const parts = adapterParts(lora.targets);
-    if (!parts)
-      throw new UserError(
-        `config: lora.target_modules is ${JSON.stringify(lora.targets)}, which a Tinker server cannot be asked for: set it to ${expressibleTargets}`,
-      );
-    const { url, vocabSize, maxPositions, baseModel } = this.settings;
-    const { supported_models } = await this.connection.get('get_server_capabilities', capabilitiesSchema);
-    const offered = supported_models.map(({ model_name }) => model_name);
-    const base = chosenModel(baseModel, offered, url);
-    const start = { tags: ['ragen'], user_metadata: null, sdk_version: sdkVersion, type: 'create_session' };
-    const { session_id: session } = await this.connection.post('create_session', start, sessionSchema);
-    this.connection.keepAlive(session);
-    let models = 0;
-    const create: Loaded['create'] = (seed, role) =>
-      this.roomFor(() => {
-        const about = { session, number: models++, base, rank: lora.rank, seed, parts, role };
-        return ServerModel.create(this.connection, url, about);
-      });
-    const scratch = await create(seed);
-    const facts = await probeServer(scratch, (...about) => this.draw(...about), url);
-    await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
-    const actor = await create(seed);
-    this.loadedModels = { actor, facts, base, modelFolder, create };
-    if (critic) this.loadedModels.critic = await this.createCritic(create, facts);
-    if (referenceFolder !== null) await this.referenceModel(); // a limit of adapters is found before the first step
-    const { samples, tokens } = facts.reduction;
+  async load(options: LoadOptions): Promise<LoadedModel> {
+    const { vocabSize, maxPositions, url } = this.settings;
+    const adapters = requireAdapters(options.lora);
+    const models = await loadModels(this.connection, this.settings, options, this.created, (...about) =>
+      this.draw(...about),
+    );
+    this.loadedModels = models;
+    if (options.referenceFolder !== null) await this.referenceModel(); // a limit of adapters is found before the first step
+    const { samples, tokens } = models.facts.reduction;
     return {
       parameters: 0,
       trained: 0,
       maxPositions,
       vocabSize,
       provider: 'tinker',
-      deviceCheck: `${url} (${base}), whose losses are a ${samples} over samples and a ${tokens} over tokens`,
-      lora: { rank: lora.rank, alpha: actor.alpha, dropout: 0, targets: lora.targets },
+      deviceCheck: `${url} (${models.base}), whose losses are a ${samples} over samples and a ${tokens} over tokens`,
+      lora: { rank: adapters.rank, alpha: models.actor.alpha, dropout: 0, targets: adapters.targets },
     };
-  }
-
-  /** Creates the critic. @throws UserError if the server has none */
-  private async createCritic(create: Loaded['create'], { gradientNorm }: ServerFacts): Promise<ServerCritic> {
-    try {
-      return new ServerCritic(await create(0, 'critic'), gradientNorm);
-    } catch (error) {
-      if (!(error instanceof ServerRefusal)) throw error;
-      throw new UserError(
-        `config: algorithm.adv_estimator is gae, but ${this.settings.url} does not create a critic (${error.detail}): choose an estimator without a critic, such as grpo`,
-      );
-    }
-  }
-
-  /**
-   * The result of `create`. On a resume it is repeated while the server has no room for an adapter, up to the limit of
-   * an outage: the models of a lost session stay on the server until the session times out.
-   */
-  private async roomFor(create: () => Promise<ServerModel>): Promise<ServerModel> {
-    const { resumes, outageMs, onOutage, pauseMs } = this.settings;
-    const started = performance.now();
-    for (let waits = false; ; waits = true) {
-      try {
-        const model = await create();
-        if (waits) onOutage(null);
-        return model;
-      } catch (error) {
-        if (!(error instanceof ServerRefusal && /maximum number of lora adapters/i.test(error.detail))) throw error;
-        if (!resumes || performance.now() - started > outageMs)
-          throw new UserError(
-            `${error.message}: raise the server's limit, end other runs on it, or do without the reference policy (actor_rollout_ref.actor.use_kl_loss=false, algorithm.use_kl_in_reward=false)`,
-          );
-        if (!waits) onOutage(error.detail);
-        await this.connection.pause(pauseMs?.longest ?? roomMs);
-      }
-    }
   }
 
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
@@ -443,10 +366,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** Unloads the models to free the server's memory. Gives up if the server does not answer in time. */
   async stop(): Promise<void> {
     const unload = async (): Promise<void> => {
+      const critic = this.loadedModels?.critic?.model; // last, because SkyRL then ends all models
+      for (const model of this.created) if (model !== critic) await model.unload();
+      await critic?.unload();
       await Promise.all(this.onDisk.splice(0).map(session => this.disk.removeVersion(session)));
-      await this.loadedModels?.actor.unload();
-      await (await this.reference)?.unload();
-      await this.loadedModels?.critic?.model.unload(); // last, because SkyRL then ends all models
     };
     await Promise.race([unload().catch(() => undefined), sleep(unloadMs, undefined, { ref: false })]);
     await this.connection.close();
@@ -484,20 +407,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return critic;
   }
 
-  private get models(): Loaded {
+  private get models(): LoadedModels {
     if (!this.loadedModels) throw new Error('engine: no model is loaded');
     return this.loadedModels;
   }
-}
-
-/** The base model to use. @throws UserError if it is not offered, or none is chosen among several */
-function chosenModel(chosen: string | null, offered: readonly string[], url: string): string {
-  if (chosen === null && offered.length === 1) return offered[0];
-  if (chosen !== null && (offered.length === 0 || offered.includes(chosen))) return chosen;
-  const models = offered.length > 0 ? offered.join(', ') : 'no model by name';
-  throw new UserError(
-    `config: workbench.engine_model is ${chosen}, but ${url} offers ${models}: set it to one of the server's models`,
-  );
 }
 
 /** Sampling options in the API's form; cuts that it lacks are refused when the configuration is checked. */

@@ -454,6 +454,8 @@ describe('a critic', () => {
     await expect(engine.load(withCritic)).rejects.toThrow(
       /adv_estimator is gae, but .* does not create a critic \(JaxBackend only supports model_role='policy', got 'critic'\): choose an estimator/,
     );
+    await engine.stop();
+    expect(peer.models.size).toBe(0);
     const { peer: other, engine: plain } = await started();
     await plain.load(load);
     const asked = (of: TinkerPeer) => of.requests.filter(({ body }) => 'model_role' in body).length;

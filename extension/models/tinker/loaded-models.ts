@@ -1,0 +1,137 @@
+// The models that a run has on a Tinker server: a session is opened, the server is probed on a model of its own, and the
+// actor and, if needed, a critic are created after it. What a server cannot do is found here, before the run's first
+// step, and reported by key, value and remedy.
+import { UserError } from '../../common/user-error';
+import type { AdapterOptions, LoadOptions } from '../../engine/load-options';
+import { adapterParts, expressibleTargets, type AdapterParts } from './adapter-parts';
+import { ServerCritic } from './server-critic';
+import { ServerModel } from './server-model';
+import { probeServer, type ServerFacts } from './server-probe';
+import { ServerRefusal, type ConnectionOptions, type TinkerConnection } from './tinker-connection';
+import { capabilitiesSchema, sessionSchema, type SampledSequence } from './tinker-wire';
+
+export interface LoadedModels {
+  actor: ServerModel;
+  /** The critic, if the run needs one. */
+  critic?: ServerCritic;
+  facts: ServerFacts;
+  /** The server's name of the base model. */
+  base: string;
+  /** Folder of the tokenizer, for messages. */
+  modelFolder: string;
+  /** Creates a further model of the session. */
+  create(seed: number, role?: 'policy' | 'critic'): Promise<ServerModel>;
+}
+
+/** Settings for connecting. */
+export interface LoadSettings extends ConnectionOptions {
+  /** The server's name of the base model; null if it offers only one. */
+  baseModel: string | null;
+  /** Whether the run has a checkpoint, so that the server may still hold the models of an earlier session. */
+  resumes: boolean;
+}
+
+/** Milliseconds between attempts to create a model on a server without room for it. */
+const roomMs = 10_000;
+/** Version of the SDK whose protocol the requests follow. */
+const sdkVersion = '0.24.1';
+
+/** The adapters to train. @throws UserError if a server cannot be asked for them */
+export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { parts: AdapterParts } {
+  if (!lora) throw new UserError('config: lora.rank is 0, but a Tinker server trains adapters: set lora.rank above 0');
+  const parts = adapterParts(lora.targets);
+  if (parts) return { ...lora, parts };
+  throw new UserError(
+    `config: lora.target_modules is ${JSON.stringify(lora.targets)}, which a Tinker server cannot be asked for: set it to ${expressibleTargets}`,
+  );
+}
+
+/**
+ * Connects to a server and creates a run's models.
+ * @param created receives the models that are on the server, to be unloaded at the end or after an error
+ * @param draw samples a response to a prompt from a published version, always with the same seed
+ */
+export async function loadModels(
+  connection: TinkerConnection,
+  settings: LoadSettings,
+  { lora, seed, modelFolder, critic }: Pick<LoadOptions, 'lora' | 'seed' | 'modelFolder' | 'critic'>,
+  created: Set<ServerModel>,
+  draw: (session: string, prompt: number[]) => Promise<SampledSequence>,
+): Promise<LoadedModels> {
+  const { url, baseModel } = settings;
+  const { rank, parts } = requireAdapters(lora);
+  const { supported_models } = await connection.get('get_server_capabilities', capabilitiesSchema);
+  const offered = supported_models.map(({ model_name }) => model_name);
+  const base = chosenModel(baseModel, offered, url);
+  const start = { tags: ['ragen'], user_metadata: null, sdk_version: sdkVersion, type: 'create_session' };
+  const { session_id: session } = await connection.post('create_session', start, sessionSchema);
+  connection.keepAlive(session);
+  let count = 0;
+  const create: LoadedModels['create'] = async (seed, role) => {
+    const model = await whenRoom(connection, settings, () =>
+      ServerModel.create(connection, url, { session, number: count++, base, rank, seed, parts, role }),
+    );
+    created.add(model);
+    return model;
+  };
+  const scratch = await create(seed);
+  const facts = await probeServer(scratch, draw, url);
+  await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
+  created.delete(scratch);
+  const actor = await create(seed);
+  const loaded = { actor, facts, base, modelFolder, create };
+  return critic ? { ...loaded, critic: await createCritic(create, facts, url) } : loaded;
+}
+
+/** Creates the critic. @throws UserError if the server has none */
+async function createCritic(
+  create: LoadedModels['create'],
+  { gradientNorm }: ServerFacts,
+  url: string,
+): Promise<ServerCritic> {
+  try {
+    return new ServerCritic(await create(0, 'critic'), gradientNorm);
+  } catch (error) {
+    if (!(error instanceof ServerRefusal)) throw error;
+    throw new UserError(
+      `config: algorithm.adv_estimator is gae, but ${url} does not create a critic (${error.detail}): choose an estimator without a critic, such as grpo`,
+    );
+  }
+}
+
+/**
+ * The result of `create`. On a resume it is repeated while the server has no room for an adapter, up to the limit of an
+ * outage: the models of a lost session stay on the server until the session times out.
+ */
+async function whenRoom(
+  connection: TinkerConnection,
+  { resumes, outageMs, onOutage, pauseMs }: LoadSettings,
+  create: () => Promise<ServerModel>,
+): Promise<ServerModel> {
+  const started = performance.now();
+  for (let waits = false; ; waits = true) {
+    try {
+      const model = await create();
+      if (waits) onOutage(null);
+      return model;
+    } catch (error) {
+      if (!(error instanceof ServerRefusal && /maximum number of lora adapters/i.test(error.detail))) throw error;
+      if (!resumes || performance.now() - started > outageMs)
+        throw new UserError(
+          `${error.message}: raise the server's limit, end other runs on it, or do without the reference policy (actor_rollout_ref.actor.use_kl_loss=false, algorithm.use_kl_in_reward=false)`,
+        );
+      if (!waits) onOutage(error.detail);
+      await connection.pause(pauseMs?.longest ?? roomMs);
+    }
+  }
+}
+
+/** The base model to use. @throws UserError if it is not offered, or none is chosen among several */
+function chosenModel(chosen: string | null, offered: readonly string[], url: string): string {
+  if (chosen === null && offered.length === 1) return offered[0];
+  if (chosen !== null && (offered.length === 0 || offered.includes(chosen))) return chosen;
+  const models = offered.length > 0 ? offered.join(', ') : 'no model by name';
+  throw new UserError(
+    `config: workbench.engine_model is ${chosen}, but ${url} offers ${models}: set it to one of the server's models`,
+  );
+}
