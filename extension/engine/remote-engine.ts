@@ -8,6 +8,7 @@ import { WorkerCalls } from '../node/thread-calls';
 import { UserError } from '../common/user-error';
 import type { Engine, EngineState, LocalState } from './engine';
 import { engineErrors, engineOf, type EngineCalls, type EngineReports } from './engine-calls';
+import type { PublishedVersions } from './published-versions';
 
 export interface RemoteEngine<State extends EngineState = EngineState> extends Engine<State> {
   /** Called with the number of tokens that the running calls have sampled. */
@@ -17,6 +18,8 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
    * completed units, and `of` is the number of all units.
    */
   onUnits: (done: number, of: number) => void;
+  /** Versions of the weights that can sample while others train; null without such versions, and before `load`. */
+  readonly versions: PublishedVersions | null;
   /** Makes rollout, scoring and training calls throw RunStopped; a running call throws at its next work unit. */
   interrupt(): void;
   /**
@@ -63,6 +66,7 @@ export function startEngine(workerFile: string): RemoteEngine<LocalState> {
     ...engineOf(call),
     onTokens: () => undefined,
     onUnits: () => undefined,
+    versions: null,
     interrupt: () => calls.notify('interrupt'),
     watch: (row, onTokens = () => undefined) => {
       watched = row === null ? undefined : { row, onTokens };

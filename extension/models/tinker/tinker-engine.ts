@@ -1,8 +1,9 @@
 // An engine whose model is on a server that speaks the Tinker REST API. The loop, the losses and the environments run
 // here; the server samples, scores and trains. Losses are computed here and sent as a surrogate (surrogate.ts).
-// Invariants: rollouts use only the newest published version, and nothing is sampled between a gradient and the next
-// publication, because on some servers a published version is the model in training. Ids are checked before they are
-// sent. A request that changes weights is sent once. trainer/config/engine-checks.ts refuses what the protocol lacks.
+// Invariants: `generate` uses only the newest published version, and nothing is sampled between a gradient and the next
+// publication, because on some servers a published version is the model in training; `versions` is for servers that
+// keep versions apart. Ids are checked before they are sent. A request that changes weights is sent once.
+// trainer/config/engine-checks.ts refuses what the protocol lacks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pMap from 'p-map';
 import { UserError } from '../../common/user-error';
@@ -10,6 +11,7 @@ import type { NamedTensor, ServerState, WhichPolicy } from '../../engine/engine'
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { LoadOptions, LoadedModel } from '../../engine/load-options';
 import type { CriticLossOptions, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options';
+import type { PublishedVersions } from '../../engine/published-versions';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import { RunStopped } from '../../engine/run-stopped';
 import type { CriticSample, PassBudget, WeightedSample } from '../../engine/training-samples';
@@ -104,11 +106,28 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     };
   }
 
-  async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
+  generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
+    return this.generateBy(null, rows, sampling);
+  }
+
+  get versions(): PublishedVersions | null {
+    if (!this.loadedModels?.facts.keepsVersions) return null;
+    return {
+      publish: () => this.stoppable(this.publish()),
+      generate: (version, rows, sampling) => this.generateBy(version, rows, sampling),
+    };
+  }
+
+  /** Samples responses by a published version; null for the current weights, which are published if necessary. */
+  private async generateBy(
+    version: string | null,
+    rows: GenerationRow[],
+    sampling: SamplingOptions,
+  ): Promise<GeneratedRow[]> {
     this.units.check();
     this.checkIds(rows.map(({ append }) => append));
     const prompts = rows.map(row => this.rows.append(row));
-    const session = await this.stoppable(this.publish());
+    const session = version ?? (await this.stoppable(this.publish()));
     this.sampled.calls++;
     try {
       const one = async ({ row, seed }: GenerationRow, i: number): Promise<GeneratedRow> => {
@@ -117,7 +136,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
           this.units.check();
           return this.sample(session, prompts[i], params);
         });
-        const generated = this.rows.accept(row, await this.withLogprobs(prompts[i], sequence), sampling);
+        // A forward pass has the current weights; a server with versions returns log-probs (server-probe.ts).
+        const complete = version === null ? await this.withLogprobs(prompts[i], sequence) : sequence;
+        const generated = this.rows.accept(row, complete, sampling);
         this.sampled.tokens += generated.ids.length;
         this.onTokens(this.sampled.tokens);
         if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
