@@ -49,7 +49,7 @@ export const environmentReloadSchema = z.object({
   from: z.string().describe('version of the environment code before the change'),
   to: z.string(),
   files: z.array(z.string()).describe('absolute paths of the saved files'),
-  step: z.number().int().describe('the step in progress at the change; its later episodes already run the new code'),
+  step: z.number().int().describe('the first step whose episodes may run the new code'),
   ms: z.number().describe('milliseconds from the save until the code is in use'),
 });
 /**

@@ -28,17 +28,14 @@ export function ranVersions(
 ): RanVersion[] {
   const ran: RanVersion[] = environments.map(({ tag, version }) => ({ tag, version, from: 1, to: null }));
   for (const { kind, data, step } of events) {
-    const schema =
-      kind === 'environment_reload'
-        ? environmentReloadSchema
-        : kind === 'environment_version'
-          ? environmentVersionSchema
-          : undefined;
-    const change = schema?.safeParse(data).data;
+    const edit = kind === 'environment_reload' ? environmentReloadSchema.safeParse(data).data : undefined;
+    const resumed = kind === 'environment_version' ? environmentVersionSchema.safeParse(data).data : undefined;
+    const change = edit ?? resumed;
     if (!change) continue;
+    const from = edit?.step ?? step + 1;
     const last = ran.findLast(({ tag }) => tag === change.tag);
-    if (last) last.to = step + 1;
-    ran.push({ tag: change.tag, version: change.to, from: step + 1, to: null });
+    if (last) last.to = from;
+    ran.push({ tag: change.tag, version: change.to, from, to: null });
   }
   return ran.filter(({ version }) => isVersionName(version));
 }

@@ -9,7 +9,7 @@ const where = 'which workbench.engine=tinker does not support';
 /** Returns the rules that a configuration for a Tinker server violates; none for the local engine. */
 export function engineRules(config: RunConfig): BrokenRule[] {
   const { workbench, algorithm, trainer, actor_rollout_ref } = config;
-  if (workbench.engine !== 'tinker') return [];
+  if (workbench.engine !== 'tinker') return stalenessRules(workbench);
   const { actor, model, rollout } = actor_rollout_ref;
   const broken: BrokenRule[] = [];
   const refuse = (key: string, value: unknown, remedy: string): void =>
@@ -57,6 +57,17 @@ export function engineRules(config: RunConfig): BrokenRule[] {
     refuse('actor_rollout_ref.actor.optim.moments', actor.optim.moments, 'set it to float32');
   return broken;
 }
+
+/** The engine on this machine has one copy of the weights, so it cannot sample while it trains. */
+const stalenessRules = ({ engine, max_staleness }: RunConfig['workbench']): BrokenRule[] =>
+  max_staleness === 0
+    ? []
+    : [
+        {
+          key: 'workbench.max_staleness',
+          sentence: `is ${max_staleness}, but workbench.engine is ${engine}, which does not sample while it trains: set it to 0, or use a server (workbench.engine=tinker)`,
+        },
+      ];
 
 /** Whether a text is an http(s) URL without user, path or query. */
 function isServerUrl(text: string): boolean {

@@ -65,7 +65,7 @@ const algorithm = z
           .enum(['auto', 'token', 'sequence'])
           .nullable()
           .describe(
-            'Truncated importance sampling: multiply the loss by the ratio of the probabilities in the training graph and in the sampler. The ratio is computed per token (token) or per episode (sequence). null turns importance sampling off. auto means token if the rollouts or the base weights are quantised to 8 bits; otherwise, auto means null.',
+            'Truncated importance sampling: multiply the loss by the ratio of the probabilities in the training graph and in the sampler. The ratio is computed per token (token) or per episode (sequence). null turns importance sampling off. auto means token if the rollouts or the base weights are quantised to 8 bits, or if workbench.max_staleness is above 0; otherwise, auto means null.',
           ),
         rollout_is_threshold: z.number().positive().describe('Maximum importance weight.'),
       })
@@ -189,6 +189,13 @@ const workbench = z
     engine_outage_s: count('Seconds for which a run waits for an unreachable server before the run fails.').default(
       600,
     ),
+    max_staleness: z
+      .int()
+      .min(0)
+      .describe(
+        'Maximum number of steps by which the weights that sample a rollout are older than the weights that it trains. With 0, sampling and training alternate; above 0, later rollouts are sampled while a step trains, which needs a Tinker server that keeps published versions of the weights.',
+      )
+      .default(0),
     device: z
       .enum(devices)
       .describe(

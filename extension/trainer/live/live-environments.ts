@@ -30,6 +30,8 @@ const warmUpMs = 2000;
 const retryMs = 5000;
 
 export class LiveEnvironments {
+  /** Returns the first step whose episodes may run code that is loaded now. */
+  firstStepOfEdits = (): number => this.journal.status.step + 1;
   /**
    * Watched source files by tag: sources of the loaded version, files from which these sources import only types, and
    * source files of versions that failed to build.
@@ -256,7 +258,7 @@ export class LiveEnvironments {
 
   private reportReload({ tag, version: to }: LoadedEnvironment, from: string, files: string[], ms: number): void {
     if (from === to) return; // only a comment or formatting changed
-    const step = this.journal.status.step + 1;
+    const step = this.firstStepOfEdits();
     const data: z.infer<typeof environmentReloadSchema> = { tag, from, to, files, step, ms };
     const saved = files.map(file => this.shown(file)).join(', ');
     const message = `environment ${tag} changed: ${brief(from)} → ${brief(to)}, ${ms} ms after ${saved} was saved`;

@@ -10,6 +10,7 @@ import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
 import type { RunConfig } from '../config/schema';
 import { passBudget } from '../run/pass-budget';
+import type { PlayedAhead } from '../run/batch-player';
 import type { Run } from '../run/run';
 import { isTrainable, sampledTokens } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
@@ -62,17 +63,21 @@ interface Round {
   baselines: Map<number, number> | null;
 }
 
+/** The parts of a run that a rollout uses; `config` must not change while it is collected. */
+export type CollectingRun = Pick<Run, 'config' | 'batches' | 'engine' | 'follow'>;
+
 /**
  * Plays and filters the batches of step `step`.
- * @param aside layout of a rollout that is separate from training: it has prompts of its own, and training's seed
- * counter does not advance
+ * @param aside if given, a separate rollout with this layout and its own prompts is played; training's seeds are not
+ * used up
+ * @param ahead if given, the rollout is played while earlier steps train
  * @throws errors of the rollout
  */
 export async function collectRollout(
-  run: Run,
+  run: CollectingRun,
   step: number,
   clock: Stopwatch,
-  aside?: EnvGroups,
+  { aside, ahead }: { aside?: EnvGroups; ahead?: PlayedAhead } = {},
 ): Promise<RolloutCollection> {
   const { algorithm, es_manager, workbench } = run.config;
   const { enable, max_num_gen_batches } = algorithm.filter_groups;
@@ -81,12 +86,13 @@ export async function collectRollout(
   const seeds = run.batches.seeds;
   const rounds: Round[] = [];
   const play = (round: number) =>
-    aside ? run.batches.rolloutAside(step, round, aside) : run.batches.rollout('train', step, round);
+    aside ? run.batches.rolloutAside(step, round, aside) : run.batches.rollout('train', step, round, ahead);
   try {
     do {
       const round = rounds.length;
       const rollout = await clock.time('gen', () => play(round));
-      const baselines = await greedyScores(run, { step, round, layout, seed: rollout.episodes[0].seed }, clock);
+      const greedy = { step, round, layout, seed: rollout.episodes[0].seed };
+      const baselines = await greedyScores(run, greedy, clock, ahead);
       rounds.push(await playRound(run, rollout, baselines, clock));
     } while (enable && groupsToSample(progress()) > 0);
   } catch (error) {
@@ -137,17 +143,18 @@ export async function collectRollout(
  * whose greedy episode failed has no entry and is not trained on.
  */
 async function greedyScores(
-  run: Run,
+  run: CollectingRun,
   batch: { step: number; round: number; layout: EnvGroups; seed: number },
   clock: Stopwatch,
+  ahead?: PlayedAhead,
 ): Promise<Map<number, number> | null> {
   if (run.config.algorithm.adv_estimator !== 'remax') return null;
-  const { episodes } = await clock.time('gen_max', () => run.batches.rolloutGreedy(batch));
+  const { episodes } = await clock.time('gen_max', () => run.batches.rolloutGreedy(batch, ahead));
   return new Map(episodes.filter(isTrainable).map(e => [e.group_id, shaped(e, run.config).score]));
 }
 
 async function playRound(
-  run: Run,
+  run: CollectingRun,
   rollout: RolloutBatch,
   baselines: Map<number, number> | null,
   clock: Stopwatch,
@@ -222,7 +229,10 @@ export const normalizedScores = (episodes: readonly RolloutEpisode[], { agent_pr
     agent_proxy.reward_normalization,
   );
 
-async function scoreSamples(run: Run, episodes: readonly RolloutEpisode[]): Promise<Map<RolloutSample, ScoredSample>> {
+async function scoreSamples(
+  run: CollectingRun,
+  episodes: readonly RolloutEpisode[],
+): Promise<Map<RolloutSample, ScoredSample>> {
   const { rollout } = run.config.actor_rollout_ref;
   const samples = episodes.flatMap(episode => episode.samples);
   const budget = passBudget(run.config, rollout.log_prob_micro_batch_size_per_gpu, samples.length);

@@ -21,6 +21,11 @@ export class Stopwatch {
     };
   }
 
+  /** Adds the finished phases of another stopwatch. */
+  include(other: Stopwatch): void {
+    for (const [phase, seconds] of other.phases) this.phases.set(phase, this.seconds(phase) + seconds);
+  }
+
   /** Total seconds of a phase so far. */
   seconds(phase: string): number {
     return this.phases.get(phase) ?? 0;

@@ -154,6 +154,8 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   } catch (error) {
     if (error instanceof RunStopped) return stopped();
     throw error;
+  } finally {
+    await run.rollouts.discard();
   }
 }
 
@@ -181,10 +183,11 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const step = state.step + 1;
   const clock = new Stopwatch();
 
-  // Rollout: env_groups prompts × group_size complete episodes under the current policy. Filter: groups whose episodes
-  // all have the same score carry no signal (RAGEN-2, SNR-adaptive filtering).
+  // Rollout: env_groups prompts × group_size complete episodes under the current policy, or under an older one if
+  // rollouts are sampled ahead (workbench.max_staleness). Filter: groups whose episodes all have the same score carry no
+  // signal (RAGEN-2, SNR-adaptive filtering).
   journal.update({ phase: 'rollout' });
-  const rollout = await collectRollout(run, step, clock);
+  const rollout = await run.rollouts.next(step, clock);
   const { episodes, kept, metrics } = rollout;
   Object.assign(metrics, {
     'rollout/empty_after_filter': Number(kept.length === 0),
@@ -208,7 +211,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   await run.writeDiagnoses();
   await clock.time('dump_rollouts', async () => journal.episodes('train', step, trainingRecords(episodes, kept, made)));
 
-  return { ...metrics, ...throughput(clock, episodes, kept) };
+  return { ...metrics, ...throughput(clock, episodes, kept), ...run.rollouts.stepMetrics(clock.total) };
 }
 
 /**
@@ -221,7 +224,7 @@ async function measureGradients(run: Run, state: TrainerState, rollout: RolloutC
   const step = state.step + 1;
   const clock = new Stopwatch(); // keeps these phases out of the step's times
   const layout = gradientRollout(config);
-  const source = layout ? await collectRollout(run, step, clock, layout) : rollout;
+  const source = layout ? await collectRollout(run, step, clock, { aside: layout }) : rollout;
   const prepared = async (kept: RolloutEpisode[], keptRatio: number) =>
     kept.length > 0 ? prepare(run, { ...state }, { ...source, kept, keptRatio, metrics: {} }, clock) : null;
   const kept = await prepared(source.kept, source.keptRatio);

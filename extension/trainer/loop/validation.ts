@@ -14,8 +14,10 @@ export async function runValidation(run: Run, step: number): Promise<Record<stri
   const before = run.journal.status.phase;
   run.journal.update({ phase: 'validation' });
   const episodes: RolloutEpisode[] = [];
-  for (let batch = 0; batch < trainer.validation_steps; batch++)
-    appendAll(episodes, (await run.batches.rollout('val', step, batch)).episodes);
+  await run.rollouts.exclusively(async () => {
+    for (let batch = 0; batch < trainer.validation_steps; batch++)
+      appendAll(episodes, (await run.batches.rollout('val', step, batch)).episodes);
+  });
   run.journal.episodes(
     'val',
     step,

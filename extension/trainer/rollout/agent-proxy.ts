@@ -118,7 +118,9 @@ export class AgentProxy {
       if (living.length === 0) return;
       this.options.observer?.asked(living);
       const start = performance.now();
-      const generated = await clock.generation(() => this.generator.generate(rows, sampling, progress));
+      const generated = await clock.generation(() =>
+        this.generator.generate(rows, sampling, progress, request.weights),
+      );
       checkContinue();
       const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
       const inputs = living.map((episode, i) => this.readAnswer(episode, generated[i]));

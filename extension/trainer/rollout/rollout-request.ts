@@ -16,12 +16,14 @@ import type { RolloutCounts } from './rollout-counts';
 export interface TextGenerator {
   /**
    * Returns one response per row, in the order of `rows`. Calls may overlap. `onTokens` receives the number of tokens
-   * that the running calls have sampled so far.
+   * that the running calls have sampled so far. `weights` is a published version of the weights; by default the
+   * current weights sample.
    */
   generate(
     rows: readonly GenerationRow[],
     sampling: SamplingOptions,
     onTokens?: (sampled: number) => void,
+    weights?: string,
   ): Promise<GeneratedRow[]>;
   release(rows: readonly string[]): void | Promise<void>;
 }
@@ -85,6 +87,8 @@ export interface RolloutRequest {
    * results as if the full batch were played.
    */
   only?: ReadonlySet<number>;
+  /** Published version of the weights that samples; by default the current weights. */
+  weights?: string;
   /**
    * Aborts the rollout immediately, even while an environment call is pending. The rollout rejects with the signal's
    * reason, and the seed counter stays unchanged.

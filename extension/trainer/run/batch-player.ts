@@ -6,6 +6,7 @@ import type { LiveEnvironments } from '../live/live-environments';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
 import type { RunConfig } from '../config/schema';
+import { abortable } from '../../node/abortable';
 import { FailureReporter } from '../loop/environment-failure-reporter';
 import { RunStopped } from '../../engine/run-stopped';
 import { FailedBatch } from '../rollout/rollout-request';
@@ -17,6 +18,17 @@ import { deriveSeed } from '../rollout/seeds';
 
 /** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
+
+/** How a rollout is played while earlier steps train (trainer/loop/rollout-pipeline.ts). */
+export interface PlayedAhead {
+  /** Published version of the weights that samples. */
+  weights: string;
+  /** Ends the rollout. */
+  signal: AbortSignal;
+  /** Resolves when a step waits for the rollout. Before that, it shows no progress, and its failures pause nothing. */
+  awaited: Promise<void>;
+  isAwaited(): boolean;
+}
 
 /** Identifies the training batch for whose prompts ReMax plays greedy episodes, one per prompt. */
 interface Greedy {
@@ -66,11 +78,11 @@ export class BatchPlayer {
   }
 
   /** Plays batch number `round` (from 0) of a step. A stop or an error leaves the seed counter unchanged. */
-  async rollout(mode: 'train' | 'val', step: number, round = 0): Promise<RolloutBatch> {
+  async rollout(mode: 'train' | 'val', step: number, round = 0, ahead?: PlayedAhead): Promise<RolloutBatch> {
     const { seed, es_manager, workbench } = this.run.config;
     const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN repeats the same groups
     const from = further ? { seed: seed.val + round * es_manager.val.env_groups } : {};
-    return this.play(this.proxy, { mode, step, round, ...from });
+    return this.play(this.proxy, { mode, step, round, ...from }, ahead);
   }
 
   /**
@@ -90,13 +102,13 @@ export class BatchPlayer {
    * Plays ReMax's baselines: one episode (member 0) with greedy decoding for each group of a training batch. Training's
    * seed counter stays unchanged.
    */
-  async rolloutGreedy({ step, round, layout, seed }: Greedy): Promise<RolloutBatch> {
+  async rolloutGreedy({ step, round, layout, seed }: Greedy, ahead?: PlayedAhead): Promise<RolloutBatch> {
     const { actor_rollout_ref, es_manager } = this.run.config;
     const rollout = { ...actor_rollout_ref.rollout, do_sample: false };
     const config = { ...this.run.config, actor_rollout_ref: { ...actor_rollout_ref, rollout } };
     const train = { ...layout, group_size: 1 };
     const proxy = this.openProxy(config, { seed: this.run.config.seed, es_manager: { ...es_manager, train } });
-    return this.play(proxy, { mode: 'train', step, round, seed });
+    return this.play(proxy, { mode: 'train', step, round, seed }, ahead);
   }
 
   /**
@@ -106,12 +118,14 @@ export class BatchPlayer {
   private async play(
     proxy: AgentProxy,
     request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+    ahead?: PlayedAhead,
   ): Promise<RolloutBatch> {
     for (;;) {
       try {
-        return await this.playOnce(proxy, request);
+        return await this.playOnce(proxy, request, ahead);
       } catch (error) {
         if (!(error instanceof FailedBatch)) throw error;
+        if (ahead) await abortable(ahead.signal, ahead.awaited);
         if (!(await this.run.control.wait(`${error.message}, then resume the run`, longestWait)))
           throw new RunStopped();
         this.run.control.resumeAfterWait();
@@ -122,15 +136,19 @@ export class BatchPlayer {
   private async playOnce(
     proxy: AgentProxy,
     request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+    ahead?: PlayedAhead,
   ): Promise<RolloutBatch> {
     const failures = new FailureReporter(this.run.journal);
     try {
       return await proxy.rollout({
         ...request,
         environments: this.run.environments.current,
-        signal: this.run.control.stopped,
-        onProgress: (fraction, { episodes, of, turns }) =>
-          this.run.journal.progress(fraction, `${episodes} of ${of} episodes, ${turns} turns`),
+        signal: ahead?.signal ?? this.run.control.stopped,
+        ...(ahead && { weights: ahead.weights }),
+        onProgress: (fraction, { episodes, of, turns }) => {
+          if (ahead && !ahead.isAwaited()) return; // the progress on screen is that of the step that trains
+          this.run.journal.progress(fraction, `${episodes} of ${of} episodes, ${turns} turns`);
+        },
         onFailure: failed => failures.see(failed),
       });
     } finally {

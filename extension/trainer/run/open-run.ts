@@ -15,6 +15,8 @@ import { planMemory } from '../../models/memory/memory-plan';
 import type { PlanInput } from '../../models/memory/plan-input';
 import { readTokenizer } from '../../models/weights/model-folder';
 import { RunStopped } from '../../engine/run-stopped';
+import type { RemoteEngine } from '../../engine/remote-engine';
+import { UserError } from '../../common/user-error';
 import { AgentProxy } from '../rollout/agent-proxy';
 import { deriveSeed } from '../rollout/seeds';
 import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
@@ -82,6 +84,7 @@ export async function openRun({
       cacheFolder: installation.cache,
     });
     const model = await abortable(control.stopped, loading);
+    requireVersions(config, engine);
     if (model.deviceCheck !== null)
       journal.event('setting', `the model runs on ${model.provider}; result of the device check: ${model.deviceCheck}`);
     const { es_manager } = config;
@@ -93,11 +96,14 @@ export async function openRun({
 
     const generator = {
       generate: async (
-        ...[rows, sampling, onTokens]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>
+        ...[rows, sampling, onTokens, weights]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>
       ) => {
-        if (!(await control.gate())) throw new RunStopped();
+        // A rollout that is played ahead of its step finishes during a pause (rollout-pipeline.ts).
+        if (weights === undefined && !(await control.gate())) throw new RunStopped();
         engine.onTokens = onTokens ?? (() => undefined);
-        return engine.generate([...rows], sampling);
+        return weights === undefined
+          ? engine.generate([...rows], sampling)
+          : engine.versions!.generate(weights, [...rows], sampling);
       },
       release: (rows: readonly string[]) => engine.release([...rows]),
     };
@@ -131,6 +137,15 @@ export async function openRun({
     await environments?.stop();
     throw error;
   }
+}
+
+/** Throws a UserError if rollouts are to be sampled by older weights, but the engine keeps none. */
+function requireVersions({ workbench, trainer }: RunConfig, engine: Pick<RemoteEngine, 'versions'>): void {
+  const { max_staleness, engine_url } = workbench;
+  if (max_staleness > 0 && !trainer.val_only && engine.versions === null)
+    throw new UserError(
+      `config: workbench.max_staleness is ${max_staleness}, but ${engine_url} samples a published version with the weights in training: set workbench.max_staleness to 0, or use a server that keeps published versions`,
+    );
 }
 
 /**

@@ -12,6 +12,7 @@ import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { SeedState } from '../rollout/group-layout';
 import type { RunControl } from './run-control';
 import { usesCritic, usesReference } from '../plan/memory-input';
+import { stepRollouts, type StepRollouts } from '../loop/rollout-pipeline';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
 import { BatchPlayer } from './batch-player';
@@ -21,6 +22,7 @@ import type { TrainerState } from './trainer-state';
 
 export class Run {
   readonly batches: BatchPlayer;
+  readonly rollouts: StepRollouts;
   readonly checkpoints: TrainingCheckpoints;
   /** Success rate of the newest validation, 0…1; null before the first validation. */
   validated: number | null = null;
@@ -47,6 +49,11 @@ export class Run {
     readonly tokenizer: ChatTokenizer,
   ) {
     this.batches = new BatchPlayer(this, openProxy);
+    this.rollouts = stepRollouts(this);
+    environments.firstStepOfEdits = () => {
+      const { ahead } = this.rollouts;
+      return ahead ? (ahead.playing ?? ahead.next) : journal.status.step + 1;
+    };
     this.checkpoints = new TrainingCheckpoints(this, modelFolder);
   }
 
@@ -106,7 +113,7 @@ export class Run {
 
   /** Begins a step: saves seed counter, weights and moments, so that `undo` can restore them. */
   async begin(): Promise<void> {
-    this.before = this.batches.seeds;
+    this.before = this.rollouts.seeds;
     this.diagnoses.length = 0;
     await this.engine.remember();
   }
@@ -116,7 +123,7 @@ export class Run {
    * weights cannot be restored, `halfway` is set and no further checkpoint is written.
    */
   async undo(): Promise<void> {
-    if (this.before) this.batches.restoreSeeds(this.before);
+    await this.rollouts.discard(this.before);
     this.halfway = !(await this.engine.rollBack());
   }
 
@@ -139,12 +146,18 @@ export class Run {
     const changes = this.settings.apply(state.step + 1, begins);
     if (changes.length === 0) return;
     for (const { key, from, to } of changes) {
-      this.journal.event('setting', `${key} ${from} → ${to}`, { key, from, to });
+      this.journal.event('setting', `${key} ${from} → ${to}${this.delay(key, state.step + 1)}`, { key, from, to });
       if (key === 'algorithm.kl_ctrl.kl_coef') state.klCoefficient = to;
     }
     this.journal.update({ total_steps: this.config.trainer.total_training_steps });
-    this.batches.applySettings();
+    this.rollouts.applySettings();
     this.checkpoints.outdate(); // an existing checkpoint of this step lacks the changes
+  }
+
+  /** Names the first step that uses a changed setting of rollouts, if rollouts of earlier steps have begun without it. */
+  private delay(key: string, step: number): string {
+    const first = this.rollouts.ahead?.next ?? step;
+    return key.startsWith('actor_rollout_ref.rollout.') && first > step ? `, from the rollout of step ${first}` : '';
   }
 
   /** Shows the result of a validation in the status. */

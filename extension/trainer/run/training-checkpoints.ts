@@ -2,6 +2,7 @@
 // from a checkpoint gives the same numbers as an uninterrupted run.
 import { join } from 'node:path';
 import type { BatchPlayer, PlayedRun } from './batch-player';
+import type { StepRollouts } from '../loop/rollout-pipeline';
 import type { RunFolder } from '../store/run-folder';
 import type { LoadedModel } from '../../engine/load-options';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -25,6 +26,7 @@ export interface SavedRun extends PlayedRun {
   readonly engine: RemoteEngine;
   readonly model: LoadedModel;
   readonly batches: BatchPlayer;
+  readonly rollouts: Pick<StepRollouts, 'seeds'>;
   readonly usesCritic: boolean;
   /** True if a stop interrupted optimizer steps that cannot be undone. */
   readonly halfway: boolean;
@@ -64,7 +66,7 @@ export class TrainingCheckpoints {
       step: state.step,
       offsets: journal.offsets,
       streams: {},
-      seed_counter: this.run.batches.seeds.seed_counter,
+      seed_counter: this.run.rollouts.seeds.seed_counter,
       run: this.seal,
       log_chain: journal.logChain,
       state: {

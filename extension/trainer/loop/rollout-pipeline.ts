@@ -1,0 +1,250 @@
+// The rollouts of training's steps. With `workbench.max_staleness` 0, a step plays its own rollout. Above 0, the
+// rollouts of later steps are sampled while a step trains, by published versions of the weights (asynchronous RL:
+// AReaL, arXiv 2505.24298).
+// Invariants: the rollout of step n is sampled by the weights after step max(first, n − 1 − max_staleness), where
+// `first` is the step from which this session began, so timing decides no result. Rollouts are played one at a time and
+// in order. A failed rollout ends the rollouts planned after it, and is reported by the step that needs it.
+import { KeyedQueue } from '../../common/keyed-queue';
+import type { PublishedVersions } from '../../engine/published-versions';
+import { RunStopped } from '../../engine/run-stopped';
+import { abortable } from '../../node/abortable';
+import type { RunConfig } from '../config/schema';
+import type { SeedState } from '../rollout/group-layout';
+import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
+import type { Run } from '../run/run';
+import type { RunControl } from '../run/run-control';
+import { collectRollout, type RolloutCollection } from './rollout-collection';
+import { Stopwatch } from './stopwatch';
+
+/** The rollouts of a run, one per training step. */
+export interface StepRollouts {
+  /** Training's seed counter after the rollout of the newest step. */
+  readonly seeds: SeedState;
+  /** The rollouts that are played ahead of their steps; null if there are none because each step plays its own. */
+  readonly ahead: RolloutsAhead | null;
+  /** Returns the rollout of step `step`; adds its times to `clock`. Steps are asked for in order. */
+  next(step: number, clock: Stopwatch): Promise<RolloutCollection>;
+  /** Runs work that needs the environments while no rollout is played, such as a validation. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** Uses the run's changed settings for rollouts that begin after this call. */
+  applySettings(): void;
+  /** Returns the metrics of a step that has taken `seconds`. */
+  stepMetrics(seconds: number): Record<string, number>;
+  /** Discards rollouts that no step has used, and resets the seed counter: to `seeds`, or to that of the newest step. */
+  discard(seeds?: SeedState): Promise<void>;
+}
+
+/** Steps of the rollouts of a pipeline. */
+export interface RolloutsAhead {
+  /** Step of the rollout in progress; null if none is played. */
+  playing: number | null;
+  /** Step of the rollout that begins next. */
+  next: number;
+}
+
+/** Returns the rollouts of a run: a pipeline if they may be older than the weights that they train. */
+export function stepRollouts(run: Run): StepRollouts {
+  if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);
+  const follow: Run['follow'] = (...args) => run.follow(...args);
+  return new RolloutPipeline(run, (step, clock, ahead) => {
+    const { config, batches, engine } = run; // the configuration at the rollout's start
+    return collectRollout({ config, batches, engine, follow }, step, clock, { ahead });
+  });
+}
+
+/** Each step plays its own rollout, by the current weights. */
+const eachItsOwn = (run: Run): StepRollouts => ({
+  get seeds() {
+    return run.batches.seeds;
+  },
+  ahead: null,
+  next: (step, clock) => collectRollout(run, step, clock),
+  exclusively: work => work(),
+  applySettings: () => run.batches.applySettings(),
+  stepMetrics: () => ({}),
+  discard: async seeds => {
+    if (seeds) run.batches.restoreSeeds(seeds);
+  },
+});
+
+/** The parts of a run that the pipeline uses. */
+export interface PipelinedRun {
+  readonly config: {
+    workbench: Pick<RunConfig['workbench'], 'max_staleness'>;
+    trainer: { total_training_steps: number };
+  };
+  readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'applySettings'>;
+  readonly engine: { versions: Pick<PublishedVersions, 'publish'> | null };
+  readonly control: Pick<RunControl, 'gate' | 'stopped'>;
+}
+
+/** Plays and filters the rollout of a step. */
+export type Collect = (step: number, clock: Stopwatch, ahead: PlayedAhead) => Promise<RolloutCollection>;
+
+/** A finished rollout. */
+interface Collected {
+  collection: RolloutCollection;
+  clock: Stopwatch;
+  /** Training's seed counter after the rollout. */
+  seeds: SeedState;
+}
+
+/** A rollout that is in progress, finished, or planned after the one before it. */
+interface Planned {
+  result: Promise<Collected>;
+  /** Number of steps that made the weights which sample it. */
+  version: number;
+  /** Marks the rollout as awaited by its step. */
+  want(): void;
+}
+
+/** The key of the queue for rollouts and exclusive work. */
+const environments = ['environments'];
+
+export class RolloutPipeline implements StepRollouts {
+  private readonly turns = new KeyedQueue();
+  private readonly ended = new AbortController();
+  private readonly signal: AbortSignal;
+  /** Published weights by the number of steps that made them: those that a rollout may still need. */
+  private readonly versions = new Map<number, string>();
+  /** Rollouts that no step has used, in the order of their steps. */
+  private planned: Planned[] = [];
+  /** Step of the last planned rollout. */
+  private lastPlanned = 0;
+  /** Number of steps that made the oldest weights of this session; undefined before the first step. */
+  private first: number | undefined;
+  private used: SeedState | undefined;
+  private settingsChanged = false;
+  /** Step of the last rollout that has begun, and whether it is in progress. */
+  private begun = 0;
+  private playing = false;
+  /** Seconds of finished rollouts, and the start of the one in progress by `performance.now()`. */
+  private sampling: { seconds: number; since: number | null } = { seconds: 0, since: null };
+  /** Of the current step: the age of its rollout, and the seconds of sampling before the step began to train. */
+  private current = { staleness: 0, sampledBefore: 0 };
+
+  constructor(
+    private readonly run: PipelinedRun,
+    private readonly collect: Collect,
+  ) {
+    this.signal = AbortSignal.any([run.control.stopped, this.ended.signal]);
+  }
+
+  get seeds(): SeedState {
+    return this.used ?? this.run.batches.seeds;
+  }
+
+  get ahead(): RolloutsAhead | null {
+    if (this.first === undefined) return null;
+    return { playing: this.playing ? this.begun : null, next: Math.max(this.begun, this.first) + 1 };
+  }
+
+  async next(step: number, clock: Stopwatch): Promise<RolloutCollection> {
+    const { max_staleness } = this.run.config.workbench;
+    this.first ??= this.lastPlanned = step - 1;
+    this.used ??= this.run.batches.seeds;
+    this.versions.set(step - 1, await this.run.engine.versions!.publish());
+    for (const made of this.versions.keys()) if (made < step - 1 - max_staleness) this.versions.delete(made);
+    this.plan(step, max_staleness);
+    const { result, version, want } = this.planned.shift()!;
+    want();
+    const {
+      collection,
+      clock: times,
+      seeds,
+    } = await clock
+      .time('rollout_wait', () => result)
+      .catch((error: unknown) => {
+        this.planned = []; // these rollouts have ended with the failed one
+        this.lastPlanned = step;
+        throw error;
+      });
+    if (!(await this.run.control.gate())) throw new RunStopped();
+    clock.include(times);
+    this.used = seeds;
+    this.current = { staleness: step - 1 - version, sampledBefore: this.sampledSeconds };
+    return collection;
+  }
+
+  /** Plans all rollouts whose weights exist while step `step` trains. */
+  private plan(step: number, max_staleness: number): void {
+    const last = Math.min(step + max_staleness, Math.max(step, this.run.config.trainer.total_training_steps));
+    while (this.lastPlanned < last) {
+      const version = Math.max(this.first!, this.lastPlanned - max_staleness);
+      this.planned.push(this.begin(++this.lastPlanned, version, this.planned.at(-1)?.result));
+    }
+  }
+
+  /** Begins a rollout as soon as the one before it is finished, no exclusive work runs, and the run is not paused. */
+  private begin(step: number, version: number, before: Promise<unknown> | undefined): Planned {
+    let isAwaited = false;
+    let want = (): void => undefined;
+    const awaited = new Promise<void>(resolve => {
+      want = () => {
+        isAwaited = true;
+        resolve();
+      };
+    });
+    const ahead: PlayedAhead = {
+      weights: this.versions.get(version)!,
+      signal: this.signal,
+      awaited,
+      isAwaited: () => isAwaited,
+    };
+    const inTurn = async (): Promise<Collected> => {
+      await before;
+      return this.turns.acquire(environments, () => this.play(step, ahead));
+    };
+    const result = inTurn();
+    result.catch(() => undefined); // `next` reports it
+    return { result, version, want };
+  }
+
+  private async play(step: number, ahead: PlayedAhead): Promise<Collected> {
+    const { batches, control } = this.run;
+    if (!(await abortable(this.signal, control.gate()))) throw new RunStopped();
+    if (this.settingsChanged) batches.applySettings();
+    this.settingsChanged = false;
+    const clock = new Stopwatch();
+    this.begun = step;
+    this.playing = true;
+    this.sampling.since = performance.now();
+    try {
+      const collection = await this.collect(step, clock, ahead);
+      return { collection, clock, seeds: batches.seeds };
+    } finally {
+      this.sampling = { seconds: this.sampledSeconds, since: null };
+      this.playing = false;
+    }
+  }
+
+  exclusively<T>(work: () => Promise<T>): Promise<T> {
+    return this.turns.acquire(environments, work);
+  }
+
+  applySettings(): void {
+    this.settingsChanged = true;
+  }
+
+  stepMetrics(seconds: number): Record<string, number> {
+    const { staleness, sampledBefore } = this.current;
+    return {
+      'rollout/staleness': staleness,
+      'rollout/overlap': seconds > 0 ? (this.sampledSeconds - sampledBefore) / seconds : 0,
+    };
+  }
+
+  async discard(seeds = this.used): Promise<void> {
+    this.ended.abort(new RunStopped());
+    await Promise.allSettled(this.planned.map(({ result }) => result));
+    this.planned = [];
+    this.used = seeds;
+    if (seeds) this.run.batches.restoreSeeds(seeds);
+  }
+
+  /** Seconds in which rollouts were played so far. */
+  private get sampledSeconds(): number {
+    const { seconds, since } = this.sampling;
+    return since === null ? seconds : seconds + (performance.now() - since) / 1000;
+  }
+}
