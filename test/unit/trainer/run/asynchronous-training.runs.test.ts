@@ -30,15 +30,18 @@ let workspace: Workspace;
 let source: string;
 let vocabSize: number;
 let leaning: Record<number, number>;
+/** Ids of the tokens with a text. */
+let idOf: (text: string) => number;
 beforeEach(() => {
   workspace = makeWorkspace();
   source = join(workspace.folder, 'environments/words.ts');
   const model = join(workspace.folder, 'models/random');
   ({ vocab_size: vocabSize } = JSON.parse(readFileSync(join(model, 'config.json'), 'utf8')) as { vocab_size: number });
-  const { added_tokens } = JSON.parse(readFileSync(join(model, 'tokenizer.json'), 'utf8')) as {
+  const { added_tokens, model: pieces } = JSON.parse(readFileSync(join(model, 'tokenizer.json'), 'utf8')) as {
     added_tokens: { id: number; content: string }[];
+    model: { vocab: Record<string, number> };
   };
-  const idOf = (text: string) => added_tokens.find(({ content }) => content === text)!.id;
+  idOf = text => added_tokens.find(({ content }) => content === text)?.id ?? pieces.vocab[text];
   leaning = { [idOf('</answer>')]: 6, [idOf('<|im_end|>')]: 5 };
 });
 let peer: TinkerPeer;
@@ -229,24 +232,24 @@ describe('the weights that sample a step', () => {
 });
 
 test('with max_staleness 1 and token-level truncated importance sampling, a policy learns', async () => {
-  await startPeer();
+  await startPeer({ leaning: { [idOf('Up')]: 8, [idOf('Down')]: 8, [idOf('</answer>')]: 8 } });
   workspace.write(
     'environments/words.ts',
     wordsEnvironment(
-      `return { observation: 'heard', reward: Number(/^[a-m]/i.test(String(action))), terminated: true, truncated: false, info: { success: true } };`,
+      `return { observation: '', reward: Number(String(action).startsWith('Up')), terminated: true, truncated: false, info: { success: true } };`,
     ),
   );
   const { metrics } = await trained(
-    await makeFolder(1, 10, [
-      ...['actor_rollout_ref.actor.optim.lr=0.3', 'trainer.save_freq=-1', 'agent_proxy.max_turn=1'],
-      ...groupOverrides('train', [2], 8),
+    await makeFolder(1, 8, [
+      ...[...quick, 'actor_rollout_ref.actor.optim.lr=0.1', 'agent_proxy.max_turn=1'],
+      ...groupOverrides('train', [2], 12),
     ]),
   );
   const rewards = metrics.map(line => Number(line['critic/score/mean']));
   expect(mean(rewards.slice(-3))).toBeGreaterThan(mean(rewards.slice(0, 2)) + 0.2);
   const weights = metrics.map(line => Number(line['rollout_corr/rollout_is_max']));
-  expect(Math.max(...weights)).toBeGreaterThan(1.01); // the correction had something to correct
-  expect(weights[0]).toBeCloseTo(1, 5); // the first rollout is by the weights that it trains
+  expect(weights[0]).toBeCloseTo(1, 4); // the first rollout is by the weights that it trains
+  expect(Math.max(...weights)).toBeGreaterThan(1.05); // the later ones are by older weights
 });
 
 describe('a rollout in progress', () => {
