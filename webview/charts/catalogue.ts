@@ -121,6 +121,7 @@ const groupsOfCharts: PlannedGroup[] = [
       { title: 'responses at the limit', keys: ['response_length/clip_ratio'] },
       { title: 'answers without an action', keys: ['rollout/invalid_answer_rate'] },
       { title: 'environment errors', keys: ['train/env_error_rate', 'val-env/env_error_rate'] },
+      { title: 'age of the rollout in steps', keys: ['rollout/staleness'] },
       { title: 'skipped updates', keys: ['actor/skipped_updates'] },
     ],
     rest: /^(rollout_corr|response_length|prompt_length|early_stopped|gradient_analysis|grad)[/_]/,
@@ -163,6 +164,7 @@ const groupsOfCharts: PlannedGroup[] = [
       { title: 'tokens/s', keys: ['perf/throughput'] },
       { title: 'rollout tokens/s', keys: ['perf/rollout_tokens_per_s'] },
       { title: 'training tokens/s', keys: ['perf/train_tokens_per_s'] },
+      { title: 'sampling while training', keys: ['rollout/overlap'] },
     ],
     rest: /^perf\/(?!time_per_step)/,
   },
@@ -225,7 +227,7 @@ export function unitOf(key: string): Unit {
   const name = key.slice(key.lastIndexOf('/') + 1);
   if (/^timing_s\//.test(key) || name === 'time_per_step') return 'seconds';
   const share =
-    /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action|most_frequent)$/;
+    /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action|most_frequent|overlap)$/;
   if (share.test(name) || /^retrieval_accuracy(@\d+)?$/.test(name)) return 'share';
   if (/^pass@\d+$/.test(name) || /(^|_)(ratio|rate)$/.test(name)) return 'share';
   return 'number';

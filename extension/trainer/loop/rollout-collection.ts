@@ -9,9 +9,9 @@ import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
 import type { RunConfig } from '../config/schema';
+import type { Engine } from '../../engine/engine';
 import { passBudget } from '../run/pass-budget';
-import type { PlayedAhead } from '../run/batch-player';
-import type { Run } from '../run/run';
+import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
 import { isTrainable, sampledTokens } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
@@ -64,7 +64,13 @@ interface Round {
 }
 
 /** The parts of a run that a rollout uses; `config` must not change while it is collected. */
-export type CollectingRun = Pick<Run, 'config' | 'batches' | 'engine' | 'follow'>;
+export interface CollectingRun {
+  readonly config: RunConfig;
+  readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'rollout' | 'rolloutAside' | 'rolloutGreedy'>;
+  readonly engine: Pick<Engine, 'score'>;
+  /** Shows the progress of the next engine call under the label `what`. */
+  follow(what: string): void;
+}
 
 /**
  * Plays and filters the batches of step `step`.

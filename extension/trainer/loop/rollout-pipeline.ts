@@ -8,12 +8,10 @@ import { KeyedQueue } from '../../common/keyed-queue';
 import type { PublishedVersions } from '../../engine/published-versions';
 import { RunStopped } from '../../engine/run-stopped';
 import { abortable } from '../../node/abortable';
-import type { RunConfig } from '../config/schema';
 import type { SeedState } from '../rollout/group-layout';
 import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
-import type { Run } from '../run/run';
 import type { RunControl } from '../run/run-control';
-import { collectRollout, type RolloutCollection } from './rollout-collection';
+import { collectRollout, type CollectingRun, type RolloutCollection } from './rollout-collection';
 import { Stopwatch } from './stopwatch';
 
 /** The rollouts of a run, one per training step. */
@@ -42,10 +40,21 @@ export interface RolloutsAhead {
   next: number;
 }
 
+/** The parts of a run that the pipeline uses. */
+export interface PipelinedRun {
+  readonly config: { workbench: { max_staleness: number }; trainer: { total_training_steps: number } };
+  readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'applySettings'>;
+  readonly engine: { versions: Pick<PublishedVersions, 'publish'> | null };
+  readonly control: Pick<RunControl, 'gate' | 'stopped'>;
+}
+
+/** The parts of a run that its rollouts use. */
+export type PlayingRun = PipelinedRun & CollectingRun;
+
 /** Returns the rollouts of a run: a pipeline if they may be older than the weights that they train. */
-export function stepRollouts(run: Run): StepRollouts {
+export function stepRollouts(run: PlayingRun): StepRollouts {
   if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);
-  const follow: Run['follow'] = (...args) => run.follow(...args);
+  const follow = (what: string): void => run.follow(what);
   return new RolloutPipeline(run, (step, clock, ahead) => {
     const { config, batches, engine } = run; // the configuration at the rollout's start
     return collectRollout({ config, batches, engine, follow }, step, clock, { ahead });
@@ -53,7 +62,7 @@ export function stepRollouts(run: Run): StepRollouts {
 }
 
 /** Each step plays its own rollout, by the current weights. */
-const eachItsOwn = (run: Run): StepRollouts => ({
+const eachItsOwn = (run: PlayingRun): StepRollouts => ({
   get seeds() {
     return run.batches.seeds;
   },
@@ -66,17 +75,6 @@ const eachItsOwn = (run: Run): StepRollouts => ({
     if (seeds) run.batches.restoreSeeds(seeds);
   },
 });
-
-/** The parts of a run that the pipeline uses. */
-export interface PipelinedRun {
-  readonly config: {
-    workbench: Pick<RunConfig['workbench'], 'max_staleness'>;
-    trainer: { total_training_steps: number };
-  };
-  readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'applySettings'>;
-  readonly engine: { versions: Pick<PublishedVersions, 'publish'> | null };
-  readonly control: Pick<RunControl, 'gate' | 'stopped'>;
-}
 
 /** Plays and filters the rollout of a step. */
 export type Collect = (step: number, clock: Stopwatch, ahead: PlayedAhead) => Promise<RolloutCollection>;

@@ -392,6 +392,13 @@ describe('the arrangement of charts', () => {
   const chartsOf = (keys: string[], group: string) => arrange({ keys }).find(each => each.id === group)?.charts;
   const titles = (keys: string[], group: string) => chartsOf(keys, group)?.map(chart => chart.title);
 
+  it('shows the age of rollouts with the importance weights, and the overlap as a share of the time', () => {
+    const keys = ['rollout/staleness', 'rollout/overlap', 'timing_s/rollout_wait', 'rollout_corr/kl'];
+    expect(titles(keys, 'stability')).toEqual(['age of the rollout in steps', 'kl']);
+    expect(chartsOf(keys, 'throughput')).toMatchObject([{ title: 'sampling while training', unit: 'share' }]);
+    expect(chartsOf(keys, 'timing')).toMatchObject([{ title: 'rollout wait', unit: 'seconds' }]);
+  });
+
   it('begins with the four main charts, with or without data', () => {
     const top = arranged(arrange({ keys: [] }), firstSettings)[0];
     expect(top.id).toBe('pinned');

@@ -1,4 +1,4 @@
-// The rollout correction of a run whose sampler has an 8-bit base, and the notes shown for it.
+// The rollout correction of a run whose sampler has an 8-bit base or older weights, and the notes shown for it.
 import { describe, expect, test } from 'vitest';
 import { rolloutCorrection } from '../../../../extension/trainer/config/rollout-correction-options';
 import { overrideConfig } from '../../../../extension/trainer/config/load-config';
@@ -13,6 +13,16 @@ const corrects = [
 const leaves = [
   `config: ${key} is null, so nothing corrects for the errors of the 8-bit base: set this key to auto to weight token losses by importance ratios`,
 ];
+const stale = [
+  ...['lora.rank=8', 'workbench.engine=tinker', 'workbench.engine_url=http://localhost:8000', 'model_path=/models/one'],
+  ...['workbench.max_staleness=1', 'algorithm.adv_estimator=grpo'],
+];
+const correctsAge = corrects.map(note =>
+  note.replace('the 8-bit base', 'rollouts by older weights (workbench.max_staleness)'),
+);
+const leavesAge = leaves.map(note =>
+  note.replace('errors of the 8-bit base', 'older weights that sample the rollouts (workbench.max_staleness)'),
+);
 
 describe('a configuration with', () => {
   test.each<[string, string[], string | null, string[]]>([
@@ -26,6 +36,14 @@ describe('a configuration with', () => {
     [
       "the sampler's own log-probs over an 8-bit base",
       [...base, 'algorithm.rollout_correction.bypass_mode=true'],
+      null,
+      [],
+    ],
+    ['older weights', stale, 'token', correctsAge],
+    ['older weights and null', [...stale, `${key}=null`], null, leavesAge],
+    [
+      'older weights, corrected by the policy loss',
+      [...stale, 'algorithm.rollout_correction.bypass_mode=true'],
       null,
       [],
     ],

@@ -109,8 +109,11 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
 
 /** Keys logged only by a step with non-finite values; skipped-steps.test.ts covers them. */
 const afterFaults = ['train/skipped_step'];
-/** Keys logged only with an engine over the network; tinker-run.runs.test.ts covers them. */
-const onServers = ['actor/entropy_estimate'];
+/**
+ * Keys logged only with an engine over the network; tinker-run.runs.test.ts and asynchronous-training.runs.test.ts cover
+ * them.
+ */
+const onServers = ['actor/entropy_estimate', 'rollout/overlap', 'rollout/staleness', 'timing_s/rollout_wait'];
 
 test('the document and the runs contain the same keys', async () => {
   const documented = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
