@@ -16,7 +16,7 @@ import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../../extension/cli/run-lifecycle/make-run';
 import { train } from '../../../../extension/trainer/loop/train';
 import { BigramModel } from '../../../support/bigram-model';
-import { readRun, timed } from '../../../support/terminal';
+import { document, killAll, readRun, runsOf, timed } from '../../../support/terminal';
 import { TinkerPeer, type PeerOptions } from '../../../support/tinker-peer';
 import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';
 import { keepAll, mean } from '../../../support/train-here';
@@ -46,6 +46,7 @@ beforeEach(() => {
 });
 let peer: TinkerPeer;
 afterEach(async () => {
+  await killAll(workspace.folder);
   await peer.stop();
   workspace.remove();
 });
@@ -450,7 +451,27 @@ describe('a rollout in progress', () => {
       }),
     );
     expect(numbersOf(metrics)).toEqual(numbersOf(expected.metrics));
-    expect(events.some(({ message }) => message.includes('does not answer'))).toBe(true);
+    expect(events.some(({ message }) => message.endsWith('the run waits for it'))).toBe(true);
+  });
+
+  test('is discarded when an answer to an optimizer step is lost, and the run returns to its checkpoint', async () => {
+    await startPeer();
+    let steps = 0;
+    peer.fault = path => {
+      if (path !== 'optim_step' || !peer.requests.some(request => request.path === 'save_weights')) return undefined;
+      return ++steps === 3 ? 'cut after' : undefined; // in step 3, whose rollout is of step 1's weights
+    };
+    const { code, stderr } = await document(workspace.folder, [
+      ...['train', '--config-name', 'words', ...stepOverrides(5), 'trainer.test_freq=-1', ...keepAll],
+      ...['workbench.engine=tinker', `workbench.engine_url=${peer.url}`, 'lora.rank=8', 'workbench.max_staleness=1'],
+    ]);
+    expect(code, stderr).toBe(0);
+    const { status, metrics, episodes, events } = readRun(runsOf(workspace.folder).at(-1)!);
+    expect(status).toMatchObject({ state: 'finished', step: 5 });
+    expect(events.some(({ kind }) => kind === 'resume')).toBe(true);
+    expect(metrics.map(line => line['rollout/staleness'])).toEqual([0, 1, 0, 1, 1]);
+    expect([...new Set(episodes.map(({ step }) => step))]).toEqual([1, 2, 3, 4, 5]);
+    expect(new Set(episodes.map(({ id }) => id)).size).toBe(episodes.length);
   });
 
   test('pauses the run when too many of its episodes fail, at the step that needs it', async () => {
