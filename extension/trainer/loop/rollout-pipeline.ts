@@ -82,7 +82,7 @@ export type Collect = (step: number, clock: Stopwatch, ahead: PlayedAhead) => Pr
 /** A finished rollout. */
 interface Collected {
   collection: RolloutCollection;
-  clock: Stopwatch;
+  times: Stopwatch;
   /** Training's seed counter after the rollout. */
   seeds: SeedState;
 }
@@ -144,24 +144,24 @@ export class RolloutPipeline implements StepRollouts {
     this.versions.set(step - 1, await this.run.engine.versions!.publish());
     for (const made of this.versions.keys()) if (made < step - 1 - max_staleness) this.versions.delete(made);
     this.plan(step, max_staleness);
-    const { result, version, want } = this.planned.shift()!;
-    want();
-    const {
-      collection,
-      clock: times,
-      seeds,
-    } = await clock
-      .time('rollout_wait', () => result)
-      .catch((error: unknown) => {
-        this.planned = []; // these rollouts have ended with the failed one
-        this.lastPlanned = step;
-        throw error;
-      });
+    const rollout = this.planned.shift()!;
+    const { collection, times, seeds } = await clock.time('rollout_wait', () => this.awaited(rollout, step));
     if (!(await this.run.control.gate())) throw new RunStopped();
     clock.include(times);
     this.used = seeds;
-    this.current = { staleness: step - 1 - version, sampledBefore: this.sampledSeconds };
+    this.current = { staleness: step - 1 - rollout.version, sampledBefore: this.sampledSeconds };
     return collection;
+  }
+
+  private async awaited({ result, want }: Planned, step: number): Promise<Collected> {
+    want();
+    try {
+      return await result;
+    } catch (error) {
+      this.planned = []; // these rollouts have ended with the failed one
+      this.lastPlanned = step;
+      throw error;
+    }
   }
 
   /** Plans all rollouts whose weights exist while step `step` trains. */
@@ -203,13 +203,13 @@ export class RolloutPipeline implements StepRollouts {
     if (!(await abortable(this.signal, control.gate()))) throw new RunStopped();
     if (this.settingsChanged) batches.applySettings();
     this.settingsChanged = false;
-    const clock = new Stopwatch();
+    const times = new Stopwatch();
     this.begun = step;
     this.playing = true;
     this.sampling.since = performance.now();
     try {
-      const collection = await this.collect(step, clock, ahead);
-      return { collection, clock, seeds: batches.seeds };
+      const collection = await this.collect(step, times, ahead);
+      return { collection, times, seeds: batches.seeds };
     } finally {
       this.sampling = { seconds: this.sampledSeconds, since: null };
       this.playing = false;
