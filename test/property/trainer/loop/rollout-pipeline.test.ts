@@ -241,6 +241,16 @@ describe('the pipeline of rollouts', () => {
     }
   });
 
+  test('is discarded during a pause without waiting for its end', async () => {
+    const { pipeline, run, control } = open({ staleness: 2, total: 9, playing: [3], publishing: [1] });
+    await pipeline.next(1, new Stopwatch());
+    control.pause();
+    await turns(20); // the rollout of step 3 waits for the end of the pause
+    await pipeline.discard();
+    expect(run.begun.length).toBe(2);
+    expect(run.counter).toBe(1);
+  });
+
   test('plans more rollouts when the number of steps is raised, by the versions promised', async () => {
     const opened = open({ staleness: 3, total: 2, playing: [1], publishing: [1] });
     await step(opened, () => 9);
