@@ -17,7 +17,7 @@ import type { SavedState } from './trainer-state';
  */
 const requestMs = 120_000;
 
-/** Published versions of the weights that stay on a server's disk; rows use only the newest few. */
+/** Published versions that stay on a server's disk besides those that rollouts ahead of their steps still use. */
 const keptVersions = 16;
 
 /**
@@ -67,7 +67,7 @@ export function openEngine(
     outageMs: engine_outage_s * 1000,
     connections: engine_requests,
     resumes,
-    keptVersions,
+    keptVersions: keptVersions + workbench.max_staleness,
     onWarning: sentence => journal.event('warning', sentence),
     ...readTextShape(modelFolder),
     decode: ids => tokenizer.decode(ids, { special: true }),
