@@ -62,6 +62,7 @@ const makeFolder = async (staleness: number, steps: number, overrides: readonly 
     overrides: [
       ...[...stepOverrides(steps), 'trainer.test_freq=-1', ...groupOverrides('val', [1])],
       ...[...keepAll, 'trainer.save_freq=1', 'workbench.keep_checkpoints=50'],
+      'workbench.step_timeout_ms=60000', // a held environment must not fail
       ...['workbench.engine=tinker', `workbench.engine_url=${peer.url}`, 'lora.rank=8'],
       `workbench.max_staleness=${staleness}`,
       ...overrides,
