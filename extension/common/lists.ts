@@ -32,3 +32,9 @@ export function minimum(values: Iterable<number>, ceiling = Infinity): number {
   for (const value of values) least = Math.min(least, value);
   return least;
 }
+
+/** Splits a list into consecutive parts of at most `most` items; without `most`, into one part. */
+export function parted<T>(list: readonly T[], most = Infinity): (readonly T[])[] {
+  if (list.length <= most) return [list];
+  return Array.from({ length: Math.ceil(list.length / most) }, (_, k) => list.slice(k * most, (k + 1) * most));
+}

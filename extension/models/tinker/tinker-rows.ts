@@ -20,9 +20,10 @@ export class TinkerRows {
 
   constructor(private readonly decode: (ids: readonly number[]) => string) {}
 
-  /** Appends a row's new ids, and returns all its ids. */
+  /** Appends a row's new ids, and returns all its ids. The list changes with the row's next ids. */
   append({ row, append }: GenerationRow): number[] {
-    const ids = [...(this.rows.get(row) ?? []), ...append];
+    const ids = this.rows.get(row) ?? [];
+    appendAll(ids, append);
     this.rows.set(row, ids);
     return ids;
   }
@@ -51,10 +52,11 @@ export class TinkerRows {
     tokens: readonly number[],
     { stop, stop_token_ids }: SamplingOptions,
   ): { count: number; finish: 'stop' | 'length' } {
+    const mayStop = stop.length > 0 && stop.some(text => this.decode(tokens).includes(text));
     for (let count = 1; count <= tokens.length; count++)
       if (
         stop_token_ids.includes(tokens[count - 1]) ||
-        completesStop(tokens.slice(Math.max(0, count - longestStop), count), stop, this.decode)
+        (mayStop && completesStop(tokens.slice(Math.max(0, count - longestStop), count), stop, this.decode))
       )
         return { count, finish: 'stop' };
     return { count: tokens.length, finish: 'length' };

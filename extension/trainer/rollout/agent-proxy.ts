@@ -1,10 +1,13 @@
 // The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn. Episodes that become ready at about
 // the same time are generated in one batch. If the environments are fast, this batch contains all unfinished episodes.
-// With `async_rollout`, a slow environment delays only its own episode. Training and validation use the same code with
+// With `async_rollout`, a slow environment delays only its own episode, and an engine on a server gets large batches in
+// parts, so that it has work while environments and prompts are computed. Training and validation use the same code with
 // different groups, seeds and sampling parameters. If too many episodes fail (workbench.max_failed_episodes_share), the
 // batch ends with FailedBatch.
 // Invariant: an episode's tokens depend only on the weights and on (seed, step, env_id, turn), not on the other
 // episodes of the batch.
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { parted } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
@@ -136,11 +139,12 @@ export class AgentProxy {
       );
     };
     const playWave = async (wave: readonly EpisodeEntry[]): Promise<void> => {
-      try {
-        await playTurns(wave);
-      } catch (error) {
-        failure ??= { error };
+      const playing: Promise<void>[] = [];
+      for (const part of parted(wave, async_rollout ? this.generator.rowsPerCall : undefined)) {
+        if (playing.length > 0) await yieldToEventLoop(); // sends the requests of the previous part
+        playing.push(playTurns(part).catch((error: unknown) => void (failure ??= { error })));
       }
+      await Promise.all(playing);
     };
     const entries = all.map(({ entry }) => entry);
     checkContinue();

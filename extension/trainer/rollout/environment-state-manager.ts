@@ -157,7 +157,7 @@ export class EnvironmentStateManager {
   async step(turns: readonly TurnInput[], onReady?: EntriesListener): Promise<void> {
     const planned = turns.map(input => this.plan(input));
     const idle = planned.filter(({ actions }) => actions.length === 0);
-    const acting = new Map(planned.filter(plan => !idle.includes(plan)).map(plan => [plan.entry.id, plan]));
+    const acting = new Map(planned.filter(({ actions }) => actions.length > 0).map(plan => [plan.entry.id, plan]));
     for (const plan of idle) finishTurn(plan, undefined);
     if (idle.length > 0) onReady?.(idle.map(({ entry }) => entry));
     if (acting.size === 0) return;

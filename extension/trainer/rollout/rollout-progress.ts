@@ -6,7 +6,8 @@ import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 /**
  * Returns a function that reports the progress. With n episodes, a finished episode contributes 1/n. An unfinished
  * episode contributes a part of 1/n, which grows with its finished turns and with the sampled tokens of its current
- * turn.
+ * turn. The episodes are counted anew only in calls with 0 sampled tokens, because a server may report the tokens of
+ * every single response.
  */
 export function progressReporter(
   all: readonly PlayedSoFar[],
@@ -15,11 +16,16 @@ export function progressReporter(
   onProgress: RolloutRequest['onProgress'],
 ): (sampled: number) => void {
   let reported = 0;
+  let played = 0;
+  let counts = rolloutCounts(all, max_turn);
   return sampled => {
-    const played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
+    if (sampled === 0) {
+      played = all.reduce((sum, { entry }) => sum + (isDone(entry) ? 1 : entry.history.length / max_turn), 0);
+      counts = rolloutCounts(all, max_turn);
+    }
     const generating = sampled / max_new_tokens / max_turn;
     reported = Math.max(reported, Math.min((played + generating) / all.length, 1));
-    onProgress?.(reported, rolloutCounts(all, max_turn));
+    onProgress?.(reported, counts);
   };
 }
 

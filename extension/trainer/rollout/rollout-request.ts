@@ -15,6 +15,11 @@ import type { RolloutCounts } from './rollout-counts';
 /** The engine's text generation. A row's keys and values stay cached until the row is released. */
 export interface TextGenerator {
   /**
+   * Number of rows with which a call is large enough. A larger wave is generated in several calls, so that prompts and
+   * environments of one part are computed while other parts are sampled. By default, a wave is generated in one call.
+   */
+  readonly rowsPerCall?: number;
+  /**
    * Returns one response per row, in the order of `rows`. Calls may overlap. `onTokens` receives the number of tokens
    * that the running calls have sampled so far. `weights` is a published version of the weights; by default the
    * current weights sample.

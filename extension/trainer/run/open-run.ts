@@ -4,7 +4,7 @@ import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
-import { openEngine, requireSameEngine } from './run-engine';
+import { openEngine, requireSameEngine, serverRows } from './run-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
 import { LiveEnvironments } from '../live/live-environments';
@@ -95,6 +95,7 @@ export async function openRun({
     control.serveEnvironments(live);
 
     const generator = {
+      ...(!isLocal && { rowsPerCall: serverRows }),
       generate: async (
         ...[rows, sampling, onTokens, weights]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>
       ) => {

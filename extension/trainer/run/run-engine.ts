@@ -47,6 +47,12 @@ export function requireSameEngine(
 const baseUrl = (url: string): string => url.replace(/\/+$/, '');
 
 /**
+ * Rows per call of an engine on a server, which samples each row by itself: enough that a call's own cost does not
+ * matter, and few enough that the next turns begin while most rows are still sampled.
+ */
+export const serverRows = 64;
+
+/**
  * Starts the engine without a model; `load` then loads the model. `modelFolder` holds the tokenizer and config.json.
  * `resumes`: the run has a checkpoint.
  */
