@@ -55,7 +55,8 @@ export interface FormProblem {
 
 /** Estimated resources of a run: memory in bytes, times in seconds. */
 export interface RunEstimate {
-  model: { path: string; parameters: number; trained: 'all' | 'adapters' };
+  /** `parameters` is null if the model is on a server and its size is not known. */
+  model: { path: string; parameters: number | null; trained: 'all' | 'adapters' };
   peak: { phase: string; bytes: number };
   available: number;
   rows: { what: string; bytes: number; how: string; phase: string }[];
@@ -67,7 +68,7 @@ export interface RunEstimate {
     step_s: number;
     generation_s: number;
     total_s: number;
-    basis: 'measured' | 'scaled' | 'assumed';
+    basis: 'measured' | 'scaled' | 'assumed' | 'rates';
     run: { id: string; name: string } | null;
   } | null;
 }

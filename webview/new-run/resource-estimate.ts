@@ -16,8 +16,9 @@ export function estimateView(estimate: RunEstimate | null, waiting: boolean): Te
   }
   const { model, time, remedy, notes } = estimate;
   const how = model.trained === 'all' ? 'all trained' : 'adapters trained';
+  const size = model.parameters === null ? 'size unknown' : `${formatNumber(model.parameters)} parameters`;
   return html`<div class=${waiting ? 'estimate stale' : 'estimate'}>
-    ${row('Model', `${formatNumber(model.parameters)} parameters, ${how}`)} ${memoryView(estimate)}
+    ${row('Model', `${size}, ${how}`)} ${memoryView(estimate)}
     ${remedy === null ? nothing : html`<p class="problem" role="alert">${remedy.replace(/^plan: /, '')}</p>`}
     ${notes.map(note => html`<p class="muted">${note.replace(/^config: /, '')}</p>`)}
     ${time ? timeView(time) : row('Time per step', 'not known for this device')}
@@ -50,5 +51,6 @@ const row = (label: string, value: string, kind = ''): TemplateResult =>
 function basis({ basis: from, run }: Time): string {
   if (from === 'measured') return `based on run “${run!.name}”`;
   if (from === 'scaled') return `scaled from run “${run!.name}”`;
+  if (from === 'rates') return 'rough estimate (the rates of the server are not measured)';
   return 'rough estimate (no run has been measured on this machine yet)';
 }

@@ -7,6 +7,7 @@ import { autoCandidates, providerStates } from '../../engine/session/devices';
 import { gibibytes } from '../../common/numbers';
 import { selfCheckApart } from '../../models/self-check';
 import { defaultConfig, planRun } from '../../trainer/plan/run-plan';
+import type { RemotePlan } from '../../trainer/plan/remote-plan';
 import type { RunReportRequest, RunReport } from '../../trainer/plan/run-plan';
 import type { StepTime } from '../../trainer/plan/step-time';
 import { answer } from '../output/answer';
@@ -89,14 +90,15 @@ function formatMachine(report: MachineReport): string[] {
 }
 
 export function formatRun(run: RunReport): string[] {
-  const { model, rows, phases, peak, available, largest_micro_batch: largest } = run;
+  const { model, rows, phases, peak, available, largest_micro_batch: largest, remote } = run;
   const trained = model.trained === 'all' ? 'all trained' : 'only adapters trained';
+  const size = model.parameters === null ? 'size unknown' : `${model.parameters.toLocaleString('en')} parameters`;
   const pass =
-    largest.tokens > 0
+    largest !== null && largest.tokens > 0
       ? `Largest micro-batch that fits: ${largest.tokens.toLocaleString('en')} tokens (ppo_micro_batch_size_per_gpu=${largest.ppo_micro_batch_size_per_gpu})`
       : 'Largest micro-batch that fits: none; not even one episode of maximum length fits';
   return [
-    `${run.config_name} with ${model.path}: ${model.parameters.toLocaleString('en')} parameters, ${trained}`,
+    `${run.config_name} with ${model.path}${remote ? ` on ${remote.url}` : ''}: ${size}, ${trained}`,
     ...run.notes.map(note => `note: ${note}`),
     ...table(
       phases.flatMap(({ phase, held }) => [
@@ -107,9 +109,20 @@ export function formatRun(run: RunReport): string[] {
       ]),
     ),
     `Peak: ${gibibytes(peak.bytes)} in the ${peak.phase}; ${gibibytes(available)} available`,
-    ...(phases.some(({ phase }) => phase === 'policy update') ? [pass] : []),
+    ...(largest !== null && phases.some(({ phase }) => phase === 'policy update') ? [pass] : []),
     run.fits ? 'It fits.' : 'It does not fit.',
+    ...(remote ? formatRemote(remote) : []),
     ...(run.time ? [formatTime(run.time)] : []),
+  ];
+}
+
+function formatRemote({ rates, rows_in_flight, requests, bytes, limit }: RemotePlan): string[] {
+  const count = (value: number): string => Math.round(value).toLocaleString('en');
+  const { round_trip_s, sampled_per_s, scored_per_s, trained_per_s, basis } = rates;
+  return [
+    `In flight: ${count(rows_in_flight)} rows; a step: at most ${count(requests)} requests, ${gibibytes(bytes.sent)} sent, ${gibibytes(bytes.received)} received`,
+    `Server: ${count(sampled_per_s)} tokens/s sampled, ${count(scored_per_s)} scored, ${count(trained_per_s)} trained, round trip ${(1000 * round_trip_s).toPrecision(3)} ms (${basis})`,
+    `The rollout is limited by: ${limit}`,
   ];
 }
 
@@ -124,6 +137,7 @@ function formatTime({ step_s, generation_s, total_s, basis, run }: StepTime): st
     measured: `as measured in ${run?.id}`,
     scaled: `scaled from ${run?.id}`,
     assumed: 'rough estimate: no run measured on this machine yet',
+    rates: 'from the rates of the server',
   };
   return `A step: about ${seconds(step_s)}, including ${seconds(generation_s)} rollout; all steps: ${seconds(total_s)} (${from[basis]})`;
 }

@@ -1,5 +1,12 @@
 // Limits how many jobs run at the same time, over all callers. Waiting jobs start in the order in which they came.
 
+/** HTTP requests that sampling leaves for scoring and training. */
+const trainingRequests = 5;
+
+/** The number of rows that are sampled at the same time over `connections` connections. */
+export const samplingSlots = (connections: number): number =>
+  Math.max(1, connections - Math.min(trainingRequests, connections >> 1));
+
 export class RequestSlots {
   private free: number;
   private readonly waiting: (() => void)[] = [];

@@ -45,7 +45,7 @@ const read = { policy: ['logprobs', 'cross_entropy'], critic: ['values', 'ppo_cr
 const carriers = { policy: 'importance_sampling', critic: 'ppo_critic' };
 
 /** Maximum tokens per request. */
-const requestTokens = 2 ** 17;
+export const requestTokens = 2 ** 17;
 /** Maximum concurrent scoring requests. */
 const scoringRequests = 4;
 /** Maximum bytes of an adapter's archive. */

@@ -18,7 +18,7 @@ import type { CriticSample, PassBudget, WeightedSample } from '../../engine/trai
 import { StoppableUnits, unwatched, type WorkUnits } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
 import { loadModels, requireAdapters, type LoadedModels, type LoadSettings } from './loaded-models';
-import { RequestSlots } from './request-slots';
+import { RequestSlots, samplingSlots } from './request-slots';
 import { sampledLoss } from './sampled-loss';
 import { ReadNumbers } from './read-numbers';
 import type { ServerCritic } from './server-critic';
@@ -42,10 +42,9 @@ export interface TinkerSettings extends LoadSettings {
   decode(ids: readonly number[]): string;
 }
 
-/** HTTP requests that sampling leaves for scoring and training. */
-const trainingRequests = 5;
 /** Maximum milliseconds to wait for the server to unload the models at the end. */
 const unloadMs = 3000;
+
 export class TinkerEngine implements RemoteEngine<ServerState> {
   onTokens: (sampled: number) => void = () => undefined;
   onUnits: (done: number, of: number) => void = () => undefined;
@@ -83,7 +82,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     this.disk = new ServerDisk(this.connection, reason =>
       settings.onWarning(`${url} does not delete old weights (${reason}), so they stay on its disk`),
     );
-    this.sampling = new RequestSlots(Math.max(1, connections - Math.min(trainingRequests, connections >> 1)));
+    this.sampling = new RequestSlots(samplingSlots(connections));
   }
 
   async load(options: LoadOptions): Promise<LoadedModel> {

@@ -1,6 +1,6 @@
 // Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit
 // into memory, the plan contains overrides with which the run fits, and a sentence that explains them. If the model is
-// on the hub, only its small files are downloaded.
+// on the hub, only its small files are downloaded. If the model is on a server, remote-plan.ts makes the plan.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
@@ -25,9 +25,13 @@ import { largestMicroBatchTokens, planMemory } from '../../models/memory/memory-
 import type { MemoryPlan } from '../../models/memory/memory-plan';
 import type { PlanInput } from '../../models/memory/plan-input';
 import { largestDivisor, remedyFor } from '../../models/memory/memory-overrides';
-import { readDecoderConfig } from '../../models/weights/model-folder';
+import { samplingSlots } from '../../models/tinker/request-slots';
+import { readDecoderConfig, readTextShape } from '../../models/weights/model-folder';
 import { countParameters, fewerEpisodes, planInput } from './memory-input';
-import { measuredRun, stepTime, workloadOf } from './step-time';
+import { assumedRates, remoteMemory, remoteSizes, remoteTime, trafficOf } from './remote-plan';
+import type { RatesBasis, RemotePlan, ServerRates } from './remote-plan';
+import { measureRates } from './server-rates';
+import { measuredFor, measuredRun, playedAs, stepTime, workloadOf } from './step-time';
 import type { MeasuredRun, StepTime } from './step-time';
 import { findHubModel, withSmallFiles } from '../../hub/hub-model';
 import { readLines } from '../store/line-log';
@@ -39,15 +43,21 @@ export const defaultConfig = 'base';
 /** The plan of a run on this machine; sizes are in bytes. */
 export interface RunReport extends MemoryPlan {
   config_name: string;
-  model: { path: string; parameters: number; trained: 'all' | 'adapters' };
+  /** `parameters` is null if the model is on a server and its architecture is not one of the local engine's. */
+  model: { path: string; parameters: number | null; trained: 'all' | 'adapters' };
   available: number;
   fits: boolean;
-  /** The largest micro-batch of a gradient pass that fits into memory; zeros if a single episode does not fit. */
-  largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number };
-  /** If the run does not fit into memory, a sentence that says what to change; otherwise null. */
+  /**
+   * The largest micro-batch of a gradient pass that fits into memory; zeros if a single episode does not fit. Null if the
+   * model is on a server.
+   */
+  largest_micro_batch: { tokens: number; ppo_micro_batch_size_per_gpu: number } | null;
+  /** One sentence if the run does not fit into memory, otherwise null. */
   remedy: string | null;
   /** Predicted times. Null for an evaluation, and on a GPU on which no run of this workspace has been measured. */
   time: StepTime | null;
+  /** What the run exchanges with its server; null if the model runs on this machine. */
+  remote: RemotePlan | null;
   /** Notes of the configuration, for example about a lowered max_model_len. */
   notes: string[];
 }
@@ -61,6 +71,8 @@ export interface RunReportRequest {
   overrides: readonly string[];
   presetFolders: readonly string[];
   workspace: string;
+  /** Rates of the server, if the model is on one: given ones, or `measure` to measure them. */
+  rates?: Partial<ServerRates> | 'measure';
 }
 
 /**
@@ -76,7 +88,7 @@ const mostBytes = 2 ** 19;
  * @throws ConfigError or UserError if the run could not be started
  */
 export async function planRun(
-  { model, ...question }: RunReportRequest,
+  { model, rates, ...question }: RunReportRequest,
   subject: string,
   available = memoryForRun(),
 ): Promise<{ run: RunReport; loaded: LoadedConfig }> {
@@ -88,13 +100,23 @@ export async function planRun(
   };
   const { workspace } = question;
   const first = loadConfig(source);
-  chooseProvider(first.config.workbench.device, await providerStates(), 'workbench.device');
+  const isLocal = first.config.workbench.engine === 'local';
+  if (!isLocal && rates === undefined) rates = {};
+  if (isLocal && rates !== undefined)
+    throw new UserError(
+      `${subject}: rates of a server are given, but workbench.engine is local: set workbench.engine=tinker, or omit these options`,
+    );
+  if (isLocal) chooseProvider(first.config.workbench.device, await providerStates(), 'workbench.device');
   const asked = model === undefined ? undefined : '--model';
-  return withModelFolder(first.config.model_path, workspace, asked, async folder => {
-    const loaded = fitLength(first, readDecoderConfig(folder).maxPositions, override =>
+  const configName = source.configFile ?? source.configName ?? '';
+  const check = isLocal ? readDecoderConfig : readTextShape;
+  return withModelFolder(first.config.model_path, workspace, asked, check, async folder => {
+    const loaded = fitLength(first, check(folder).maxPositions, override =>
       loadConfig({ ...source, overrides: [...source.overrides, override] }),
     );
     const { config, notes } = loaded;
+    if (rates !== undefined)
+      return { run: await planRemote({ configName, loaded, folder, workspace, rates, available, subject }), loaded };
     const input = await planInput(config, folder, workspace);
     const parameters = countParameters(input.decoder);
     const { model_path: path, trainer } = config;
@@ -102,14 +124,78 @@ export async function planRun(
       ? stepTime(workloadOf(config, parameters), path, trainer.total_training_steps, measuredRuns(workspace))
       : null;
     const run: RunReport = {
-      config_name: source.configFile ?? source.configName ?? '',
+      config_name: configName,
       model: { path, parameters, trained: input.lora ? 'adapters' : 'all' },
       ...fit(input, config, available, subject),
       time,
+      remote: null,
       notes,
     };
     return { run, loaded };
   });
+}
+
+/** Plans a run whose model is on a server. */
+async function planRemote({
+  configName,
+  loaded: { config, notes },
+  folder,
+  workspace,
+  rates,
+  available,
+  subject,
+}: {
+  configName: string;
+  loaded: LoadedConfig;
+  folder: string;
+  workspace: string;
+  rates: NonNullable<RunReportRequest['rates']>;
+  available: number;
+  subject: string;
+}): Promise<RunReport> {
+  const { model_path: path, workbench, trainer } = config;
+  const parameters = parametersIn(folder);
+  const sizes = remoteSizes(config, readTextShape(folder).vocabSize);
+  const plan = remoteMemory(config, sizes);
+  const work = workloadOf(config, parameters ?? 0);
+  const { run } = measuredFor(work, path, measuredRuns(workspace));
+  const found: ServerRates & { basis: RatesBasis } =
+    rates === 'measure'
+      ? { ...(await measureRates(config, folder, workspace)), basis: 'measured on the server' }
+      : { ...assumedRates, ...rates, basis: Object.keys(rates).length > 0 ? 'given' : 'assumed' };
+  const { time, limit } = remoteTime(config, sizes, playedAs(work, run), found);
+  // Without rates of this server, an earlier run on it is the better basis.
+  const measured = found.basis === 'assumed' && run ? stepTime(work, path, trainer.total_training_steps, [run]) : null;
+  const fits = plan.peak.bytes <= available;
+  return {
+    config_name: configName,
+    model: { path, parameters, trained: 'adapters' },
+    ...plan,
+    available,
+    fits,
+    largest_micro_batch: null,
+    remedy: fits
+      ? null
+      : `${subject}: the run needs ${gibibytes(plan.peak.bytes)} of this machine in its ${plan.peak.phase}, but ${gibibytes(available)} is available: lower es_manager.train.env_groups or actor_rollout_ref.rollout.max_model_len`,
+    time: trainer.val_only ? null : (measured ?? time),
+    remote: {
+      url: workbench.engine_url ?? '',
+      rates: found,
+      rows_in_flight: Math.min(samplingSlots(workbench.engine_requests), sizes.episodes),
+      ...trafficOf(sizes),
+      limit,
+    },
+    notes,
+  };
+}
+
+/** Number of a model's parameters; null if its architecture is not one of the local engine's. */
+function parametersIn(folder: string): number | null {
+  try {
+    return countParameters(readDecoderConfig(folder));
+  } catch {
+    return null;
+  }
 }
 
 /** Measurements of the newest runs of a workspace on the same processor. Runs without usable metrics are omitted. */
@@ -139,7 +225,7 @@ function fit(
   config: RunConfig,
   available: number,
   subject: string,
-): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes'> {
+): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes' | 'remote'> {
   const { actor, rollout } = config.actor_rollout_ref;
   const plan = planMemory(input);
   const fits = plan.peak.bytes <= available;
@@ -181,19 +267,20 @@ function remedySentence(
 }
 
 /**
- * Calls `work` with a folder that contains at least the small files of a model. `asked` is the command option that
- * names the model; undefined if the key model_path names it. If model_path names a model that cannot be found, throws a
- * ConfigError for this key, so that a form can mark the field.
+ * Runs `check`, then calls `work` with a folder that contains at least the small files of a model. `asked` is the
+ * command option that names the model; undefined if the key model_path names it. If model_path names a model that cannot
+ * be found, throws a ConfigError for this key, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,
   workspace: string,
   asked: string | undefined,
+  check: (folder: string) => unknown,
   work: (folder: string) => Promise<T>,
 ): Promise<T> {
   let known = false;
   const look = (folder: string): Promise<T> => {
-    readDecoderConfig(folder);
+    check(folder);
     known = true;
     return work(folder);
   };

@@ -70,12 +70,16 @@ export interface StepTime {
   tokens: { sampled: number; trained: number };
   /**
    * `measured`: from a run with the same model and environments; `scaled`: extrapolated from another run on this
-   * processor; `assumed`: from constants measured on another machine.
+   * processor; `assumed`: from constants measured on another machine; `rates`: from the rates of a server.
    */
-  basis: 'measured' | 'scaled' | 'assumed';
-  /** The measured run on which the prediction is based; null if `basis` is `assumed`. */
+  basis: 'measured' | 'scaled' | 'assumed' | 'rates';
+  /** The measured run on which the prediction is based; null if `basis` is `assumed` or `rates`. */
   run: { id: string; name: string } | null;
 }
+
+/** Where the model of a run is: a device of this machine, or a server. */
+const placeOf = ({ workbench: { engine, engine_url, device } }: RunConfig): string =>
+  engine === 'local' ? device : (engine_url ?? engine);
 
 /** Returns the workload of a configuration. Token counts are estimates from the configured limits. */
 export function workloadOf(config: RunConfig, parameters: number): Workload {
@@ -90,7 +94,7 @@ export function workloadOf(config: RunConfig, parameters: number): Workload {
   return {
     parameters,
     adapters: model.lora_rank > 0 || model.lora_adapter_path !== null,
-    device: config.workbench.device,
+    device: placeOf(config),
     tags: [...env_configs.tags].sort().join(),
     episodes: env_groups * group_size,
     sampled,
@@ -138,14 +142,10 @@ export function measuredRun(manifest: Manifest, config: RunConfig, lines: readon
  * @returns null for a GPU on which no run was measured
  */
 export function stepTime(work: Workload, model: string, steps: number, runs: readonly MeasuredRun[]): StepTime | null {
-  const onDevice = runs.filter(run => run.work.device === work.device);
-  const sameModel = (run: MeasuredRun) => run.model === model && run.work.adapters === work.adapters;
-  const run =
-    onDevice.find(each => sameModel(each) && each.work.tags === work.tags) ?? onDevice.find(sameModel) ?? onDevice[0];
+  const { run, sameModel } = measuredFor(work, model, runs);
   if (!run && ['cuda', 'webgpu'].includes(work.device)) return null;
-  // Token counts depend on the environments, so measured counts are used only from a run with the same tags.
-  const alike = run && run.work.tags === work.tags;
-  const asPlayed = alike ? { ...work, sampled: run.work.sampled, tokens: run.work.tokens, kept: run.work.kept } : work;
+  const alike = run?.work.tags === work.tags;
+  const asPlayed = playedAs(work, run);
   const generation = sampling(asPlayed) * (run ? run.generation / sampling(run.work) : 1);
   const training = updating(asPlayed) * (run ? run.rest / updating(run.work) : 1);
   return {
@@ -157,10 +157,32 @@ export function stepTime(work: Workload, model: string, steps: number, runs: rea
       sampled: asPlayed.episodes * asPlayed.sampled,
       trained: asPlayed.episodes * asPlayed.tokens * asPlayed.kept,
     },
-    basis: !run ? 'assumed' : alike && sameModel(run) ? 'measured' : 'scaled',
+    basis: !run ? 'assumed' : alike && sameModel ? 'measured' : 'scaled',
     run: run ? { id: run.id, name: run.name } : null,
   };
 }
+
+/** The measured run that is most like a workload, on the same device or server, and whether its model is the same. */
+export function measuredFor(
+  work: Workload,
+  model: string,
+  runs: readonly MeasuredRun[],
+): { run: MeasuredRun | undefined; sameModel: boolean } {
+  const onDevice = runs.filter(run => run.work.device === work.device);
+  const sameModel = (run: MeasuredRun): boolean => run.model === model && run.work.adapters === work.adapters;
+  const run =
+    onDevice.find(each => sameModel(each) && each.work.tags === work.tags) ?? onDevice.find(sameModel) ?? onDevice[0];
+  return { run, sameModel: run !== undefined && sameModel(run) };
+}
+
+/**
+ * A workload with the token counts of a measured run. Token counts depend on the environments, so they are used only
+ * from a run with the same tags.
+ */
+export const playedAs = (work: Workload, run: MeasuredRun | undefined): Workload =>
+  run?.work.tags === work.tags
+    ? { ...work, sampled: run.work.sampled, tokens: run.work.tokens, kept: run.work.kept }
+    : work;
 
 const sampling = ({ episodes, sampled, parameters }: Workload): number =>
   episodes * sampled * (cost.sampled.fixed + cost.sampled.parameter * parameters);

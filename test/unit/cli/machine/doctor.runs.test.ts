@@ -89,8 +89,8 @@ describe('a run that fits', () => {
     expect(run.phases.at(-1)).toEqual({ phase: 'checkpoint', held: run.peak.bytes });
     expect(run.phases.map(({ phase }) => phase)).not.toContain('critic update');
     expect(run.available).toBeGreaterThan(run.peak.bytes);
-    expect(run.largest_micro_batch.tokens % 400).toBe(0);
-    expect(run.largest_micro_batch.ppo_micro_batch_size_per_gpu).toBe(4);
+    expect(run.largest_micro_batch!.tokens % 400).toBe(0);
+    expect(run.largest_micro_batch!.ppo_micro_batch_size_per_gpu).toBe(4);
   });
 
   test('is planned as configured: adapters, a critic, evaluation only', async () => {
@@ -139,14 +139,14 @@ describe('a run that does not fit', () => {
     const run = answer.run!;
     expect(run.fits).toBe(false);
     expect(run.model.parameters).toBeGreaterThan(4e11);
-    expect(run.rows.find(({ what }) => what === 'weights')!.bytes).toBe(4 * run.model.parameters);
+    expect(run.rows.find(({ what }) => what === 'weights')!.bytes).toBe(4 * run.model.parameters!);
     expect(run.largest_micro_batch).toEqual({ tokens: 0, ppo_micro_batch_size_per_gpu: 0 });
     expect(stderr).toBe(`${run.remedy}\n`);
     expect(run.remedy).toMatch(
       /^doctor: the run needs [\d.]+ GiB in its checkpoint, but [\d.]+ GiB is available: even with .*lora\.rank=16 .* it needs [\d.]+ GiB, so use a smaller model or a machine with more memory$/,
     );
     const { answer: adapted } = await doctor('--config-name', 'words', '--model', 'models/huge', 'lora.rank=8');
-    expect(adapted.run!.rows.find(({ what }) => what === 'base')!.bytes).toBe(2 * run.model.parameters); // bfloat16
+    expect(adapted.run!.rows.find(({ what }) => what === 'base')!.bytes).toBe(2 * run.model.parameters!); // bfloat16
   });
 
   test('gets the change that makes it fit, and then fits', async () => {
@@ -161,7 +161,7 @@ describe('a run that does not fit', () => {
     const run = answer.run!;
     expect(stderr).toBe(`${run.remedy}\n`);
     const change = /: set (micro_batch_size_per_gpu=\d+), which needs [\d.]+ [MG]iB$/.exec(run.remedy!)![1];
-    expect(change).toBe(`micro_batch_size_per_gpu=${run.largest_micro_batch.ppo_micro_batch_size_per_gpu}`);
+    expect(change).toBe(`micro_batch_size_per_gpu=${run.largest_micro_batch!.ppo_micro_batch_size_per_gpu}`);
     const { answer: changed } = await doctor(...large, change);
     expect(changed.run!.peak.bytes).toBeLessThanOrEqual(run.available);
   });

@@ -96,7 +96,7 @@ describe('the plan of a form', () => {
     expect(Object.keys(planned.values)).toEqual(keys);
     expect(planned.tags).toContainEqual({ tag: 'QuickFrozenLake', environment: 'frozen_lake' });
     expect(planned.groups.train).toEqual({ QuickFrozenLake: 16 });
-    expect(planned.estimate!.peak.bytes).toBeGreaterThan(planned.estimate!.model.parameters * 4);
+    expect(planned.estimate!.peak.bytes).toBeGreaterThan(planned.estimate!.model.parameters! * 4);
     expect(planned.estimate!.time!.total_s).toBeCloseTo(7 * planned.estimate!.time!.step_s);
     expect(planned.yaml).toContain('total_training_steps: 7');
   });
