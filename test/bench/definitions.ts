@@ -1,6 +1,7 @@
 // The benchmarks: the settings that both sides receive. Settings are plain numbers, so that neither side applies its
 // own rules; episode lengths are drawn here once. `operations` is a lower bound of the floating-point operations of the
 // work (necessary-operations.ts).
+import type { Provider } from '../../extension/engine/session/devices';
 import { RandomStream } from '../../extension/engine/sampling/random-stream';
 import { iterationOperations, productOperations, rolloutOperations, trainingOperations } from './necessary-operations';
 
@@ -17,6 +18,10 @@ export interface ModelSettings {
   /** Rank of adapters on every linear layer over a frozen base, with alpha twice the rank; 0 trains all weights. */
   lora_rank: number;
   base_dtype: 'float32' | 'bfloat16';
+  /** Device of both sides, the CPU by default; the peer uses CUDA for every GPU. */
+  device?: Provider;
+  /** Precision in which our side multiplies activations and weights, float32 by default. */
+  precision?: 'float32' | 'float16';
 }
 
 /**
@@ -197,7 +202,7 @@ export const isAlone = (definition: Definition): definition is Extract<Definitio
 type DefinitionOf<K extends Kind> = Extract<Definition, { kind: K }>;
 
 const float = { lora_rank: 0, base_dtype: 'float32' } as const;
-const tiny: ModelSettings = {
+export const tiny: ModelSettings = {
   ...float,
   vocab: 256,
   hidden: 128,
@@ -231,10 +236,10 @@ const halfBillion: ModelSettings = {
   head_size: 64,
   rope_theta: 1e6,
 };
-const adapted: ModelSettings = { ...halfBillion, lora_rank: 16 };
+export const adapted: ModelSettings = { ...halfBillion, lora_rank: 16 };
 
 /** `count` integers in [least, most]. */
-function drawn(count: number, least: number, most: number, seed: number): number[] {
+export function drawn(count: number, least: number, most: number, seed: number): number[] {
   const stream = new RandomStream(seed);
   return Array.from({ length: count }, () => least + stream.integer(most - least + 1));
 }

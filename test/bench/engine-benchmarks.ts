@@ -69,11 +69,12 @@ async function loadOptions(
   return {
     modelFolder: await randomModel(s),
     adapterFolder: null,
-    device: 'cpu',
+    device: s.device ?? 'cpu',
     threads,
     lora: s.lora_rank > 0 ? { rank: s.lora_rank, alpha: 2 * s.lora_rank, dropout: 0, targets: 'all-linear' } : null,
     rolloutQuantization: s.quantised ? 'int8' : 'none',
     baseQuantization: 'none',
+    precision: s.precision ?? 'float32',
     checkpointed,
     referenceFolder: null,
     critic: false,

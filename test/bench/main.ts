@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { measure } from './benchmark';
 import type { Measurement, Side } from './benchmark';
 import { definitions, limit } from './definitions';
+import { gpuDefinitions, gpuDevices, noGpuCode } from './gpu-benchmarks';
 import type { Definition } from './definitions';
 import { open, ownSide } from './own-side';
 import { peakMemory } from './process-memory';
@@ -24,6 +25,9 @@ const usage = `npm run bench -- [options]
   --tune           try all configurations of the peer and use the fastest
   --waiting HOW    behaviour of the peer's idle threads: passive or spin (spin)
   --side WHICH     both, ours or peer (both)
+  --gpu            the shape of Qwen2.5-0.5B on a GPU, after its self-check; exit code 3 if no GPU is usable
+  --device WHICH   with --gpu: cuda, webgpu or cpu (all GPUs that are found)
+  --small          with --gpu: a small model, to try the script
   --json           print one JSON document`;
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
@@ -40,6 +44,9 @@ async function main(): Promise<void> {
       tune: { type: 'boolean', default: false },
       waiting: { type: 'string', default: 'spin' },
       side: { type: 'string', default: 'both' },
+      gpu: { type: 'boolean', default: false },
+      device: { type: 'string' },
+      small: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
       'memory-of': { type: 'string' },
@@ -50,8 +57,16 @@ async function main(): Promise<void> {
   if (values['memory-of'] !== undefined) return reportPeak(values['memory-of'], threads);
   const waiting = oneOf<Waiting>('waiting', values.waiting, ['passive', 'spin']);
   const side = oneOf('side', values.side, ['both', 'ours', 'peer']);
-  const chosen = definitions.filter(
-    ({ name, large }) => name.includes(values.only) && (values.large || values.only || !large),
+  const device = values.device === undefined ? undefined : oneOf('device', values.device, ['cuda', 'webgpu', 'cpu']);
+  const gpus = values.gpu ? await gpuDevices(device, say) : [];
+  if (typeof gpus === 'string') {
+    say(gpus);
+    process.exitCode = noGpuCode;
+    return;
+  }
+  const offered = values.gpu ? gpus.flatMap(gpu => gpuDefinitions(gpu, values.small)) : definitions;
+  const chosen = offered.filter(
+    ({ name, large }) => name.includes(values.only) && (values.large || values.gpu || values.only || !large),
   );
   if (chosen.length === 0) throw new Error(`bench: no benchmark's name contains ${values.only}: omit --only`);
   const script = join(dirname(dirname(program)), 'test', 'bench', 'peer', 'main.py');
@@ -63,7 +78,7 @@ async function main(): Promise<void> {
   const load = [loadavg()[0]];
   const results: Measurement[] = [];
   try {
-    for (const definition of [limit, ...chosen]) {
+    for (const definition of values.gpu ? chosen : [limit, ...chosen]) {
       say(`${definition.name} …`);
       results.push(await measure(definition, { ours, peer }, rounds));
       say(`  ${line(results.at(-1)!, results[0]).slice(1).join('  ')}`);
@@ -72,7 +87,7 @@ async function main(): Promise<void> {
     await peer?.stop();
   }
   load.push(loadavg()[0]);
-  report(results, { ours, peer, load, rounds, json: values.json });
+  report(results, { ours, peer, load, rounds, json: values.json, devices: gpus.map(({ about }) => about) });
 }
 
 /** Runs one step in this process and prints its peak memory. */
@@ -105,10 +120,16 @@ interface Circumstances {
   load: readonly number[];
   rounds: number;
   json: boolean;
+  /** GPUs with the findings of their self-check. */
+  devices: readonly string[];
 }
 
-function report(results: readonly Measurement[], { ours, peer, load, rounds, json }: Circumstances): void {
-  const machine = `${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}`;
+function report(
+  results: readonly Measurement[],
+  { ours, peer, load, rounds, json, devices }: Circumstances,
+): void {
+  const processor = `${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}`;
+  const machine = [processor, ...devices].join('; ');
   const sides = { ours: ours?.about ?? null, peer: peer?.about ?? null };
   if (json) return console.log(JSON.stringify({ machine, load, ...sides, rounds, results }, null, 2));
   const table = [heading, ...results.map(result => line(result, results[0]))];

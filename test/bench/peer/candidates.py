@@ -26,7 +26,15 @@ OWN = {
 }
 
 
+ON_GPU = {
+    "training": [dict(micro=32), dict(micro=16), dict(micro=32, compiled=True)],
+    "rollout": [dict(packed=False), dict(packed=False, compiled=True)],
+}
+
+
 def ways(kind, name, settings):
+    if settings.get("device", "cpu") != "cpu":
+        return ON_GPU[kind]
     if settings.get("peer") == "transformers":
         return GENERATE if kind == "rollout" else [dict(sampler=how, step=dict(micro=8)) for how in GENERATE]
     return OWN.get(name) or WAYS.get(kind) or [{}]

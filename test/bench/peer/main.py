@@ -17,7 +17,8 @@ def about(threads):
         import torch
 
         torch.set_num_threads(threads)
-        said.append(f"PyTorch {torch.__version__}, {threads} threads")
+        card = f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
+        said.append(f"PyTorch {torch.__version__}, {threads} threads{card}")
     except ImportError:
         pass
     try:
@@ -52,11 +53,25 @@ def implementation(kind, settings):
 def rate(run):
     start = time.perf_counter()
     units = run()
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
+        sys.modules["torch"].cuda.synchronize()
     return units / (time.perf_counter() - start)
+
+
+def place(settings):
+    """Makes the device of the settings the default of new tensors."""
+    if settings.get("device", "cpu") == "cpu":
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ImportError("this PyTorch finds no CUDA device")
+    torch.set_default_device("cuda")
 
 
 def ready(question):
     """The workload with one candidate: with `tune` the fastest, otherwise the first."""
+    place(question["settings"])
     work = implementation(question["kind"], question["settings"])
     known = ways(question["kind"], question["name"], question["settings"])
     if not question["tune"] or len(known) == 1:

@@ -16,9 +16,9 @@ class Sampler:
     def __init__(self, model, s, rows, positions, compiled=False, packed=True):
         self.s, self.rows, self.packed = s, rows, packed
         self.head = self.lay_out(model.embed.detach())
-        self.cos, self.sin = rotary_tables(s["head_size"], s["rope_theta"], positions)
+        self.cos, self.sin = rotary_tables(s["head_size"], s["rope_theta"], positions, model.embed.dtype)
         shape = (s["layers"], 2, rows, s["kv_heads"], positions, s["head_size"])
-        self.cache = torch.zeros(shape)
+        self.cache = torch.zeros(shape, dtype=model.embed.dtype)
         self.model = model
         self.length = 0
         self.refresh()
@@ -29,7 +29,8 @@ class Sampler:
 
     def refresh(self):
         """Copies the model's weights after training."""
-        pack = lambda linear: (self.lay_out(linear.merged()), None if linear.bias is None else linear.bias.detach())
+        model_dtype = self.model.embed.dtype
+        pack = lambda linear: (self.lay_out(linear.merged().to(model_dtype)), None if linear.bias is None else linear.bias.detach())
         self.layers = [
             (l.norm1.weight.detach(), pack(l.qkv), pack(l.out), l.norm2.weight.detach(), pack(l.gate_up), pack(l.down))
             for l in self.model.layers
@@ -66,7 +67,7 @@ class Sampler:
     def draw(self, x, uniform):
         """Tokens [rows, 1] and their log-probs at temperature 1, from hidden states [rows, hidden] and uniforms
         [rows, 1]."""
-        logp = self.product(x, self.head).log_softmax(-1)
+        logp = self.product(x, self.head).float().log_softmax(-1)
         p = logp.exp().view(self.rows, -1, BLOCK)
         blocks = p.sum(-1)
         until = blocks.cumsum(-1)

@@ -12,7 +12,7 @@ from decoder import decoder
 def episodes(s):
     """Yields each episode's ids [length] and the positions trained on. After the prompt, turns of `sampled` trained
     tokens alternate with `observed` tokens that are not trained on."""
-    dice = torch.Generator().manual_seed(2)
+    dice = torch.Generator(torch.get_default_device()).manual_seed(2)
     lengths, turn = iter(s["lengths"]), s["sampled"] + s["observed"]
     for _ in range(s["groups"]):
         prompt = torch.randint(s["vocab"], (s["prompt"],), generator=dice)

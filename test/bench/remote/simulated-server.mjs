@@ -145,6 +145,10 @@ function answer(path, body, socket) {
       return reply('{"type":"create_session","session_id":"session_1"}');
     case 'create_sampling_session':
       return reply('{"type":"create_sampling_session","sampling_session_id":"sampling_0"}');
+    case 'client/config':
+      return reply('{}');
+    case 'telemetry':
+      return reply('{"status":"accepted"}');
     case 'session_heartbeat':
       return reply('{"type":"session_heartbeat"}');
     case 'retrieve_future': {
