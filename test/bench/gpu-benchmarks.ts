@@ -43,7 +43,9 @@ export async function gpuDevices(
     if (passed) usable.push({ provider, about: text });
     else refused.push(text);
   }
-  return usable.length > 0 ? usable : `bench: no GPU was measured, because the self-check failed (${refused.join('; ')})`;
+  return usable.length > 0
+    ? usable
+    : `bench: no GPU was measured, because the self-check failed (${refused.join('; ')})`;
 }
 
 const checkDevice = (provider: Provider): ReturnType<typeof selfCheckApart> => selfCheckApart(provider, 0);

@@ -124,10 +124,7 @@ interface Circumstances {
   devices: readonly string[];
 }
 
-function report(
-  results: readonly Measurement[],
-  { ours, peer, load, rounds, json, devices }: Circumstances,
-): void {
+function report(results: readonly Measurement[], { ours, peer, load, rounds, json, devices }: Circumstances): void {
   const processor = `${cpus().length} × ${cpus()[0].model.trim()}, Node ${process.version}, ${process.platform}-${process.arch}`;
   const machine = [processor, ...devices].join('; ');
   const sides = { ours: ours?.about ?? null, peer: peer?.about ?? null };

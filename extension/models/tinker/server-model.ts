@@ -4,6 +4,7 @@
 // repeated requests.
 import pMap from 'p-map';
 import { UserError } from '../../common/user-error';
+import { WeightsUncertain } from '../../engine/weights-uncertain';
 import type { NamedTensor } from '../../engine/engine';
 import type { OptimizerOptions } from '../../engine/loss-options';
 import type { TrainingSample } from '../../engine/training-samples';
@@ -133,8 +134,9 @@ export class ServerModel {
   }
 
   /**
-   * Makes one optimizer step with the gradient of the carrying loss over `data`; returns the server's metrics.
-   * @throws WeightsUncertain if an answer is lost
+   * Makes one optimizer step with the gradient of the carrying loss over `data`; returns the server's metrics. Requests
+   * are sent while the server still computes the ones before, so that it does not wait between them.
+   * @throws WeightsUncertain if an answer is lost, or a gradient failed after the step was sent
    */
   async step(
     data: readonly Datum[],
@@ -142,15 +144,25 @@ export class ServerModel {
     units: WorkUnits,
   ): Promise<Readonly<Record<string, number>>> {
     const parts = inRequests(data, ({ model_input }) => model_input.chunks[0].tokens.length);
+    const results: Promise<unknown>[] = [];
     for (const [k, part] of parts.entries()) {
       units.next(k, parts.length);
+      await results.at(-2); // at most two parts are sent ahead, because each is held in memory
       const forward_backward_input = { data: part, loss_fn: carriers[this.role] };
       const body = { model_id: this.id, forward_backward_input, seq_id: this.requests++ };
-      await this.connection.later('forward_backward', body, accumulatedSchema, 'once');
+      const { result } = await this.connection.submit('forward_backward', body, accumulatedSchema, 'once');
+      result.catch(() => undefined); // reported below
+      results.push(result);
     }
     const adam_params = { learning_rate: lr, beta1, beta2, eps, weight_decay, grad_clip_norm: grad_clip };
     const body = { model_id: this.id, adam_params, seq_id: this.requests++, type: 'optim_step' };
-    return (await this.connection.later('optim_step', body, optimizedSchema, 'once')).result.metrics ?? {};
+    const { result } = await this.connection.submit('optim_step', body, optimizedSchema, 'once');
+    result.catch(() => undefined); // reported below
+    await Promise.all(results).catch(async (error: unknown) => {
+      if (!(error instanceof UserError)) throw error;
+      throw new WeightsUncertain(`a gradient failed after its optimizer step was sent (${error.message})`);
+    });
+    return (await result).metrics ?? {};
   }
 
   /** Publishes the current weights as version `version`; returns the sampling session that uses them. */

@@ -107,14 +107,29 @@ export class TinkerConnection {
     repeatable: Repeatable = 'repeatable',
   ): Promise<{ result: T; modelId: string | undefined }> {
     const { request_id, model_id } = await this.post(path, body, pendingSchema, repeatable);
+    return { result: await this.result(path, request_id, schema), modelId: model_id };
+  }
+
+  /** Sends a POST request as `later` does; resolves when the server has accepted it, with a promise of its result. */
+  async submit<T>(
+    path: string,
+    body: object,
+    schema: z.ZodType<T>,
+    repeatable: Repeatable,
+  ): Promise<{ result: Promise<T> }> {
+    const { request_id } = await this.post(path, body, pendingSchema, repeatable);
+    return { result: this.result(path, request_id, schema) };
+  }
+
+  /** Fetches the result of a request. */
+  private result<T>(path: string, request_id: string, schema: z.ZodType<T>): Promise<T> {
     let crashes = 0;
-    const result = await this.persist(path, async () => {
+    return this.persist(path, async () => {
       const answer = await this.send('POST', this.url('retrieve_future'), { request_id }, pollMs);
       if ('status' in answer && answer.status === 500 && ++crashes >= mostCrashedPolls)
         throw this.refusal(path, `its result cannot be sent (${detailOf(answer)}); a number may not be finite`);
       return this.polled(path, answer, schema);
     });
-    return { result, modelId: model_id };
   }
 
   /** Downloads bytes. A redirect to another host is followed without the key. */

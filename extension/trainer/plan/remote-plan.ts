@@ -180,9 +180,7 @@ export function remoteMemory(config: RunConfig, sizes: RemoteSizes): MemoryPlan 
   ];
   const phases = [...new Set(rows.map(({ phase }) => phase))].map(phase => ({
     phase,
-    held: rows
-      .slice(0, rows.findLastIndex(row => row.phase === phase) + 1)
-      .reduce((sum, { bytes }) => sum + bytes, 0),
+    held: rows.slice(0, rows.findLastIndex(row => row.phase === phase) + 1).reduce((sum, { bytes }) => sum + bytes, 0),
   }));
   const { phase, held: bytes } = phases.at(-1)!;
   return { rows, phases, peak: { phase, bytes } };

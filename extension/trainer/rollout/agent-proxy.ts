@@ -26,7 +26,7 @@ import { parseResponse } from './turn-protocol';
 import type { TurnPrompt } from './turn-protocol';
 import type { TextGenerator, AgentProxyOptions, RolloutRequest, PlayedSoFar } from './rollout-request';
 import { samplingFor, FailedBatch } from './rollout-request';
-import { progressReporter, rolloutCounts } from './rollout-progress';
+import { RolloutProgress } from './rollout-progress';
 import { leastGatheringMs, gatheringShare, inWaves, firstGatheringMs } from './episode-waves';
 import { episodeContext } from './episode-context';
 
@@ -98,7 +98,9 @@ export class AgentProxy {
     const { agent_proxy, async_rollout } = this.options;
     const { max_turn } = agent_proxy;
     const sampling = samplingFor(request.mode, this.options);
-    const progress = progressReporter(all, max_turn, sampling.max_new_tokens, request.onProgress);
+    const { max_new_tokens } = sampling;
+    const progress = new RolloutProgress(all, { max_turn, max_new_tokens }, request.onProgress);
+    const failed = new Set<EpisodeEntry>();
     const byEntry = new Map(all.map(episode => [episode.entry, episode]));
     const gathering = (ms: number): number => (async_rollout ? ms : Infinity);
     let failure: { error: unknown } | undefined; // the first error; it ends the rollout after the running calls
@@ -110,9 +112,9 @@ export class AgentProxy {
     const playTurns = async (ready: readonly EpisodeEntry[]): Promise<void> => {
       request.signal?.throwIfAborted(); // the observer must not be called after its `ended`
       this.options.observer?.ready(ready.map(entry => byEntry.get(entry)!));
-      this.reportFailures(ready, all, request);
+      this.reportFailures(ready, failed, all.length, request);
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));
-      progress(0);
+      progress.changed(ready);
       checkContinue();
       const open = ready.filter(entry => !isDone(entry) && entry.history.length < max_turn);
       const asked = open.map(entry => byEntry.get(entry)!);
@@ -122,7 +124,7 @@ export class AgentProxy {
       this.options.observer?.asked(living);
       const start = performance.now();
       const generated = await clock.generation(() =>
-        this.generator.generate(rows, sampling, progress, request.weights),
+        this.generator.generate(rows, sampling, tokens => progress.sampled(tokens), request.weights),
       );
       checkContinue();
       const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
@@ -156,7 +158,7 @@ export class AgentProxy {
     );
     checkContinue();
     this.requireRoom(all);
-    request.onProgress?.(1, rolloutCounts(all, max_turn));
+    progress.ended(entries);
   }
 
   private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {
@@ -210,15 +212,27 @@ export class AgentProxy {
     return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
   }
 
-  /** Reports episodes that have just failed. @throws FailedBatch if too many episodes of the batch have failed */
-  private reportFailures(ready: readonly EpisodeEntry[], all: readonly PlayedSoFar[], request: RolloutRequest): void {
-    const failed = ready.filter(({ error }) => error);
-    for (const { id, tag, seed, error } of failed) if (error) request.onFailure?.({ id, tag, seed, failure: error });
-    const failures = all.flatMap(({ entry }) => entry.error ?? []);
+  /**
+   * Reports episodes that have just failed, and adds them to `failed`.
+   * @throws FailedBatch if too many of the batch's `count` episodes have failed
+   */
+  private reportFailures(
+    ready: readonly EpisodeEntry[],
+    failed: Set<EpisodeEntry>,
+    count: number,
+    request: RolloutRequest,
+  ): void {
+    const now = ready.filter(({ error }) => error);
+    for (const entry of now) {
+      const { id, tag, seed, error } = entry;
+      failed.add(entry);
+      if (error) request.onFailure?.({ id, tag, seed, failure: error });
+    }
     const { max_failed_episodes_share: share } = this.options;
-    if (failures.length > share * all.length)
+    const [first] = [...now, ...failed];
+    if (failed.size > share * count)
       throw new FailedBatch(
-        `${(failed[0]?.error ?? failures[0]).message} (${failures.length} of ${all.length} episodes failed; workbench.max_failed_episodes_share is ${share})`,
+        `${first.error?.message} (${failed.size} of ${count} episodes failed; workbench.max_failed_episodes_share is ${share})`,
       );
   }
 

@@ -30,14 +30,19 @@ const { values } = parseArgs({
   },
 });
 if (spawnSync(values.python, ['-c', 'import tinker']).status !== 0) {
-  console.error(`clients are not compared: ${values.python} has no package tinker; install it there, or give --python PATH`);
+  console.error(
+    `clients are not compared: ${values.python} has no package tinker; install it there, or give --python PATH`,
+  );
   process.exit(3);
 }
 const number = name => Number(values[name]);
 
 /** A process that plays a round for each line it gets. */
 async function client(command, args) {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, TINKER_TELEMETRY: '0', NODE_PATH: join(root, 'node_modules') } });
+  const child = spawn(command, args, {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, TINKER_TELEMETRY: '0', NODE_PATH: join(root, 'node_modules') },
+  });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const next = async () => {
     const { value, done } = await lines.next();
@@ -68,7 +73,9 @@ async function bundled(entry, outfile, format) {
 
 /** Starts SkyRL's server as the tests do. */
 async function startSkyrl() {
-  const { RealServer } = await import(await bundled('test/tinker/real-server.ts', join(folder, 'real-server.mjs'), 'esm'));
+  const { RealServer } = await import(
+    await bundled('test/tinker/real-server.ts', join(folder, 'real-server.mjs'), 'esm')
+  );
   const server = new RealServer();
   await server.start();
   return { url: server.url, stop: () => server.remove() };
@@ -77,7 +84,12 @@ async function startSkyrl() {
 const folder = mkdtempSync(join(tmpdir(), 'ragen-clients-'));
 const median = list => [...list].sort((a, b) => a - b)[list.length >> 1];
 try {
-  const rates = { sampled: number('rate'), scored: 3 * number('rate'), trained: number('rate'), latency_ms: number('latency') };
+  const rates = {
+    sampled: number('rate'),
+    scored: 3 * number('rate'),
+    trained: number('rate'),
+    latency_ms: number('latency'),
+  };
   const server = values.url
     ? { url: values.url, stop: () => undefined }
     : values.skyrl
@@ -90,7 +102,12 @@ try {
   const before = loadavg()[0];
   const sides = [
     await client(process.execPath, [bundle, join(folder, 'work.json')]),
-    await client(values.python, ['-W', 'ignore', join(root, 'test/bench/remote/sdk_client.py'), join(folder, 'work.json')]),
+    await client(values.python, [
+      '-W',
+      'ignore',
+      join(root, 'test/bench/remote/sdk_client.py'),
+      join(folder, 'work.json'),
+    ]),
   ];
   for (const side of sides) side.first = await side.play(); // compiles and connects
   const runs = sides.map(() => []);
@@ -101,7 +118,8 @@ try {
   const result = {
     machine: `${cpus().length} × ${cpus()[0].model.trim()}`,
     load: [before, loadavg()[0]],
-    server: values.url ?? (values.skyrl ? 'SkyRL on the CPU' : `simulated: ${values.rate} tokens/s, ${values.latency} ms`),
+    server:
+      values.url ?? (values.skyrl ? 'SkyRL on the CPU' : `simulated: ${values.rate} tokens/s, ${values.latency} ms`),
     work: `${work.rows} rows × (${work.prompt} + ${work.tokens}) tokens`,
     sides: sides.map(({ about }, k) => ({
       about,

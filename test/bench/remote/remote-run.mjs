@@ -1,7 +1,16 @@
 // A training run against the simulated server (simulated-server.mjs): writes the workspace, starts both, follows them,
 // and returns the server's statistics, the run's metrics and the memory and CPU time of each process.
 import { spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -14,7 +23,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 export const root = resolve(here, '../../..');
 const shipped = join(root, 'media/models/ragen-tiny');
 const actions = ['Left', 'Down', 'Right', 'Up'];
-const words = 'I am at the goal lies right below the hole must be avoided so go up then left down because of the wall'.split(' ');
+const words =
+  'I am at the goal lies right below the hole must be avoided so go up then left down because of the wall'.split(' ');
 
 /** Responses of about `tokens` tokens: a thought and an answer, in the turn protocol's form. */
 export function repliesOf(tokens, kinds = 64) {
@@ -33,7 +43,9 @@ export function repliesOf(tokens, kinds = 64) {
 /** An adapter of one number in PEFT's form, as base64: what a server returns as a checkpoint's archive. */
 function adapterArchive() {
   const name = 'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight';
-  const header = Buffer.from(JSON.stringify({ [name]: { dtype: 'F32', shape: [1, 1], data_offsets: [0, 4] } }).padEnd(128));
+  const header = Buffer.from(
+    JSON.stringify({ [name]: { dtype: 'F32', shape: [1, 1], data_offsets: [0, 4] } }).padEnd(128),
+  );
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(header.length));
   const data = Buffer.concat([length, header, Buffer.alloc(4)]);
@@ -44,7 +56,9 @@ function adapterArchive() {
 export async function startServer(settings, folder) {
   const file = join(folder, 'server.json');
   writeFileSync(file, JSON.stringify(settings));
-  const child = spawn(process.execPath, [join(here, 'simulated-server.mjs'), file], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(here, 'simulated-server.mjs'), file], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const [first] = await new Promise((done, failed) => {
     createInterface(child.stdout).once('line', line => done([line]));
     child.once('exit', code => failed(new Error(`the simulated server ended with code ${code}`)));
@@ -98,21 +112,23 @@ export const overridesOf = ({ url, episodes, groupSize = 8, tokens, turns, steps
   `trainer.total_training_steps=${steps}`,
 ];
 
-/** CPU milliseconds of the children of a process and their number, from /proc; Linux only. */
+/** CPU milliseconds of the children of a process, and their number, from /proc; Linux only. */
 function childrenOf(pid) {
-  let [ms, count] = [0, 0];
+  let [cpu_ms, count] = [0, 0];
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     try {
-      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ');
       if (Number(fields[1]) !== pid) continue;
       count++;
-      ms += (Number(fields[11]) + Number(fields[12])) * 10;
+      cpu_ms += (Number(fields[11]) + Number(fields[12])) * 10;
     } catch {
       // the process has ended
     }
   }
-  return { ms, count };
+  return { cpu_ms, count };
 }
 
 /** Trains a run to its end. `rates`: settings of the server, without replies. `profile`: file of a CPU profile, or undefined. */
@@ -130,16 +146,24 @@ export async function trainOn({ rates, profile, keep, more = [], ...options }) {
       ...(profile && { RAGEN_BENCH_PROFILE: resolve(profile) }),
     };
     const overrides = [...overridesOf({ ...options, url: server.url }), ...more];
-    const args = [join(root, 'dist/cli.cjs'), 'train', '--config-name', 'quickstart', '--workspace', folder, ...overrides];
+    const args = [
+      join(root, 'dist/cli.cjs'),
+      'train',
+      '--config-name',
+      'quickstart',
+      '--workspace',
+      folder,
+      ...overrides,
+    ];
     const child = spawn(process.execPath, args, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
     let printed = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => (printed = (printed + bytes).slice(-4000)));
-    let children = { ms: 0, count: 0 };
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', bytes => (printed = (printed + bytes).slice(-4000)));
+    const children = [];
     const timer = setInterval(() => {
       const pid = tracedIn(trace).at(-1)?.pid;
       if (pid === undefined) return;
-      const now = childrenOf(pid);
-      if (now.ms >= children.ms) children = now;
+      children.push({ t: Date.now(), ...childrenOf(pid) });
     }, 500);
     const code = await new Promise(done => child.once('close', done));
     clearInterval(timer);
@@ -148,7 +172,10 @@ export async function trainOn({ rates, profile, keep, more = [], ...options }) {
     if (code !== 0) throw new Error(`the run ended with code ${code}:\n${printed}`);
     const runs = join(folder, '.ragen', 'runs');
     const run = join(runs, readdirSync(runs)[0]);
-    const metrics = readFileSync(join(run, 'metrics.jsonl'), 'utf8').trim().split('\n').map(line => JSON.parse(line));
+    const metrics = readFileSync(join(run, 'metrics.jsonl'), 'utf8')
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line));
     return { stats, metrics, trace: tracedIn(trace), children };
   } finally {
     if (!keep) rmSync(folder, { recursive: true, force: true });
@@ -157,4 +184,9 @@ export async function trainOn({ rates, profile, keep, more = [], ...options }) {
 }
 
 const tracedIn = file =>
-  existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1).map(line => JSON.parse(line)) : [];
+  existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .slice(0, -1)
+        .map(line => JSON.parse(line))
+    : [];

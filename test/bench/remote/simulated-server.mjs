@@ -20,15 +20,20 @@ const rates = Object.fromEntries(['sampled', 'scored', 'trained'].map(kind => [k
 /** Log-probs as JSON, all of one width, so that a text with n of them is a prefix. */
 const width = 18;
 const manyLogprobs = Buffer.from(
-  Array.from({ length: 4096 }, (_, i) => `-${((((i * 2654435761) % 4093) + 1) / 4096).toFixed(15).slice(0, 16)}`).join(',') + ',',
+  Array.from({ length: 4096 }, (_, i) => `-${((((i * 2654435761) % 4093) + 1) / 4096).toFixed(15).slice(0, 16)}`).join(
+    ',',
+  ) + ',',
 );
 const logprobs = count => {
   const parts = [];
   for (let left = count; left > 0; left -= 4096) parts.push(manyLogprobs.subarray(0, Math.min(left, 4096) * width));
-  return Buffer.concat(parts).subarray(0, Math.max(0, count * width - 1)).toString('latin1');
+  return Buffer.concat(parts)
+    .subarray(0, Math.max(0, count * width - 1))
+    .toString('latin1');
 };
 
-const now = () => performance.now();
+/** Milliseconds since 1970, as in other processes. */
+const now = () => performance.timeOrigin + performance.now();
 /** Time at which the queue is empty. */
 let freeAt = 0;
 /** Results by request id: the time at which they are ready, their text, and the connection that waits. */
@@ -37,7 +42,16 @@ const results = new Map();
 let queue = [];
 let next = 0;
 let count = 0;
-const stats = { rows: 0, sampled: 0, scored: 0, trained: 0, sent_bytes: 0, received_bytes: 0, requests: 0, most_queued: 0 };
+const stats = {
+  rows: 0,
+  sampled: 0,
+  scored: 0,
+  trained: 0,
+  sent_bytes: 0,
+  received_bytes: 0,
+  requests: 0,
+  most_queued: 0,
+};
 /** Steps: for each publication, the busy milliseconds and the span of sampling, and of everything until the next. */
 const steps = [];
 
@@ -55,6 +69,8 @@ function enqueue(kind, tokens, text) {
   if (step && kind === 'sampled') {
     stats.rows++;
     step.first ??= arrived;
+    step.cpu_before ??= cpu();
+    step.cpu_after = cpu();
     step.last = ready;
     step.sampling_ms += work;
   } else if (step) step.training_ms += work;
@@ -187,7 +203,13 @@ function answer(path, body, socket) {
     }
     case 'save_weights_for_sampler':
       steps.push({ published: now(), sampling_ms: 0, training_ms: 0 });
-      return reply(enqueue(null, 0, `{"path":"tinker://model/v${steps.length}","type":"save_weights_for_sampler","sampling_session_id":"sampling_${steps.length}"}`));
+      return reply(
+        enqueue(
+          null,
+          0,
+          `{"path":"tinker://model/v${steps.length}","type":"save_weights_for_sampler","sampling_session_id":"sampling_${steps.length}"}`,
+        ),
+      );
     case 'save_weights':
       return reply(enqueue(null, 0, `{"path":"tinker://model/weights/${++count}","type":"save_weights"}`));
     case 'unload_model':
@@ -199,7 +221,11 @@ function answer(path, body, socket) {
 }
 
 const gradient = ({ forward_backward_input: { data } }) =>
-  data.reduce((sum, { loss_fn_inputs: { weights, advantages } }) => sum + weights.data.reduce((all, w, t) => all + w * advantages.data[t], 0), 0);
+  data.reduce(
+    (sum, { loss_fn_inputs: { weights, advantages } }) =>
+      sum + weights.data.reduce((all, w, t) => all + w * advantages.data[t], 0),
+    0,
+  );
 
 function cpu() {
   const { user, system } = cpuUsage();

@@ -17,14 +17,25 @@ if (isMainThread && process.argv[1]?.endsWith('trainer.cjs')) {
     session.post('Profiler.setSamplingInterval', { interval: 1000 });
     session.post('Profiler.start');
     process.prependListener('exit', () =>
-      session.post('Profiler.stop', (error, result) => result && writeFileSync(profile, JSON.stringify(result.profile))),
+      session.post(
+        'Profiler.stop',
+        (error, result) => result && writeFileSync(profile, JSON.stringify(result.profile)),
+      ),
     );
   }
   if (trace) {
     const note = () => {
       const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage();
       const { user, system } = process.cpuUsage();
-      const line = { t: Date.now(), pid: process.pid, rss, heapUsed, external, arrayBuffers, cpu_ms: (user + system) / 1000 };
+      const line = {
+        t: Date.now(),
+        pid: process.pid,
+        rss,
+        heapUsed,
+        external,
+        arrayBuffers,
+        cpu_ms: (user + system) / 1000,
+      };
       appendFileSync(trace, `${JSON.stringify(line)}\n`);
     };
     setInterval(note, 500).unref();

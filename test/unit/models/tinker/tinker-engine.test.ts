@@ -18,6 +18,7 @@ import {
   started,
   vocabSize,
 } from '../../../support/served-engine';
+import { WeightsUncertain } from '../../../../extension/engine/weights-uncertain';
 import type { TinkerPeer } from '../../../support/tinker-peer';
 
 afterEach(endAll);
@@ -92,6 +93,57 @@ describe('an update', () => {
       'skipped',
     ]);
     expect(metrics.entropy_estimate).toBeGreaterThan(0);
+  });
+
+  test('sends a large batch in parts, and no step if a part is refused', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const [sample] = samplesOf('token-mean');
+    const length = 60_000; // three of them exceed a request's tokens
+    const long = Array.from({ length: 3 }, (_, k) => ({
+      ...sample,
+      ids: Int32Array.from({ length }, (_, t) => (t * (k + 1)) % vocabSize),
+      mask: new Uint8Array(length).fill(1, length - 3),
+      ...Object.fromEntries(
+        (['old_logprobs', 'ref_logprobs', 'advantages', 'weights'] as const).map(key => [
+          key,
+          new Float32Array(length).fill(key === 'advantages' ? 1 : key === 'weights' ? 0.1 : -2),
+        ]),
+      ),
+    }));
+    const expected = tableGradient(actorOf(peer).copy(), long, loss());
+    const from = peer.requests.length;
+    const { grad_norm } = await engine.update(long, budget, loss(), plainStep);
+    const sent = peer.requests.slice(from).map(({ path }) => path);
+    expect(sent.filter(path => /backward|optim/.test(path))).toEqual([
+      'forward_backward',
+      'forward_backward',
+      'optim_step',
+    ]);
+    expect(grad_norm).toBeCloseTo(0.1 * 9 * Math.hypot(...expected), 6); // a weight of 0.1 instead of 1/9
+
+    let parts = 0;
+    peer.fault = path =>
+      path === 'forward_backward' && ++parts === 2 ? { status: 400, body: { detail: 'no room' } } : undefined;
+    const steps = peer.sent('optim_step');
+    await expect(engine.update(long, budget, loss(), plainStep)).rejects.toThrow('no room');
+    expect(peer.sent('optim_step')).toBe(steps);
+  });
+
+  test('has uncertain weights if its gradient fails after the step was sent', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const samples = samplesOf('token-mean');
+    await engine.score('actor', samples);
+    let failed = false;
+    peer.fault = path => {
+      if (path !== 'retrieve_future' || failed) return undefined;
+      failed = true;
+      return { status: 400, body: { detail: 'out of memory' } };
+    };
+    const made = engine.update(samples, budget, loss(), plainStep);
+    await expect(made).rejects.toThrow(WeightsUncertain);
+    await expect(made).rejects.toThrow('out of memory');
   });
 
   test('reads log-probs again only if the weights have changed since they were scored', async () => {

@@ -84,7 +84,10 @@ describe('the time of a step', () => {
   test('of a slow server is its tokens divided by its rates', () => {
     const { time } = timed({ sampled_per_s: 10, scored_per_s: 20, trained_per_s: 5, round_trip_s: 1e-6 });
     expect(time.generation_s).toBeCloseTo((work.episodes * work.sampled) / 10, 3);
-    expect(time.training_s / ((work.episodes * work.tokens) / 20 + (work.episodes * work.tokens) / 5)).toBeCloseTo(1, 3);
+    expect(time.training_s / ((work.episodes * work.tokens) / 20 + (work.episodes * work.tokens) / 5)).toBeCloseTo(
+      1,
+      3,
+    );
     expect(time.step_s).toBe(time.generation_s + time.training_s);
     expect(time.total_s).toBe(24 * time.step_s);
   });

@@ -271,6 +271,29 @@ describe('slow episodes', () => {
     });
   });
 
+  it('are asked for in parts of a large wave if the generator wants that, with the same results', async () => {
+    const fast = (changes: Parameters<typeof slowProxy>[0]) => {
+      const made = slowProxy(changes);
+      made.pool.delay = () => 0;
+      return made;
+    };
+    const expected = await inTime(fast({}).agent.rollout(train));
+    const parted = fast({});
+    Object.assign(parted.generator, { rowsPerCall: 3 });
+    expect(await inTime(parted.agent.rollout(train))).toEqual({ ...expected, environmentSeconds: waited });
+    const sizes = parted.generator.calls.map(({ rows }) => rows.length);
+    expect(sizes.toSorted()).toEqual([2, 2, 2, 3, 3, 3, 3, 3, 3]);
+    // The second turn of the first rows does not wait for the first turn of the last ones.
+    const second = parted.generator.calls.findIndex((call, k) => k > 0 && namesOf(call)[0] === 'g000-m00');
+    expect(second).toBeLessThan(parted.generator.calls.findIndex(call => namesOf(call).includes('g001-m03')));
+    expect(parted.generator.live.size + parted.pool.live.size).toBe(0);
+
+    const lockStep = fast({ async_rollout: false });
+    Object.assign(lockStep.generator, { rowsPerCall: 3 });
+    await inTime(lockStep.agent.rollout(train));
+    expect(lockStep.generator.calls.map(({ rows }) => rows.length)).toEqual([8, 8, 8]);
+  });
+
   it('fail individually; if another error ends the rollout, no call continues in the background', async () => {
     const { agent, pool } = slowProxy();
     pool.failure = (episode, actions) => (episode.endsWith(slow) && actions.length > 0 ? 'late and wrong' : undefined);
