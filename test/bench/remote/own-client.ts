@@ -43,7 +43,9 @@ async function main(): Promise<void> {
     vocabSize: work.vocabulary,
     maxPositions: 1 << 20,
     decode: () => '',
+    keptVersions: 1000,
     onOutage: () => undefined,
+    onWarning: () => undefined,
   });
   const lora = { rank: work.rank, alpha: 2 * work.rank, dropout: 0, targets: 'all-linear' };
   await engine.load({ lora, seed: 1, modelFolder: 'model', referenceFolder: null, critic: false } as LoadOptions);
