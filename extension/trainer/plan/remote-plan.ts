@@ -57,7 +57,7 @@ const assumed = { prompt: 200, between: 100 };
  * CPU seconds of the trainer's main thread, measured by test/bench/remote/scale.mjs (docs/PERFORMANCE.md): per sampled
  * response, and per token that is trained.
  */
-const trainerSeconds = { response: 1.2e-3, trainedToken: 1.5e-6 };
+const trainerSeconds = { response: 1e-3, trainedToken: 1.5e-6 };
 /**
  * Bytes of this machine's memory per token of an episode, with its text, record and uncollected garbage, and per token
  * of a request that is being written or read. Fitted to the same benchmark with 1024 and with 4096 episodes.

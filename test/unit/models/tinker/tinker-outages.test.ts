@@ -289,9 +289,11 @@ describe('a stop', () => {
     const samples = samplesOf('token-mean');
     await engine.score('actor', samples);
     peer.fault = path => (path === 'retrieve_future' ? { status: 502, body: {} } : undefined);
+    const steps = peer.sent('optim_step');
     const step = engine.update(samples, budget, loss(), plainStep);
     step.catch(() => undefined);
-    await expect.poll(() => outages.length).toBe(1);
+    // The step is sent while the gradient's result is fetched; its acceptance ends the outage for a moment.
+    await expect.poll(() => peer.sent('optim_step') > steps && typeof outages.at(-1)).toBe('string');
     engine.interrupt();
     await expect(step).rejects.toThrow(RunStopped);
     expect(await engine.rollBack()).toBe(false);
