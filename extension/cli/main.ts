@@ -8,6 +8,7 @@ import { clearPrinted } from '../node/secrets';
 import { addAlgo } from './algo/algo';
 import { addConfig } from './configuration/config';
 import { addPresets } from './configuration/presets';
+import { addEngine } from './engine/engine';
 import { addEnv } from './env/env';
 import { addDoctor } from './machine/doctor';
 import { addPlan } from './machine/plan';
@@ -50,6 +51,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addConfig,
   addSweep,
   addEnv,
+  addEngine,
 ];
 
 clearPrinted(process.stdout, process.stderr);

@@ -11,3 +11,14 @@ declare class TextDecoder {
 }
 
 declare function structuredClone<T>(value: T): T;
+
+declare class URL {
+  static canParse(url: string): boolean;
+  constructor(url: string);
+  readonly protocol: string;
+  readonly username: string;
+  readonly password: string;
+  readonly pathname: string;
+  readonly search: string;
+  readonly hash: string;
+}

@@ -2,6 +2,7 @@
 // against. Its models are exact and tiny (bigram-model.ts, linear-critic.ts). Answers, status codes and texts are those
 // recorded from SkyRL 0.3.0. `fault` cuts, delays, repeats, doubles, withholds or garbles chosen requests.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
@@ -23,6 +24,10 @@ export interface PeerOptions extends Partial<Reduction> {
   leaning?: Readonly<Record<number, number>>;
   /** Key that requests must have. */
   key?: string;
+  /** Key and certificate of a server with HTTPS, in PEM format. */
+  tls?: { key: string; cert: string };
+  /** Base models that the server offers. */
+  offers?: readonly string[];
   /** Whether one critic can be created after a policy, as on SkyRL's FSDP backend. */
   critic?: boolean;
   /** Whether checkpoints can be deleted; SkyRL 0.3.0 has no such call. */
@@ -86,14 +91,15 @@ export class TinkerPeer {
   ) {}
 
   static async start(options: PeerOptions, port = 0): Promise<TinkerPeer> {
-    const server = createServer((request, response) => void peer.serve(request, response));
+    const serve = (request: IncomingMessage, response: ServerResponse): void => void peer.serve(request, response);
+    const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve);
     const peer = new TinkerPeer(server, options);
     await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve));
     return peer;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return `${this.options.tls ? 'https' : 'http'}://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
   /** Number of requests with this path. */
@@ -158,7 +164,11 @@ export class TinkerPeer {
     }
     switch (path) {
       case 'get_server_capabilities':
-        return ok({ supported_models: [{ model_name: 'peer/bigram' }] });
+        return ok({ supported_models: (this.options.offers ?? ['peer/bigram']).map(model_name => ({ model_name })) });
+      case 'healthz':
+        return ok({ status: 'ok' });
+      case '/':
+        return ok({ name: 'Tinker peer', version: '1.0.0' });
       case 'create_session':
         return ok({ session_id: `session_${++this.sessions}` });
       case 'session_heartbeat':
@@ -268,6 +278,8 @@ export class TinkerPeer {
         this.models.delete(id);
         return ok({ model_id: id, status: 'unloaded' });
       case 'forward': {
+        if (lossOf(body.forward_input).loss_fn === 'ppo_critic')
+          return refuse("loss_fn='ppo_critic' is only valid for critic models");
         const data = dataOf(body.forward_input);
         return ok(
           outputs(

@@ -1,8 +1,9 @@
 // Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. An unknown key
 // is an error. Descriptions appear in the documentation, hover texts and the JSON schema. The default values of verl's
-// keys and of `workbench` are in media/presets/ppo_trainer.yaml, those of RAGEN's keys in base.yaml. If neither file
-// contains a key, its default value is here. Further keys are in schema-policy.ts, schema-episodes.ts and
-// schema-evaluation.ts. Rules that relate several keys are in cross-checks.ts.
+// keys and of `workbench` are in media/presets/ppo_trainer.yaml, those of RAGEN's keys in base.yaml; a key that both
+// omit has its default here. Further keys are in schema-policy.ts,
+// schema-episodes.ts and schema-evaluation.ts. Rules between keys are in cross-checks.ts.
+import { defaultKeyVariable } from '../../common/server-url';
 import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
@@ -183,8 +184,11 @@ const workbench = z
       .default(null),
     engine_api_key_env: z
       .string()
-      .describe("Environment variable that holds the server's API key; if the variable is not set, no key is sent.")
-      .default('TINKER_API_KEY'),
+      .nullable()
+      .describe(
+        "Environment variable that holds the server's API key. If the variable is not set, or with null, no key is sent.",
+      )
+      .default(defaultKeyVariable),
     engine_requests: count('Maximum concurrent requests to the server.').default(256),
     engine_outage_s: count('Seconds for which a run waits for an unreachable server before the run fails.').default(
       600,

@@ -1,5 +1,6 @@
 // The engine of a run: a worker thread of this process with onnxruntime, or a server that speaks the Tinker REST API
 // (workbench.engine). Everything after `openEngine` is the same for both.
+import { withoutSlash } from '../../common/server-url';
 import type { RunConfig } from '../config/schema';
 import { startEngine, type RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
@@ -40,11 +41,9 @@ export function requireSameEngine(
     throw new UserError(
       `config: workbench.engine is tinker, but ${folder} was written by the engine on this machine, and a server cannot load it: set workbench.engine=local, or choose a checkpoint of a run on a server`,
     );
-  if (server && engine_url !== null && server.url !== baseUrl(engine_url))
+  if (server && engine_url !== null && server.url !== withoutSlash(engine_url))
     journal.event('setting', `the checkpoint's state was saved by ${server.url}; it is loaded by ${engine_url}`);
 }
-
-const baseUrl = (url: string): string => url.replace(/\/+$/, '');
 
 /**
  * Rows per call of an engine on a server, which samples each row by itself: enough that a call's own cost does not
@@ -66,8 +65,8 @@ export function openEngine(
   const { engine, engine_url, engine_model, engine_api_key_env, engine_requests, engine_outage_s } = workbench;
   if (engine === 'local' || engine_url === null) return startEngine(installation.engineWorker);
   return new TinkerEngine({
-    url: baseUrl(engine_url),
-    key: process.env[engine_api_key_env]?.trim() || null,
+    url: withoutSlash(engine_url),
+    key: (engine_api_key_env !== null && process.env[engine_api_key_env]?.trim()) || null,
     baseModel: engine_model,
     timeoutMs: requestMs,
     outageMs: engine_outage_s * 1000,

@@ -1,0 +1,87 @@
+// The probe of a server, as `ragen engine probe` and `ragen doctor` use it: first requests, measurements, and the limits
+// of runs on this server. The key's variable is declared a secret before anything is sent.
+import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/server-url';
+import { UserError } from '../../common/user-error';
+import { greetServer } from '../../models/tinker/server-greeting';
+import { inspectServer } from '../../models/tinker/server-inspection';
+import { secrets } from '../../node/secrets';
+import type { EngineReport } from '../../protocol/engine-report';
+import { ignoredByEngine, limitsOf, supportedText } from '../../run-data/engine-limits';
+
+export interface ProbeRequest {
+  url: string;
+  /** Variable with the key; undefined for the default variable if it is set, null to send no key. */
+  keyEnv: string | null | undefined;
+  /** The server's name of the base model; null if it offers only one. */
+  model: string | null;
+  rank: number;
+  critic: boolean;
+  /** Whether to create no model. */
+  quick: boolean;
+  timeoutS: number;
+  signal: AbortSignal;
+  onPhase(phase: string): void;
+}
+
+/** Maximum milliseconds of one HTTP request. */
+const requestMs = 30_000;
+
+/** Probes a server. @throws UserError with place, value and remedy */
+export async function probeEngine(asked: ProbeRequest): Promise<EngineReport> {
+  const { keyEnv, model, quick, timeoutS } = asked;
+  if (!isServerUrl(asked.url))
+    throw new UserError(
+      'engine: the URL is not that of a server: give an http or https URL without user, path or query, such as https://host:8000',
+    );
+  const url = withoutSlash(asked.url);
+  const key = keyOf(keyEnv);
+  const late = AbortSignal.timeout(timeoutS * 1000);
+  const signal = AbortSignal.any([asked.signal, late]);
+  const timeoutMs = Math.min(requestMs, timeoutS * 1000);
+  try {
+    const greeting = await greetServer({ url, key, keyName: keyEnv ?? defaultKeyVariable, timeoutMs, signal });
+    const offered = greeting.models.map(({ name }) => name);
+    if (model !== null && offered.length > 0 && !offered.includes(model))
+      throw new UserError(`engine: ${url} does not offer the model ${model}: choose one of ${offered.join(', ')}`);
+    const chosen = model ?? (offered.length === 1 ? offered[0] : null);
+    const { rank, critic, onPhase } = asked;
+    const measured =
+      quick || chosen === null
+        ? null
+        : await inspectServer({ url, key, model: chosen, rank, critic, requestMs: timeoutMs, signal, onPhase });
+    return {
+      url,
+      encrypted: url.startsWith('https:'),
+      ...greeting,
+      measured,
+      not_measured: measured ? null : quick ? 'not asked for' : 'the server offers several models: choose one',
+      limits: limitsOf({ critic: measured?.critic?.offered ?? null }).map(({ key, supported, reason }) => ({
+        ...{ key, supported: supportedText(supported), reason },
+      })),
+      ignored: ignoredByEngine.map(entry => ({ ...entry })),
+    };
+  } catch (error) {
+    if (late.aborted && !asked.signal.aborted)
+      throw new UserError(
+        `engine: ${url} has not completed the probe within ${timeoutS} s: the server may still be loading its model, so try again, or raise --timeout`,
+      );
+    throw error;
+  }
+}
+
+/** Reads the key. @throws UserError if a variable was named that is not set */
+function keyOf(keyEnv: string | null | undefined): string | null {
+  if (keyEnv === null) return null;
+  const name = keyEnv ?? defaultKeyVariable;
+  if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(name))
+    throw new UserError(
+      'engine: --key-env is not the name of an environment variable: give the upper-case name of the variable that holds the API key, not the API key itself',
+    );
+  secrets.name(name);
+  const key = process.env[name]?.trim() ?? '';
+  if (key === '' && keyEnv !== undefined)
+    throw new UserError(
+      `engine: the environment variable ${name} is not set: set it to the server’s key, or use --no-key`,
+    );
+  return key === '' ? null : key;
+}

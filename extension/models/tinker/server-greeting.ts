@@ -1,0 +1,152 @@
+// The first requests to a server of the Tinker API, before anything is created on it: whether it answers, with which
+// certificate, name, models and round trip, and whether it accepts the key. Each request is sent once; every failure is
+// one sentence with the remedy.
+import { performance } from 'node:perf_hooks';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import { bodyBytes } from '../../../envs/api/response-body';
+import { jsonOrNothing } from '../../common/json';
+import { UserError } from '../../common/user-error';
+import { secrets } from '../../node/secrets';
+import { capabilitiesSchema } from './tinker-wire';
+
+export interface GreetingOptions {
+  /** URL without a trailing slash. */
+  url: string;
+  key: string | null;
+  /** Where the key comes from, for messages. */
+  keyName: string;
+  /** Maximum milliseconds of one request. */
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
+/** What a server says about itself. */
+export interface Greeting {
+  server: { name: string; version: string } | null;
+  key: 'accepted' | 'not checked' | 'none';
+  models: { name: string; max_context_length: number | null }[];
+  round_trip_ms: number;
+  clock_difference_s: number | null;
+}
+
+/** Maximum bytes of an answer. */
+const mostBytes = 2 ** 20;
+/** Number of requests whose median is the round trip. */
+const roundTrips = 5;
+
+const modelsSchema = capabilitiesSchema.extend({
+  supported_models: z
+    .array(z.looseObject({ model_name: z.string(), max_context_length: z.int().nullish() }))
+    .default([]),
+});
+const rootSchema = z.looseObject({ name: z.string(), version: z.string() });
+
+interface Reply {
+  status: number;
+  /** Undefined if the body is not JSON. */
+  json: unknown;
+  /** Seconds by which the Date header is ahead of this machine's clock. */
+  clockDifferenceS: number | null;
+  ms: number;
+}
+
+/** Sends the first requests. @throws UserError with the reason and the remedy */
+export async function greetServer(options: GreetingOptions): Promise<Greeting> {
+  const agent = new Agent({ connections: 1, pipelining: 1 });
+  try {
+    const { url, key } = options;
+    const get = (path: string, withKey = true): Promise<Reply> => send(agent, options, path, withKey);
+    const capabilities = await get('/api/v1/get_server_capabilities');
+    const models = modelsSchema.safeParse(capabilities.json);
+    if (capabilities.status === 401 || capabilities.status === 403)
+      throw new UserError(
+        key === null
+          ? `engine: ${url} requires an API key: set the variable ${options.keyName} to the key`
+          : `engine: ${url} refuses the key of ${options.keyName}: correct the key`,
+      );
+    if (capabilities.status !== 200 || !models.success)
+      throw new UserError(
+        `engine: ${url} is not a server of the Tinker API (status ${capabilities.status} for get_server_capabilities): correct the URL`,
+      );
+    const open = key !== null && (await get('/api/v1/get_server_capabilities', false)).status === 200;
+    const healths: Reply[] = [];
+    for (let i = 0; i < roundTrips; i++) healths.push(await get('/api/v1/healthz'));
+    const root = rootSchema.safeParse((await get('/')).json);
+    return {
+      server: root.success ? { name: shown(root.data.name), version: shown(root.data.version) } : null,
+      key: key === null ? 'none' : open ? 'not checked' : 'accepted',
+      models: models.data.supported_models.map(({ model_name, max_context_length }) => ({
+        name: model_name,
+        max_context_length: max_context_length ?? null,
+      })),
+      round_trip_ms: median(healths.map(({ ms }) => ms)),
+      clock_difference_s: healths.at(-1)!.clockDifferenceS,
+    };
+  } finally {
+    await agent.destroy();
+  }
+}
+
+async function send(
+  agent: Agent,
+  { url, key, timeoutMs, signal }: GreetingOptions,
+  path: string,
+  withKey: boolean,
+): Promise<Reply> {
+  const began = performance.now();
+  try {
+    const response = await request(`${url}${path}`, {
+      dispatcher: agent,
+      headers: { accept: 'application/json', ...(withKey && key !== null && { 'x-api-key': key }) },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    const bytes = await bodyBytes(response, mostBytes);
+    const ms = performance.now() - began;
+    const date = Date.parse(String(response.headers.date));
+    return {
+      status: response.statusCode,
+      json: jsonOrNothing(bytes.toString('utf8')),
+      clockDifferenceS: Number.isNaN(date) ? null : Math.round((date - Date.now()) / 1000),
+      ms,
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw new UserError(`engine: ${explainFailure(url, error as NodeJS.ErrnoException, timeoutMs)}`);
+  }
+}
+
+/** Errors of certificates that this machine does not trust (Node's codes of OpenSSL). */
+const untrusted = /CERT|SIGNATURE|ISSUER/;
+
+/** Explains why no answer came: place, reason and remedy. */
+export function explainFailure(
+  url: string,
+  { code = '', name, message }: Pick<NodeJS.ErrnoException, 'code' | 'name' | 'message'>,
+  timeoutMs: number,
+): string {
+  const { hostname } = new URL(url);
+  if (code === 'ECONNREFUSED')
+    return `${url} refuses connections (${code}): start the server, or correct the host and port`;
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `the host ${hostname} of ${url} is not known (${code}): correct the URL, or check the network`;
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `${url} has a certificate for another host (${code}): use the host name of the certificate`;
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
+    return `${url} has a certificate that is not valid now (${code}): renew the certificate, or set this machine’s clock`;
+  if (untrusted.test(code))
+    return `${url} has a certificate that this machine does not trust (${code}): set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority`;
+  if (/SSL|EPROTO/.test(code)) return `${url} does not use TLS (${code}): write http:// or another port`;
+  if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET')
+    return `${url} closes connections (${code}): write https:// if the server uses TLS, or see the server’s log`;
+  if (name === 'TimeoutError' || /TIMEOUT|TIMEDOUT/.test(code))
+    return `${url} does not answer within ${timeoutMs / 1000} s: start the server, or check the host, port and firewall`;
+  return `${url} cannot be reached (${secrets.text(code || message)}): start the server, or correct the URL`;
+}
+
+const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1];
+
+/** A text of the server on one line, truncated. */
+const shown = (text: string): string => secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, 80);

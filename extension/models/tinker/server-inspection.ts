@@ -1,0 +1,163 @@
+// Measures what a server of the Tinker API can do and how fast it samples, with models that are created for it and
+// unloaded afterwards, also if the inspection ends early. The numbers are those that a run finds when it connects
+// (server-probe.ts).
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UserError } from '../../common/user-error';
+import { WeightsUncertain } from '../../engine/weights-uncertain';
+import { unwatched } from '../../engine/work-units';
+import { abortable } from '../../node/abortable';
+import type { MeasuredEngine } from '../../protocol/engine-report';
+import { ServerModel } from './server-model';
+import { probeServer } from './server-probe';
+import { ServerRefusal, TinkerConnection } from './tinker-connection';
+import { modelInput, sampledSchema, sessionSchema, type SampledSequence } from './tinker-wire';
+
+export interface InspectionOptions {
+  /** URL without a trailing slash. */
+  url: string;
+  key: string | null;
+  /** The server's name of the base model. */
+  model: string;
+  /** Rank of the adapter that is created. */
+  rank: number;
+  /** Whether to try to create a critic. */
+  critic: boolean;
+  /** Maximum milliseconds of one HTTP request; computations may take longer. */
+  requestMs: number;
+  /** Aborted with the reason if the inspection must end. */
+  signal: AbortSignal;
+  /** Receives what is done next. */
+  onPhase(phase: string): void;
+}
+
+/** Rows and tokens per row of the sample whose time is measured. */
+const [rows, rowTokens] = [8, 32];
+/** The prompt of the sample; every vocabulary has these ids. */
+const prompt = [1, 2, 3, 4, 5, 6, 7, 8];
+/** Milliseconds of an outage that is waited for, and of the unloading at the end. */
+const [outageMs, unloadMs] = [10_000, 5000];
+/** The layers with adapters: all. */
+const parts = { train_attn: true, train_mlp: true, train_unembed: false };
+/** Version of the SDK whose protocol the requests follow. */
+const sdkVersion = '0.24.1';
+
+/**
+ * Inspects a server.
+ * @throws UserError with the reason and the remedy if the server cannot be used, or the reason of `signal`
+ */
+export async function inspectServer(options: InspectionOptions): Promise<MeasuredEngine> {
+  const { url, key, signal, requestMs } = options;
+  const connection = new TinkerConnection({
+    ...{ url, key, timeoutMs: requestMs, outageMs, connections: rows + 2 },
+    onOutage: () => undefined,
+  });
+  const inspection = new Inspection(connection, options);
+  try {
+    return await abortable(signal, inspection.run());
+  } catch (error) {
+    if (!(error instanceof WeightsUncertain)) throw error;
+    throw new UserError(`engine: ${url} lost the model of the inspection (${error.message}): see the server’s log`);
+  } finally {
+    await Promise.race([inspection.unload(), sleep(unloadMs, undefined, { ref: false })]);
+    await connection.close();
+  }
+}
+
+type Create = (number: number, role: 'policy' | 'critic') => Promise<ServerModel>;
+
+class Inspection {
+  private readonly created: ServerModel[] = [];
+  private requests = 0;
+
+  constructor(
+    private readonly connection: TinkerConnection,
+    private readonly options: InspectionOptions,
+  ) {}
+
+  async run(): Promise<MeasuredEngine> {
+    const { connection } = this;
+    const { url, model: base, rank, onPhase } = this.options;
+    const start = { tags: ['ragen'], user_metadata: null, sdk_version: sdkVersion, type: 'create_session' };
+    const { session_id: session } = await connection.post('create_session', start, sessionSchema);
+    connection.keepAlive(session);
+    onPhase('creating a model');
+    const create = async (number: number, role: 'policy' | 'critic'): Promise<ServerModel> => {
+      const model = await ServerModel.create(connection, url, { session, number, base, rank, seed: 1, parts, role });
+      this.created.unshift(model); // a critic is unloaded before its policy
+      return model;
+    };
+    const model = await create(0, 'policy');
+    onPhase('measuring losses and versions');
+    const draw = (sampler: string, ids: number[]): Promise<SampledSequence> => this.sample(sampler, ids, 4, 1);
+    const { reduction, keepsVersions } = await probeServer(model, draw, url);
+    onPhase('measuring the sampling rate');
+    const sampler = await model.publish(1);
+    const sampling = await this.rate(sampler);
+    if (this.options.critic) onPhase('trying a critic');
+    const critic = this.options.critic ? await this.tryCritic(create) : null;
+    return {
+      model: base,
+      lora: { rank, alpha: model.alpha },
+      reduction,
+      keeps_versions: keepsVersions,
+      critic,
+      sampling,
+    };
+  }
+
+  /** Unloads the created models; a server that refuses unloads them when it misses heartbeats. */
+  async unload(): Promise<void> {
+    const unloaded = this.created.splice(0).map(model => model.unload());
+    await Promise.allSettled(unloaded);
+  }
+
+  /** Samples all rows at once, after one round for the server to prepare. */
+  private async rate(sampler: string): Promise<MeasuredEngine['sampling']> {
+    const round = async (seed: number): Promise<number> => {
+      const sequences = await Promise.all(
+        Array.from({ length: rows }, (_, row) => this.sample(sampler, prompt, rowTokens, seed + row)),
+      );
+      return sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    };
+    await round(1);
+    const began = performance.now();
+    const tokens = await round(1 + rows);
+    const seconds = (performance.now() - began) / 1000;
+    return { rows, tokens, seconds, tokens_per_s: tokens / seconds };
+  }
+
+  private async sample(sampler: string, ids: number[], max_tokens: number, seed: number): Promise<SampledSequence> {
+    const body = {
+      sampling_session_id: sampler,
+      seq_id: this.requests++,
+      num_samples: 1,
+      prompt: modelInput(ids),
+      sampling_params: { max_tokens, seed, temperature: 1, top_p: 1, top_k: -1, stop: [] },
+      type: 'sample',
+    };
+    const { result } = await this.connection.later('asample', body, sampledSchema);
+    const [sequence] = result.sequences;
+    if (!sequence)
+      throw new UserError(
+        `engine: ${this.options.url} returned no sequence for a prompt: use a server of the Tinker API`,
+      );
+    return sequence;
+  }
+
+  /**
+   * Tries a critic. A server that does not know the role creates a policy, which returns no values.
+   */
+  private async tryCritic(create: Create): Promise<MeasuredEngine['critic']> {
+    try {
+      const critic = await create(1, 'critic');
+      await critic.values([{ ids: Int32Array.from(prompt), mask: Uint8Array.from(prompt, Math.sign) }], unwatched);
+      return { offered: true, reason: null };
+    } catch (error) {
+      if (error instanceof ServerRefusal) return { offered: false, reason: error.detail };
+      if (error instanceof WeightsUncertain || error instanceof UserError)
+        return { offered: false, reason: 'a model in this role returns no values' };
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,171 @@
+// What a run cannot do on a server of the Tinker API, and which settings the server ignores. The trainer refuses
+// configurations by this list, `ragen engine probe` prints it, and the New Run form disables its controls by it. A limit
+// of an ability that differs between servers applies only after a server was measured not to have it.
+import { valueAt } from './changeable-settings';
+
+type Value = string | number | boolean | null;
+
+/** Abilities that differ between servers; null if they have not been measured. */
+export interface EngineAbilities {
+  /** Whether the server can train a critic. */
+  critic: boolean | null;
+}
+
+/** The abilities before a server is measured. */
+export const unmeasured: EngineAbilities = { critic: null };
+
+/** The supported values of a key: one value, all but those with these beginnings, or numbers above a bound. */
+export type Supported = { only: Value } | { not: readonly string[] } | { above: number };
+
+export interface EngineLimit {
+  key: string;
+  /** The key of the resolved value, if another key. */
+  valueKey?: string;
+  supported: Supported;
+  /** Why, as a sentence without its full stop. */
+  reason: string;
+  /** What to do about another value, for an error. */
+  remedy: string;
+  /** The kind of run that the limit concerns; both if absent. */
+  of?: 'training' | 'evaluation';
+  /** Ability of which the server's lack makes the limit apply. */
+  lacks?: keyof EngineAbilities;
+  /** The limit applies only with this value of another key. */
+  with?: { key: string; value: Value };
+}
+
+const model = 'actor_rollout_ref.model';
+const rollout = 'actor_rollout_ref.rollout';
+
+const cuts = (at: string): EngineLimit[] => [
+  {
+    key: `${at}.min_p`,
+    supported: { only: 0 },
+    reason: 'The protocol has no min_p',
+    remedy: 'set it to 0',
+  },
+  {
+    key: `${at}.repetition_penalty`,
+    supported: { only: 1 },
+    reason: 'The protocol has no repetition penalty',
+    remedy: 'set it to 1',
+  },
+];
+
+/** All limits, in the order in which they are reported. */
+export const engineLimits: readonly EngineLimit[] = [
+  {
+    key: 'lora.rank',
+    valueKey: `${model}.lora_rank`,
+    supported: { above: 0 },
+    reason: 'The server trains only adapters',
+    remedy: 'set it above 0, because the server trains only adapters',
+  },
+  {
+    key: `${model}.lora_adapter_path`,
+    supported: { only: null },
+    reason: 'The server starts from a new adapter',
+    remedy: 'set it to null',
+  },
+  {
+    key: `${model}.lora_dropout`,
+    supported: { only: 0 },
+    reason: 'The server’s adapters have no dropout',
+    remedy: 'set it to 0',
+  },
+  {
+    key: 'algorithm.adv_estimator',
+    supported: { not: ['gae'] },
+    reason: 'gae needs a critic, which the server does not offer',
+    remedy: 'choose an estimator without a critic, such as grpo',
+    lacks: 'critic',
+  },
+  {
+    key: 'critic.optim.moments',
+    supported: { only: 'float32' },
+    reason: 'The server determines the precision of its optimizer',
+    remedy: 'set it to float32',
+    with: { key: 'algorithm.adv_estimator', value: 'gae' },
+  },
+  {
+    key: `${rollout}.temperature`,
+    supported: { only: 1 },
+    reason: 'The server trains at temperature 1',
+    remedy: 'set it to 1, the temperature at which the server trains',
+    of: 'training',
+  },
+  ...cuts(rollout),
+  ...cuts(`${rollout}.val_kwargs`),
+  {
+    key: `${rollout}.rollout_filter_metric`,
+    supported: { not: ['entropy'] },
+    reason: 'The server returns no entropies',
+    remedy: 'choose reward_variance, since the server returns no entropies',
+  },
+  {
+    key: `${rollout}.val_kwargs.logprobs`,
+    supported: { only: 0 },
+    reason: 'The server returns log-probs of sampled tokens only',
+    remedy: 'set it to 0',
+    of: 'evaluation',
+  },
+  {
+    key: 'trainer.gradient_analysis_mode',
+    supported: { only: false },
+    reason: 'The server returns no gradients',
+    remedy: 'set it to false',
+  },
+  ...['rollout_quantization', 'base_quantization'].map((name): EngineLimit => ({
+    key: `workbench.${name}`,
+    supported: { only: 'none' },
+    reason: 'The server determines the precision of its weights',
+    remedy: 'set it to none',
+  })),
+  {
+    key: 'actor_rollout_ref.actor.optim.moments',
+    supported: { only: 'float32' },
+    reason: 'The server determines the precision of its optimizer',
+    remedy: 'set it to float32',
+  },
+];
+
+/** Settings without an effect on a server, and why. */
+export const ignoredByEngine: readonly { key: string; reason: string }[] = [
+  { key: 'workbench.device', reason: 'The server has its own devices' },
+  { key: 'workbench.precision', reason: 'The server determines its precision' },
+  { key: 'workbench.threads', reason: 'The server has its own processors' },
+  { key: 'workbench.try_longest_batch', reason: 'The server plans its own memory' },
+  { key: 'micro_batch_size_per_gpu', reason: 'The server splits batches itself' },
+  { key: 'log_prob_micro_batch_size_per_gpu', reason: 'The server splits batches itself' },
+];
+
+/** Whether a limit permits a value. */
+export function permits({ supported }: Pick<EngineLimit, 'supported'>, value: unknown): boolean {
+  if ('only' in supported) return value === supported.only;
+  if ('above' in supported) return typeof value === 'number' && value > supported.above;
+  return !supported.not.some(beginning => String(value).startsWith(beginning));
+}
+
+/** The limits of an engine with these abilities. */
+export const limitsOf = (abilities: EngineAbilities): EngineLimit[] =>
+  engineLimits.filter(({ lacks }) => lacks === undefined || abilities[lacks] === false);
+
+/** The limits that a configuration violates, with the values. */
+export function brokenLimits(
+  config: Readonly<Record<string, unknown>>,
+  abilities: EngineAbilities,
+): { limit: EngineLimit; value: unknown }[] {
+  const isEvaluation = valueAt(config, 'trainer.val_only') === true;
+  return limitsOf(abilities)
+    .filter(({ of }) => of === undefined || (of === 'evaluation') === isEvaluation)
+    .filter(limit => !limit.with || valueAt(config, limit.with.key) === limit.with.value)
+    .map(limit => ({ limit, value: valueAt(config, limit.valueKey ?? limit.key) }))
+    .filter(({ limit, value }) => !permits(limit, value));
+}
+
+/** The supported values in words, such as `only 1` or `not gae`. */
+export function supportedText(supported: Supported): string {
+  if ('only' in supported) return `only ${String(supported.only)}`;
+  if ('above' in supported) return `above ${supported.above}`;
+  return `not ${supported.not.join(', ')}`;
+}
