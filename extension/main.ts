@@ -3,6 +3,7 @@
 import type * as vscode from 'vscode';
 import { registerConfigurations } from './vscode/configuration/configurations';
 import { registerDoctor } from './vscode/doctor/doctor-command';
+import { registerEngines } from './vscode/engines/engine-commands';
 import { registerEnvironmentTools } from './vscode/environments/environment-commands';
 import { registerRunEnvironments } from './vscode/environments/run-environment-commands';
 import { createHost } from './vscode/host-services';
@@ -23,6 +24,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const host = createHost(context);
   registerRunCommands(context, host);
   registerSecrets(context, host);
+  registerEngines(context, host);
   registerNewRun(context, host);
   registerDoctor(context, host);
   registerWalkthrough(context, host);

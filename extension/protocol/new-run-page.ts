@@ -1,6 +1,7 @@
 // Messages between the extension host and the New Run page. The page stores the user's choices. The host evaluates them
 // with `ragen plan`; the host also starts runs and writes files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { EngineAbilities } from '../run-data/engine-limits';
 
 /** A configuration to start from: a built-in preset or a file in the workspace. */
 export interface PresetChoice {
@@ -26,7 +27,22 @@ export interface FieldGroup {
   fields: Field[];
 }
 
-export interface NewRunForm {
+/** A kept server on which a run can sample and train. */
+export interface EngineChoice {
+  name: string;
+  url: string;
+  /** Model and rates in one line. */
+  about: string;
+  abilities: EngineAbilities;
+}
+
+export interface EngineList {
+  engines: EngineChoice[];
+  /** The engine to select; null to keep the selection. */
+  chosen: string | null;
+}
+
+export interface NewRunForm extends EngineList {
   presets: PresetChoice[];
   /** Absolute paths of the workspace folders, in which runs can be started. */
   folders: { path: string; name: string }[];
@@ -41,6 +57,8 @@ export interface NewRunChoice {
   preset: string;
   /** Path of a workspace folder. */
   folder: string;
+  /** Name of a kept engine; empty for the preset's engine, usually this machine. */
+  engine: string;
   /** Values by key, as the user typed them. */
   values: Record<string, string>;
   /** Environments that replace those of the preset; null to keep those of the preset. */
@@ -80,6 +98,8 @@ export interface PlannedRun {
   /** Every environment in the configuration, with its type. */
   tags: { tag: string; environment: string }[];
   groups: { train: GroupsByTag; val: GroupsByTag };
+  /** The server on which the model runs; null for this machine. */
+  engine: { url: string; model: string | null } | null;
   /** Estimated resources; null if `problems` is not empty. */
   estimate: RunEstimate | null;
   problems: FormProblem[];
@@ -91,5 +111,9 @@ export const newRunReady: RequestType<null, NewRunForm> = { method: 'newRun/read
 export const newRunPlan: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/plan' };
 /** Starts a run; resolves when the run has started. Rejects with the reason if the run could not start. */
 export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/start' };
+/** Connects to a further engine; `newRunEngines` follows. */
+export const newRunConnect: NotificationType<null> = { method: 'newRun/connect' };
+/** The kept engines have changed, or one of them is to be selected. */
+export const newRunEngines: NotificationType<EngineList> = { method: 'newRun/engines' };
 /** Saves the configuration as a file and opens it. */
 export const newRunSave: NotificationType<NewRunChoice> = { method: 'newRun/save' };

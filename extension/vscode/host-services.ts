@@ -2,6 +2,7 @@
 // features.
 import * as vscode from 'vscode';
 import { Problems } from './configuration/configuration-problems';
+import { EngineStore } from './engines/engine-store';
 import { createRunPages, type RunPages } from './pages/run-pages';
 import type { CliInvocation } from './processes/cli-command';
 import { CliLauncher } from './processes/cli-launcher';
@@ -17,6 +18,8 @@ export interface Host extends RunPages, vscode.Disposable {
   /** Returns the CLI for a folder, and the Node.js that executes it (see CliLauncher). */
   cliFor(cwd: string): Promise<CliInvocation>;
   secrets: SecretStore;
+  /** Servers that are kept by name. */
+  engines: EngineStore;
   /**
    * Requests the user's permission before the extension executes code from a run folder or code that a run's manifest
    * names.
@@ -39,6 +42,7 @@ export function createHost(context: vscode.ExtensionContext): Host {
   const tree = new RunsTree(store, context.workspaceState);
   const problems = new Problems();
   const secrets = new SecretStore(context.secrets, context.globalState);
+  const engines = new EngineStore();
   const launcher = new CliLauncher(extensionPath, secrets);
   const cliFor = (cwd: string) => launcher.in(cwd);
   const trust = new RunTrust();
@@ -52,7 +56,7 @@ export function createHost(context: vscode.ExtensionContext): Host {
         : vscode.l10n.t('The workspace is not trusted, so its runs cannot be inspected: trust the workspace first.'),
     log: line => log.info(`inspection: ${line}`),
   });
-  const services = { extensionPath, cliFor, secrets, trust, store, picker, tree, problems, inspections, log };
-  const parts = vscode.Disposable.from(inspections, trust, pages, problems, tree, store, log);
+  const services = { extensionPath, cliFor, secrets, engines, trust, store, picker, tree, problems, inspections, log };
+  const parts = vscode.Disposable.from(inspections, engines, trust, pages, problems, tree, store, log);
   return { ...pages, ...services, dispose: () => void parts.dispose() };
 }

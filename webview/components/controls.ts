@@ -54,6 +54,7 @@ export interface TextFieldOptions {
   class?: string;
   title?: string;
   readonly?: boolean;
+  disabled?: boolean;
   onInput(value: string): void;
   /** Called with the text when Enter is pressed. */
   onEnter?(value: string): void;
@@ -61,7 +62,7 @@ export interface TextFieldOptions {
 
 /** A text field. Pages find the element by its CSS class. */
 export function textField(options: TextFieldOptions): TemplateResult {
-  const { label, value, placeholder, title, readonly = false, onInput, onEnter } = options;
+  const { label, value, placeholder, title, readonly = false, disabled = false, onInput, onEnter } = options;
   const onKey = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || !onEnter) return;
     event.preventDefault();
@@ -72,6 +73,7 @@ export function textField(options: TextFieldOptions): TemplateResult {
     placeholder=${placeholder ?? nothing}
     title=${title ?? nothing}
     ?readonly=${readonly}
+    ?disabled=${disabled}
     @input=${(event: Event) => onInput(valueOf(event))}
     @keydown=${onKey}
     ${fieldValue(value)}
@@ -83,8 +85,8 @@ export interface DropdownOptions<V extends string> {
   label: string;
   choices: readonly (readonly [value: V, text: string])[];
   value: V;
-  /** Choices that are listed but cannot be selected. */
-  disabled?: readonly V[];
+  /** Choices that are listed but cannot be selected, or whether the control is disabled. */
+  disabled?: readonly V[] | boolean;
   onChange(value: V): void;
 }
 
@@ -94,27 +96,35 @@ export function dropdown<V extends string>(options: DropdownOptions<V>): Templat
     const chosen = choices.find(([choice]) => choice === valueOf(event));
     if (chosen) onChange(chosen[0]);
   };
+  const isOff = (choice: V): boolean => typeof disabled !== 'boolean' && disabled.includes(choice);
   const items = choices.map(
-    ([choice, text]) =>
-      html`<vscode-option value=${choice} ?disabled=${disabled.includes(choice)}>${text}</vscode-option>`,
+    ([choice, text]) => html`<vscode-option value=${choice} ?disabled=${isOff(choice)}>${text}</vscode-option>`,
   );
-  return html`<vscode-dropdown aria-label=${label} @change=${onChoice}>${items}${chosenValue(value)}</vscode-dropdown>`;
+  return html`<vscode-dropdown aria-label=${label} ?disabled=${disabled === true} @change=${onChoice}
+    >${items}${chosenValue(value)}</vscode-dropdown
+  >`;
 }
 
 export interface CheckboxOptions {
   label: string;
   checked: boolean;
+  disabled?: boolean;
   onChange(checked: boolean): void;
 }
 
-export function checkbox({ label, checked, onChange }: CheckboxOptions): TemplateResult {
+export function checkbox({ label, checked, disabled = false, onChange }: CheckboxOptions): TemplateResult {
   // The toolkit's checkbox emits `change` when the user clicks it and when code writes `checked`. To skip events caused
   // by code, the listener ignores an event whose value equals the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);
   };
-  return html`<vscode-checkbox @change=${onTick} .checked=${live(checked)} ${lastingLabel(label)}></vscode-checkbox>`;
+  return html`<vscode-checkbox
+    ?disabled=${disabled}
+    @change=${onTick}
+    .checked=${live(checked)}
+    ${lastingLabel(label)}
+  ></vscode-checkbox>`;
 }
 
 /** A button that looks like a link within a sentence. */

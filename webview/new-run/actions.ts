@@ -5,6 +5,8 @@ export interface NewRunActions {
   connect(): void;
   /** Changes the user's choices. The plan is requested after a pause, or immediately if `now` is true. */
   change(part: Partial<NewRunChoice>, now?: boolean): void;
+  /** Lets the user connect to a further engine. */
+  connectEngine(): void;
   save(): void;
   start(): void;
 }

@@ -3,12 +3,15 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Field } from '../../extension/protocol/new-run-page';
 import { checkbox, dropdown, textField } from '../components/controls';
+import type { FieldLimit } from './engine-field';
 
 export interface FieldState {
   value: string;
   /** Whether the value differs from the preset. */
   changed: boolean;
   problem: string | undefined;
+  /** What the chosen engine does not support. */
+  limit: FieldLimit | undefined;
   /** Called when the user has entered a value. */
   onChange(value: string): void;
   /** Called when the user resets the key to the value of the preset. */
@@ -17,7 +20,7 @@ export interface FieldState {
 
 export function fieldRow(field: Field, state: FieldState): TemplateResult {
   const { key, title, help } = field;
-  const { changed, problem, onReset } = state;
+  const { changed, problem, limit, onReset } = state;
   return html`<div class=${changed ? 'field changed' : 'field'} data-key=${key}>
     <div class="field-name"><span>${title}</span><code class="muted">${key}</code></div>
     <div class="field-control">
@@ -32,14 +35,17 @@ export function fieldRow(field: Field, state: FieldState): TemplateResult {
       >
     </div>
     <p class="field-help muted">${help}</p>
+    <p class="limit" ?hidden=${limit === undefined}>${limit?.reason ?? nothing}</p>
     <p class="problem" role="alert" ?hidden=${problem === undefined}>${problem ?? nothing}</p>
   </div>`;
 }
 
-function controlOf({ kind, key, title, choices }: Field, { value, onChange }: FieldState): TemplateResult {
+function controlOf({ kind, key, title, choices }: Field, { value, limit, onChange }: FieldState): TemplateResult {
   const label = `${title} (${key})`;
+  const { disabled = false, disabledChoices = [] } = limit ?? {};
   if (kind === 'flag')
-    return checkbox({ label, checked: value === 'true', onChange: ticked => onChange(String(ticked)) });
-  if (kind !== 'choice') return textField({ label, value, class: kind, onInput: onChange });
-  return dropdown({ label, choices: choices.map(each => [each, each] as const), value, onChange });
+    return checkbox({ label, checked: value === 'true', disabled, onChange: ticked => onChange(String(ticked)) });
+  if (kind !== 'choice') return textField({ label, value, class: kind, disabled, onInput: onChange });
+  const all = choices.map(each => [each, each] as const);
+  return dropdown({ label, choices: all, value, disabled: disabled || disabledChoices, onChange });
 }

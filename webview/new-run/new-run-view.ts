@@ -7,6 +7,7 @@ import { button, dropdown } from '../components/controls';
 import { notice, skeleton } from '../components/notice';
 import { environmentsView } from './environments';
 import { estimateView } from './resource-estimate';
+import { engineField, fieldLimit, plannedAbilities } from './engine-field';
 import { fieldRow } from './field-row';
 import { canStart, emptyPlan, placedProblems, type NewRunState, type PlacedProblems } from './state';
 
@@ -25,7 +26,7 @@ export function newRunView(state: NewRunState, actions: NewRunActions): Template
       ${formView(form, state, actions)}
       <aside>
         <h2>Estimated resources</h2>
-        <div aria-live="polite">${estimateView(state.planned?.estimate ?? null, state.waiting)}</div>
+        <div aria-live="polite">${estimateView(state.planned, state.waiting)}</div>
         <h2>Configuration</h2>
         <pre class="yaml" tabindex="0" aria-label="The configuration as YAML">${state.planned?.yaml ?? ''}</pre>
       </aside>
@@ -62,11 +63,12 @@ function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: 
   </header>`;
 }
 
-function formView({ presets, groups }: NewRunForm, state: NewRunState, actions: NewRunActions): TemplateResult {
+function formView(form: NewRunForm, state: NewRunState, actions: NewRunActions): TemplateResult {
+  const { presets, groups } = form;
   const { choice } = state;
   const plan = state.planned ?? emptyPlan;
   const problems = placedProblems(state);
-  const [first, ...others] = groups.map(group => groupView(group, state, problems, actions));
+  const [first, ...others] = groups.map(group => groupView(group, form, state, problems, actions));
   return html`<main class="form">
     <p class="muted">${presets.find(({ id }) => id === choice.preset)?.description ?? ''}</p>
     <div class="trouble" role="alert">${problems.others.map(text => html`<p class="problem">${text}</p>`)}</div>
@@ -84,17 +86,25 @@ function formView({ presets, groups }: NewRunForm, state: NewRunState, actions: 
 
 function groupView(
   { title, fields }: FieldGroup,
+  form: NewRunForm,
   { choice, planned }: NewRunState,
   { byKey }: PlacedProblems,
-  { change }: NewRunActions,
+  { change, connectEngine }: NewRunActions,
 ): TemplateResult {
-  const { values } = choice;
+  const { values, engine } = choice;
+  const abilities = plannedAbilities(form, engine, planned?.engine);
+  const engineRow = engineField({
+    ...{ form, engine, planned: planned?.engine ?? null },
+    onChange: name => change({ engine: name }, true),
+    onConnect: connectEngine,
+  });
   const rows = fields.map(field => {
-    const { key } = field;
+    const { key, choices } = field;
+    const value = values[key] ?? planned?.values[key] ?? '';
+    const problem = byKey.get(key);
+    const limit = abilities && problem === undefined ? fieldLimit(key, value, choices, abilities) : undefined;
     return fieldRow(field, {
-      value: values[key] ?? planned?.values[key] ?? '',
-      changed: key in values,
-      problem: byKey.get(key),
+      ...{ value, changed: key in values, problem, limit },
       onChange: value => change({ values: { ...values, [key]: value } }),
       onReset() {
         const { [key]: _, ...rest } = values;
@@ -102,5 +112,7 @@ function groupView(
       },
     });
   });
-  return html`<section class="field-group"><h2>${title}</h2>${rows}</section>`;
+  return html`<section class="field-group"
+    ><h2>${title}</h2>${fields.some(({ key }) => key === 'model_path') ? engineRow : nothing}${rows}</section
+  >`;
 }

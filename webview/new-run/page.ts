@@ -1,7 +1,14 @@
 // The New Run page: a preset to start from, the important keys, the estimated resources, and the resulting
 // configuration. After a change and a short pause, the page requests a new plan; answers to older requests are ignored.
 import { render } from 'lit';
-import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../extension/protocol/new-run-page';
+import {
+  newRunConnect,
+  newRunEngines,
+  newRunPlan,
+  newRunReady,
+  newRunSave,
+  newRunStart,
+} from '../../extension/protocol/new-run-page';
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -26,6 +33,11 @@ export function startNewRun(host: Host, root: HTMLElement): void {
       clearTimeout(timer);
       if (now) plan();
       else timer = setTimeout(plan, settleMs);
+    },
+    connectEngine() {
+      dispatch({ type: 'changed', part: {} }); // the control shows the chosen engine again
+      host.notify(newRunConnect, null);
+      plan();
     },
     save: () => host.notify(newRunSave, store.state.choice),
     start,
@@ -65,6 +77,10 @@ export function startNewRun(host: Host, root: HTMLElement): void {
     );
   }
 
+  host.onNotify(newRunEngines, list => {
+    dispatch({ type: 'engines', list });
+    plan();
+  });
   document.addEventListener('keydown', event => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) start();
   });

@@ -1,5 +1,5 @@
 // The reducer of the New Run page. Pure function.
-import type { NewRunChoice, NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
+import type { EngineList, NewRunChoice, NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
 import { emptyPlan, type NewRunState } from './state';
 
 export type NewRunEvent =
@@ -7,6 +7,7 @@ export type NewRunEvent =
   | { readonly type: 'connected'; readonly form: NewRunForm }
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'changed'; readonly part: Partial<NewRunChoice> }
+  | { readonly type: 'engines'; readonly list: EngineList }
   | { readonly type: 'planning' }
   | { readonly type: 'planned'; readonly plan: PlannedRun }
   | { readonly type: 'unplanned'; readonly message: string }
@@ -20,6 +21,11 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
       return { ...state, connection: 'connecting' };
     case 'connected':
       return { ...state, connection: 'connected', form: event.form, choice: existing(state.choice, event.form) };
+    case 'engines': {
+      if (!state.form) return state;
+      const form = { ...state.form, ...event.list };
+      return { ...state, form, choice: existing(state.choice, form) };
+    }
     case 'failed':
       return { ...state, connection: { failed: event.message } };
     case 'changed':
@@ -42,13 +48,15 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
 }
 
 /**
- * The restored choices. A preset or folder that no longer exists is replaced by the first available preset or folder.
+ * The restored choices. A preset or folder that no longer exists is replaced by the first available preset or folder,
+ * and a forgotten engine by the preset's engine.
  */
-function existing(choice: NewRunChoice, { presets, folders }: NewRunForm): NewRunChoice {
+function existing(choice: NewRunChoice, { presets, folders, engines, chosen }: NewRunForm): NewRunChoice {
   const isKnown = presets.some(({ id }) => id === choice.preset);
   const isThere = folders.some(({ path }) => path === choice.folder);
   return {
     ...choice,
+    engine: [chosen, choice.engine].find(name => engines.some(engine => engine.name === name)) ?? '',
     ...(!isKnown && { preset: presets[0]?.id ?? '', values: {}, groups: null }),
     ...(!isThere && { folder: folders[0]?.path ?? '' }),
   };

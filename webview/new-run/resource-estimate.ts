@@ -1,15 +1,17 @@
 // Estimated resources of the run, next to the form. A bar compares the estimated memory with the available memory.
-// Below the bar are the time per step and the source of this time. The warning that the run does not fit into memory
-// comes from trainer/plan/run-plan.ts.
+// Below the bar are the time per step and the source of this time. The warning that a run does not fit is from
+// trainer/plan/run-plan.ts. For a model on a server, the memory is that of this machine, and the time follows from
+// assumed rates of the server.
 import { html, nothing, type TemplateResult } from 'lit';
-import type { RunEstimate } from '../../extension/protocol/new-run-page';
+import type { PlannedRun, RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';
 import { formatDuration, formatNumber } from '../shared/format';
 
 type Time = NonNullable<RunEstimate['time']>;
 
 /** Renders the estimate, or a placeholder if there is no estimate. */
-export function estimateView(estimate: RunEstimate | null, waiting: boolean): TemplateResult {
+export function estimateView(planned: PlannedRun | null, waiting: boolean): TemplateResult {
+  const { estimate = null, engine = null } = planned ?? {};
   if (!estimate) {
     const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';
     return html`<div class="estimate muted">${text}</div>`;
@@ -17,8 +19,11 @@ export function estimateView(estimate: RunEstimate | null, waiting: boolean): Te
   const { model, time, remedy, notes } = estimate;
   const how = model.trained === 'all' ? 'all trained' : 'adapters trained';
   const size = model.parameters === null ? 'size unknown' : `${formatNumber(model.parameters)} parameters`;
+  const about = engine
+    ? html`${row('Model', engine.model ?? 'the server’s only model')} ${row('Server', engine.url)}`
+    : row('Model', `${size}, ${how}`);
   return html`<div class=${waiting ? 'estimate stale' : 'estimate'}>
-    ${row('Model', `${size}, ${how}`)} ${memoryView(estimate)}
+    ${about} ${memoryView(estimate)} ${engine ? row('', 'of this machine; the server plans its own', 'muted') : nothing}
     ${remedy === null ? nothing : html`<p class="problem" role="alert">${remedy.replace(/^plan: /, '')}</p>`}
     ${notes.map(note => html`<p class="muted">${note.replace(/^config: /, '')}</p>`)}
     ${time ? timeView(time) : row('Time per step', 'not known for this device')}

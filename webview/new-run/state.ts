@@ -16,13 +16,14 @@ export interface NewRunState {
   readonly refused: string;
 }
 
-export const firstChoice: NewRunChoice = { preset: '', folder: '', values: {}, groups: null };
+export const firstChoice: NewRunChoice = { preset: '', folder: '', engine: '', values: {}, groups: null };
 
 /** The plan displayed before the first plan arrives. */
 export const emptyPlan: PlannedRun = {
   values: {},
   tags: [],
   groups: { train: {}, val: {} },
+  engine: null,
   estimate: null,
   problems: [],
   yaml: '',

@@ -6,10 +6,15 @@ import { yamlValue } from '../../common/yaml-text';
 
 const sides = ['train', 'val'] as const;
 
+type Values = Pick<NewRunChoice, 'values' | 'groups'>;
+/** Configuration keys of the chosen engine; none for the preset's engine. */
+export type EngineKeys = Readonly<Record<string, string | null>>;
+
 /** Returns the choices as `key=value` overrides for `ragen train`. */
-export function overridesOf({ values, groups }: Pick<NewRunChoice, 'values' | 'groups'>): string[] {
+export function overridesOf({ values, groups }: Values, engine: EngineKeys = {}): string[] {
   const own = Object.entries(values).map(([key, value]) => `${key}=${value.trim()}`);
-  return [...own, ...Object.entries(groupKeys(groups)).map(([key, value]) => `${key}=${JSON.stringify(value)}`)];
+  const derived = { ...engine, ...groupKeys(groups) };
+  return [...own, ...Object.entries(derived).map(([key, value]) => `${key}=${JSON.stringify(value)}`)];
 }
 
 /**
@@ -17,13 +22,14 @@ export function overridesOf({ values, groups }: Pick<NewRunChoice, 'values' | 'g
  * @param description first line of the file, a comment
  */
 export function yamlOfChoice(
-  { values, groups }: Pick<NewRunChoice, 'values' | 'groups'>,
+  { values, groups }: Values,
   name: string,
   description: string,
+  engine: EngineKeys = {},
 ): string {
   const document: Record<string, unknown> = { defaults: [name, '_self_'] };
   for (const [key, text] of Object.entries(values)) put(document, key, plainValue(text));
-  for (const [key, value] of Object.entries(groupKeys(groups))) put(document, key, value);
+  for (const [key, value] of Object.entries({ ...engine, ...groupKeys(groups) })) put(document, key, value);
   return `# ${description}\n${stringify(document, { lineWidth: 120, flowCollectionPadding: false })}`;
 }
 

@@ -6,11 +6,22 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
-import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../protocol/new-run-page';
-import type { NewRunChoice, PresetChoice } from '../../protocol/new-run-page';
+import {
+  newRunConnect,
+  newRunEngines,
+  newRunPlan,
+  newRunReady,
+  newRunSave,
+  newRunStart,
+  type EngineList,
+  type NewRunChoice,
+  type PresetChoice,
+} from '../../protocol/new-run-page';
+import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import { begin } from '../runs/start/begin-run';
-import { registerCommands, report, type Command } from '../command';
+import { registerActions, report } from '../command';
+import { engineKeys, engineLine, type KeptEngine } from '../engines/kept-engines';
 import { trusted } from '../workspace-trust';
 import type { Host } from '../host-services';
 import { readConfigurationSchema } from '../configuration/configuration-schema';
@@ -19,20 +30,23 @@ import { shippedPresets, workspacePresets } from '../runs/start/preset-files';
 import { askCli } from '../processes/cli-command';
 import { overridesOf, yamlOfChoice } from './new-run-choice';
 import { fieldGroups } from './new-run-fields';
-import { planChoice, type PresetSource } from './new-run-plan';
+import { abilitiesOf, planChoice, type PresetSource } from './new-run-plan';
 
 const viewType = 'ragen.newRun';
 
 export function registerNewRun(context: vscode.ExtensionContext, host: Host): void {
   const page = new NewRunPanel(host, context.extensionUri);
-  const show: Command = () => async () => {
-    if (trusted()) page.show();
+  const show = async (argument: unknown): Promise<void> => {
+    const { engine } = isRecord(argument) ? argument : {};
+    if (trusted()) page.show(typeof engine === 'string' ? engine : null);
   };
-  context.subscriptions.push(page, registerCommands(host, { 'ragen.newRun': show }));
+  context.subscriptions.push(page, registerActions(host, { 'ragen.newRun': show }));
 }
 
 class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disposable {
   private panel: vscode.WebviewPanel | undefined;
+  /** The engine to select when the page is ready. */
+  private chosen: string | null = null;
   private readonly serializer = vscode.window.registerWebviewPanelSerializer(viewType, this);
 
   constructor(
@@ -40,11 +54,15 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     private readonly extensionUri: vscode.Uri,
   ) {}
 
-  /** Shows the page. Throws a UserError if no folder is open. */
-  show(): void {
+  /** Shows the page, with the kept engine `chosen` selected. Throws a UserError if no folder is open. */
+  show(chosen: string | null): void {
     if ((vscode.workspace.workspaceFolders ?? []).length === 0)
       throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
-    if (this.panel) return this.panel.reveal();
+    this.chosen = chosen;
+    if (this.panel) {
+      if (chosen !== null) this.onEngines();
+      return this.panel.reveal();
+    }
     this.attach(vscode.window.createWebviewPanel(viewType, vscode.l10n.t('New Run'), vscode.ViewColumn.Active));
   }
 
@@ -62,7 +80,9 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   private attach(panel: vscode.WebviewPanel): void {
     this.panel = panel;
     const messenger = new Messenger();
-    messenger.registerWebviewPanel(panel);
+    const page = messenger.registerWebviewPanel(panel);
+    this.onEngines = () => messenger.sendNotification(newRunEngines, page, this.engines());
+    const changes = this.host.engines.onDidChange(() => this.onEngines());
     const schema = readConfigurationSchema(join(this.extensionUri.fsPath, 'media', 'configuration.schema.json'));
     const groups = fieldGroups(schema);
     const keys = groups.flatMap(({ fields }) => fields.map(({ key }) => key));
@@ -70,24 +90,52 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
       presets: await this.presets(),
       folders: (vscode.workspace.workspaceFolders ?? []).map(({ uri, name }) => ({ path: uri.fsPath, name })),
       groups,
+      ...this.engines(),
     }));
     messenger.onRequest(newRunPlan, async choice => {
       const { node, cli } = await this.host.cliFor(choice.folder);
       const ask = (args: string[]) => askCli(node, cli, args, choice.folder, vscode.l10n.t('the plan of the run'));
-      return planChoice(choice, sourceOf(choice.preset), keys, ask);
+      return planChoice(choice, sourceOf(choice.preset), keys, ask, this.engineOf(choice));
     });
     messenger.onRequest(newRunStart, async choice => {
       if (!trusted()) return null;
       const { name, args } = sourceOf(choice.preset);
       const title = choice.values['trainer.experiment_name'] ?? name;
-      await begin(this.host, ['train', ...args, ...overridesOf(choice)], choice.folder, title);
+      await begin(this.host, ['train', ...args, ...overridesOf(choice, this.keysOf(choice))], choice.folder, title);
       return null;
     });
     messenger.onNotification(newRunSave, choice => void this.save(choice).catch(error => report(this.host, error)));
+    messenger.onNotification(newRunConnect, () => void vscode.commands.executeCommand('ragen.connectEngine'));
     panel.onDidDispose(() => {
+      changes.dispose();
       if (this.panel === panel) this.panel = undefined;
     });
     fillPanel(panel, this.extensionUri, { title: panel.title, bundle: 'new-run', icon: 'play.svg', folder: '' });
+  }
+
+  /** Sends the kept engines to the page. */
+  private onEngines = (): void => undefined;
+
+  private engines(): EngineList {
+    const { chosen } = this;
+    this.chosen = null;
+    const engines = this.host.engines.engines.map(engine => ({
+      ...{ name: engine.name, url: engine.url, about: engineLine(engine), abilities: abilitiesOf(engine) },
+    }));
+    return { engines, chosen };
+  }
+
+  /** The kept engine of a choice. @throws UserError if it is not kept any more */
+  private engineOf({ engine: name }: NewRunChoice): KeptEngine | undefined {
+    if (name === '') return undefined;
+    const engine = this.host.engines.find(name);
+    if (engine) return engine;
+    throw new UserError(vscode.l10n.t('The engine {0} is not kept any more: choose another engine.', name));
+  }
+
+  private keysOf(choice: NewRunChoice): Record<string, string | null> | undefined {
+    const engine = this.engineOf(choice);
+    return engine && engineKeys(engine);
   }
 
   private async presets(): Promise<PresetChoice[]> {
@@ -115,7 +163,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     });
     if (!target) return;
     await mkdir(dirname(target.fsPath), { recursive: true });
-    await writeFile(target.fsPath, yamlOfChoice(choice, name, `${title}: extends ${name}`));
+    await writeFile(target.fsPath, yamlOfChoice(choice, name, `${title}: extends ${name}`, this.keysOf(choice)));
     await vscode.window.showTextDocument(target, { viewColumn: vscode.ViewColumn.Beside });
   }
 }

@@ -2,6 +2,8 @@
 // values of the unchanged preset, so that the form can show them. Must not import `vscode`.
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import { valueAt } from '../../run-data/changeable-settings';
+import { brokenLimits, type EngineAbilities } from '../../run-data/engine-limits';
+import { engineKeys, type KeptEngine } from '../engines/kept-engines';
 import { ConfigError } from '../processes/cli-command';
 import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
 
@@ -14,23 +16,36 @@ export interface PresetSource {
 /** Runs the CLI with these arguments. Throws ConfigError or UserError. */
 export type AskCli = (args: string[]) => Promise<Record<string, unknown>>;
 
-/** Plans a choice. `keys` are the configuration keys whose values are returned. */
+/** What is known of a kept engine. */
+export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({ critic: facts?.critic ?? null });
+
+/**
+ * Plans a choice. `keys` are the configuration keys whose values are returned; `engine` is the kept engine of the
+ * choice.
+ */
 export async function planChoice(
   choice: NewRunChoice,
   { name, args }: PresetSource,
   keys: readonly string[],
   ask: AskCli,
+  engine?: KeptEngine,
 ): Promise<PlannedRun> {
-  const overrides = overridesOf(choice);
-  const yaml = yamlOfChoice(choice, name, `${choice.values['trainer.experiment_name'] ?? name}: extends ${name}`);
+  const own = engine && engineKeys(engine);
+  const overrides = overridesOf(choice, own);
+  const title = choice.values['trainer.experiment_name'] ?? name;
+  const yaml = yamlOfChoice(choice, name, `${title}: extends ${name}`, own);
   const described = (config: Record<string, unknown>) => ({
     values: Object.fromEntries(keys.map(key => [key, textOf(valueAt(config, key))])),
     tags: tagsIn(config),
     groups: { train: groupsIn(config, 'train'), val: groupsIn(config, 'val') },
+    engine: engine ? { url: engine.url, model: engine.model } : engineIn(config),
   });
   try {
-    const { run, config } = await ask(['plan', ...args, ...overrides]);
-    return { ...described(config as Record<string, unknown>), estimate: run as RunEstimate, problems: [], yaml };
+    const answer = await ask(['plan', ...args, ...overrides]);
+    const config = answer.config as Record<string, unknown>;
+    const problems = engine ? engineProblems(config, engine) : [];
+    const estimate = problems.length > 0 ? null : (answer.run as RunEstimate);
+    return { ...described(config), estimate, problems, yaml };
   } catch (error) {
     const problems = problemsOf(error);
     // `plan` fails if an override is invalid or the model is unavailable. In these cases, `config` without overrides
@@ -46,6 +61,20 @@ export async function planChoice(
 function problemsOf(error: unknown): FormProblem[] {
   if (error instanceof ConfigError) return error.problems.map(({ key = '', message }) => ({ key, message }));
   return [{ key: '', message: error instanceof Error ? error.message : String(error) }];
+}
+
+/** What the kept engine was measured not to support; the trainer finds the same when it connects. */
+const engineProblems = (config: Readonly<Record<string, unknown>>, engine: KeptEngine): FormProblem[] =>
+  brokenLimits(config, abilitiesOf(engine)).map(({ limit: { key, remedy }, value }) => ({
+    key,
+    message: `config: ${key} is ${String(value)}, which the engine ${engine.name} does not support: ${remedy}`,
+  }));
+
+/** The server that a configuration names. */
+function engineIn(config: Readonly<Record<string, unknown>>): PlannedRun['engine'] {
+  if (valueAt(config, 'workbench.engine') !== 'tinker') return null;
+  const model = valueAt(config, 'workbench.engine_model');
+  return { url: textOf(valueAt(config, 'workbench.engine_url')), model: typeof model === 'string' ? model : null };
 }
 
 /** Returns the environments of `custom_envs`, in order. */

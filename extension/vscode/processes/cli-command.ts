@@ -55,8 +55,8 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 
 /**
  * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. If the CLI exits without a document,
- * the error message begins with `doing`, such as `the plan of the run`. Throws a ConfigError if the configuration is
- * rejected and, for any other failure, a UserError with the CLI's message.
+ * the error message begins with `doing`, such as `the plan of the run`. Throws ConfigError for a rejected
+ * configuration, else UserError with the CLI's message. When `stopped` is aborted, the CLI receives SIGTERM.
  */
 export async function askCli(
   node: NodeRuntime,
@@ -64,8 +64,10 @@ export async function askCli(
   args: string[],
   cwd: string,
   doing: string,
+  stopped?: AbortSignal,
 ): Promise<Record<string, unknown>> {
-  const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--json'], cwd);
+  stopped?.throwIfAborted();
+  const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--json'], cwd, stopped);
   const answer = documentIn(stdout) ?? documentIn(stderr);
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
@@ -83,7 +85,7 @@ interface Ended {
   stderr: string;
 }
 
-function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended> {
+function runToEnd(node: NodeRuntime, args: string[], cwd: string, stopped?: AbortSignal): Promise<Ended> {
   return new Promise((resolve, reject) => {
     const env = trainerEnvironment(process.env, node);
     // The process is detached, so that the run is also started if the window is closed while the configuration is
@@ -95,6 +97,7 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string): Promise<Ended
       windowsHide: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
+    stopped?.addEventListener('abort', () => child.kill('SIGTERM'), { once: true });
     let [stdout, stderr] = ['', ''];
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));

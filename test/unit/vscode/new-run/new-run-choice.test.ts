@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { readConfigurationSchema } from '../../../../extension/vscode/configuration/configuration-schema';
 import { groupsIn, overridesOf, yamlOfChoice } from '../../../../extension/vscode/new-run/new-run-choice';
 import { fieldGroups } from '../../../../extension/vscode/new-run/new-run-fields';
+import { engineKeys, type KeptEngine } from '../../../../extension/vscode/engines/kept-engines';
 import { planChoice } from '../../../../extension/vscode/new-run/new-run-plan';
 import { ConfigError } from '../../../../extension/vscode/processes/cli-command';
 import type { NewRunChoice } from '../../../../extension/protocol/new-run-page';
@@ -22,7 +23,7 @@ const fields = fieldGroups(readConfigurationSchema('media/configuration.schema.j
 const keys = fields.flatMap(({ fields: own }) => own.map(({ key }) => key));
 
 const choiceOf = (part: Partial<NewRunChoice>): NewRunChoice => ({
-  ...{ preset: 'quickstart', folder: workspace, values: {}, groups: null },
+  ...{ preset: 'quickstart', folder: workspace, engine: '', values: {}, groups: null },
   ...part,
 });
 
@@ -134,6 +135,46 @@ describe('the plan of a form', () => {
     const config = { es_manager: { train: { env_configs: { tags: ['A', 'B'], n_groups: [1, 2] } } } };
     expect(groupsIn(config, 'train')).toEqual({ A: 1, B: 2 });
     expect(groupsIn(config, 'val')).toEqual({});
+  });
+});
+
+describe('the plan of a form on a kept engine', () => {
+  const facts = { at: '', server: null, critic: false, keepsVersions: true, roundTripMs: 1, tokensPerSecond: 9 };
+  const engine: KeptEngine = { name: 'gpu', url: 'https://gpu:8000', model: 'a/b', keyEnv: 'A_KEY', facts };
+  const planOf = (values: Record<string, string>) =>
+    planChoice(choiceOf({ engine: 'gpu', values: { 'lora.rank': '8', ...values } }), quickstart, keys, ask, engine);
+
+  it('names the server and the variable of the key, and never a key', async () => {
+    const { problems, engine: found, yaml } = await planOf({});
+    expect(problems).toEqual([]);
+    expect(found).toEqual({ url: 'https://gpu:8000', model: 'a/b' });
+    expect(yaml).toContain(
+      'workbench:\n  engine: tinker\n  engine_url: https://gpu:8000\n  engine_model: a/b\n  engine_api_key_env: A_KEY\n',
+    );
+    const file = join(workspace, 'engine.yaml');
+    writeFileSync(file, yaml);
+    const saved = loadConfig({ configFile: file, overrides: [], presetFolders, workspace }).config;
+    const choice = choiceOf({ values: { 'lora.rank': '8' } });
+    const overrides = overridesOf(choice, engineKeys({ ...engine, keyEnv: null, model: null }));
+    const { workbench } = loadConfig({ configName: 'quickstart', overrides, presetFolders, workspace }).config;
+    expect(saved.workbench).toEqual({ ...workbench, engine_model: 'a/b', engine_api_key_env: 'A_KEY' });
+    expect(workbench).toMatchObject({ engine_url: 'https://gpu:8000', engine_model: null, engine_api_key_env: null });
+  });
+
+  it('marks values that every server refuses, and those that this server was measured not to support', async () => {
+    const refused = await planOf({ 'lora.rank': '0' });
+    expect(refused.problems).toEqual([
+      { key: 'lora.rank', message: expect.stringContaining('workbench.engine=tinker does not support') as string },
+    ]);
+    const { problems, estimate } = await planOf({ 'algorithm.adv_estimator': 'gae' });
+    expect(estimate).toBeNull();
+    expect(problems).toEqual([
+      {
+        key: 'algorithm.adv_estimator',
+        message:
+          'config: algorithm.adv_estimator is gae, which the engine gpu does not support: choose an estimator without a critic, such as grpo',
+      },
+    ]);
   });
 });
 

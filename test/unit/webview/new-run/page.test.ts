@@ -1,7 +1,14 @@
 // @vitest-environment happy-dom
 // The New Run page: typed values become the request, the plan's answer is shown, and a refused plan cannot start.
-import { beforeEach, expect, it, vi } from 'vitest';
-import { newRunPlan, newRunReady, newRunSave, newRunStart } from '../../../../extension/protocol/new-run-page';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import {
+  newRunConnect,
+  newRunEngines,
+  newRunPlan,
+  newRunReady,
+  newRunSave,
+  newRunStart,
+} from '../../../../extension/protocol/new-run-page';
 import type { NewRunChoice, NewRunForm, PlannedRun } from '../../../../extension/protocol/new-run-page';
 import { startNewRun } from '../../../../webview/new-run/page';
 import { freshPage, pageHost } from '../page-host';
@@ -12,11 +19,17 @@ const form: NewRunForm = {
     { id: '/w/own.yaml', name: 'own', description: 'own.yaml' },
   ],
   folders: [{ path: '/w', name: 'w' }],
+  engines: [{ name: 'gpu', url: 'http://gpu:8000', about: 'a/b · 900 tokens/s', abilities: { critic: false } }],
+  chosen: null,
   groups: [
     {
       title: 'Run',
       fields: [
         { key: 'trainer.total_training_steps', title: 'Steps', help: 'Training steps.', kind: 'number', choices: [] },
+        { key: 'model_path', title: 'Model', help: 'The model.', kind: 'text', choices: [] },
+        { key: 'workbench.device', title: 'Device', help: 'Where.', kind: 'choice', choices: ['auto', 'cpu'] },
+        { key: 'actor_rollout_ref.rollout.temperature', title: 'T', help: 'Warmth.', kind: 'number', choices: [] },
+        { key: 'algorithm.adv_estimator', title: 'A', help: 'How.', kind: 'choice', choices: ['grpo', 'gae'] },
         { key: 'agent_proxy.enable_think', title: 'Reasoning', help: 'It reasons.', kind: 'flag', choices: [] },
       ],
     },
@@ -26,11 +39,18 @@ const planned = (choice: NewRunChoice): PlannedRun => {
   const steps = choice.values['trainer.total_training_steps'] ?? '24';
   const problems = steps === 'none' ? [{ key: 'trainer.total_training_steps', message: 'use an integer' }] : [];
   return {
-    values: { 'trainer.total_training_steps': '24', 'agent_proxy.enable_think': 'true', ...choice.values },
+    values: {
+      ...{ model_path: 'tiny', 'workbench.device': 'auto', 'algorithm.adv_estimator': 'grpo' },
+      'actor_rollout_ref.rollout.temperature': '1',
+      'trainer.total_training_steps': '24',
+      'agent_proxy.enable_think': 'true',
+      ...choice.values,
+    },
     tags: [
       { tag: 'Lake', environment: 'frozen_lake' },
       { tag: 'Bandit', environment: 'bandit' },
     ],
+    engine: choice.engine === '' ? null : { url: 'http://gpu:8000', model: 'a/b' },
     groups: choice.groups ?? { train: { Lake: 8 }, val: { Lake: 16 } },
     estimate:
       problems.length > 0
@@ -169,4 +189,65 @@ it('saves the entered values, and restores them', async () => {
   root = again;
   await settled();
   expect(control(steps).value).toBe('7');
+});
+
+describe('a run on a kept engine', () => {
+  const choose = async (value: string) => {
+    const control = root.querySelector<HTMLElement & { value: string }>('[aria-label="Engine (workbench.engine)"]')!;
+    control.value = value;
+    control.dispatchEvent(new Event('change'));
+    await settled();
+    return control;
+  };
+  const off = (key: string) => field(key).querySelector('.field-control > :first-child')!.hasAttribute('disabled');
+  const reason = (key: string) => {
+    const limit = field(key).querySelector<HTMLElement>('.limit')!;
+    return limit.hidden ? '' : limit.textContent;
+  };
+
+  it('disables what the engine ignores or supports with one value only, with the reason', async () => {
+    expect([off('workbench.device'), reason('workbench.device')]).toEqual([false, '']);
+    await choose('gpu');
+    expect(choices.at(-1)!.engine).toBe('gpu');
+    expect(off('workbench.device')).toBe(true);
+    expect(reason('workbench.device')).toBe('The server has its own devices; this setting has no effect.');
+    expect(off('actor_rollout_ref.rollout.temperature')).toBe(true);
+    expect(reason('actor_rollout_ref.rollout.temperature')).toBe('The server trains at temperature 1.');
+    expect(off('model_path')).toBe(false);
+    const estimators = [...field('algorithm.adv_estimator').querySelectorAll('vscode-option')];
+    expect(estimators.map(option => option.hasAttribute('disabled'))).toEqual([false, true]);
+    expect(reason('algorithm.adv_estimator')).toBe('gae needs a critic, which the server does not offer.');
+  });
+
+  it('leaves a value that the engine refuses to the user', async () => {
+    await choose('gpu');
+    type('actor_rollout_ref.rollout.temperature', '0.7');
+    await settled();
+    expect([off('actor_rollout_ref.rollout.temperature'), reason('actor_rollout_ref.rollout.temperature')]).toEqual([
+      false,
+      '',
+    ]);
+  });
+
+  it('shows the server in place of memory and time', async () => {
+    await choose('gpu');
+    const estimate = root.querySelector('.estimate')!.textContent;
+    expect(estimate).toContain('http://gpu:8000');
+    expect(estimate).toContain('planned by the server');
+    expect(estimate).not.toContain('GiB');
+    expect(field('workbench.engine').textContent).toContain('a/b · 900 tokens/s');
+  });
+
+  it('connects to a further engine, and selects it when it is kept', async () => {
+    const control = await choose('\n');
+    expect(host.sent.at(-1)!.method).toBe(newRunConnect.method);
+    expect([control.value, choices.at(-1)!.engine]).toEqual(['', '']);
+    const engines = [{ name: 'new', url: 'http://new', about: '', abilities: { critic: null } }];
+    host.send(newRunEngines, { engines, chosen: 'new' });
+    await settled();
+    expect(choices.at(-1)!.engine).toBe('new');
+    host.send(newRunEngines, { engines: [], chosen: null });
+    await settled();
+    expect(choices.at(-1)!.engine).toBe('');
+  });
 });

@@ -11,9 +11,11 @@ const form: NewRunForm = {
     { id: 'own', name: 'own', description: '' },
   ],
   folders: [{ path: '/w', name: 'w' }],
+  engines: [{ name: 'gpu', url: 'http://gpu', about: '', abilities: { critic: null } }],
+  chosen: null,
   groups: [{ title: 'Run', fields: [{ key: 'steps', title: 'Steps', help: '', kind: 'number', choices: [] }] }],
 };
-const kept: NewRunChoice = { preset: 'own', folder: '/w', values: { steps: '7' }, groups: null };
+const kept: NewRunChoice = { preset: 'own', folder: '/w', engine: '', values: { steps: '7' }, groups: null };
 const after = (choice: NewRunChoice, ...events: NewRunEvent[]): NewRunState =>
   [{ type: 'connected', form } as const, ...events].reduce(reduce, initialState(choice));
 const planned = (...problems: FormProblem[]): NewRunEvent => ({ type: 'planned', plan: { ...emptyPlan, problems } });
@@ -22,6 +24,15 @@ it('keeps choices whose preset and folder exist, and takes the first ones otherw
   expect(after(kept).choice).toEqual(kept);
   expect(after({ ...kept, folder: '/gone' }).choice).toEqual(kept);
   expect(after({ ...kept, preset: 'gone' }).choice).toEqual({ ...firstChoice, preset: 'quickstart', folder: '/w' });
+});
+
+it('keeps the chosen engine while it exists, and selects a new one on request', () => {
+  const chosen = (engine: string, ...events: NewRunEvent[]) => after({ ...kept, engine }, ...events).choice.engine;
+  expect([chosen('gpu'), chosen('gone')]).toEqual(['gpu', '']);
+  const { engines } = form;
+  expect(chosen('', { type: 'engines', list: { engines, chosen: 'gpu' } })).toBe('gpu');
+  expect(chosen('', { type: 'engines', list: { engines, chosen: null } })).toBe('');
+  expect(chosen('gpu', { type: 'engines', list: { engines: [], chosen: null } })).toBe('');
 });
 
 it('shows a problem at its field, at the environments, or above the form, once', () => {

@@ -1,0 +1,111 @@
+// Servers that the user keeps by name (setting `ragen.engines`): their form in the settings, the configuration keys of a
+// run on them, and the variable that holds a typed key. The setting contains names of variables, never keys. Must not
+// import `vscode`.
+import { z } from 'zod';
+import { isServerUrl, withoutSlash } from '../../common/server-url';
+import { formatNumber } from '../../common/numbers';
+import type { EngineReport } from '../../protocol/engine-report';
+
+const factsSchema = z.object({
+  at: z.string().describe('time of the probe'),
+  server: z.string().nullable(),
+  critic: z.boolean().nullable(),
+  keepsVersions: z.boolean().nullable(),
+  roundTripMs: z.number(),
+  tokensPerSecond: z.number().nullable(),
+});
+/** What the newest probe has found. */
+export type EngineFacts = z.infer<typeof factsSchema>;
+
+const entrySchema = z.object({
+  url: z.string().refine(isServerUrl),
+  /** The server's name of the base model; null if it offers only one. */
+  model: z.string().min(1).nullable().default(null),
+  /** Environment variable with the API key; null for none. */
+  keyEnv: z
+    .string()
+    .regex(/^[A-Z_][A-Z0-9_]{0,63}$/)
+    .nullable()
+    .default(null),
+  facts: factsSchema.nullable().default(null).catch(null),
+});
+export type EngineEntry = z.infer<typeof entrySchema>;
+export interface KeptEngine extends EngineEntry {
+  name: string;
+}
+
+/** Reads the setting; entries that are invalid are left out. */
+export function enginesIn(setting: unknown): KeptEngine[] {
+  const entries = typeof setting === 'object' && setting !== null ? Object.entries(setting) : [];
+  return entries.flatMap(([name, value]) => {
+    const entry = entrySchema.safeParse(value);
+    return entry.success ? [{ name, ...entry.data, url: withoutSlash(entry.data.url) }] : [];
+  });
+}
+
+/** The configuration keys of a run on a server. */
+export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, string | null> => ({
+  'workbench.engine': 'tinker',
+  'workbench.engine_url': url,
+  'workbench.engine_model': model,
+  'workbench.engine_api_key_env': keyEnv,
+});
+
+/** The facts of a report that are kept. */
+export function factsOf({ server, measured, round_trip_ms }: EngineReport, at: Date): EngineFacts {
+  return {
+    at: at.toISOString(),
+    server: server && `${server.name} ${server.version}`,
+    critic: measured?.critic?.offered ?? null,
+    keepsVersions: measured?.keeps_versions ?? null,
+    roundTripMs: round_trip_ms,
+    tokensPerSecond: measured?.sampling.tokens_per_s ?? null,
+  };
+}
+
+/** One line about a kept engine: model and rates. */
+export function engineLine({ model, facts }: EngineEntry): string {
+  const rates = facts
+    ? [
+        ...(facts.tokensPerSecond === null ? [] : [`${formatNumber(facts.tokensPerSecond)} tokens/s`]),
+        `round trip ${formatNumber(facts.roundTripMs)} ms`,
+        `tested ${facts.at.slice(0, 10)}`,
+      ]
+    : ['not tested'];
+  return [...(model === null ? [] : [model]), ...rates].join(' · ');
+}
+
+/** The variable under which a key that is typed for a server is stored. */
+export function keyVariableFor(url: string): string {
+  const host = new URL(url).host.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+  return `ENGINE_${host.replace(/^_+|_+$/g, '').slice(0, 48)}_API_KEY`;
+}
+
+/** A name for a server that is not in use: its host, with a number if necessary. */
+export function freeEngineName(url: string, used: readonly string[]): string {
+  const { hostname } = new URL(url);
+  for (let counter = 1; ; counter++) {
+    const name = counter === 1 ? hostname : `${hostname} ${counter}`;
+    if (!used.includes(name)) return name;
+  }
+}
+
+/** Returns why a name cannot be used, or undefined. `own` is the name that the entry has now. */
+export function engineNameProblem(name: string, used: readonly string[], own: string | undefined): string | undefined {
+  if (name.trim() === '') return 'The name is empty: enter a name, such as cluster.';
+  if (name.length > 60) return 'The name has more than 60 characters: shorten it.';
+  return name !== own && used.includes(name) ? `${name} is in use: choose another name.` : undefined;
+}
+
+/** The arguments of `ragen engine probe` for a server. */
+export const probeArguments = (
+  { url, model, keyEnv }: Omit<EngineEntry, 'facts'>,
+  more: readonly string[],
+): string[] => [
+  'engine',
+  'probe',
+  url,
+  ...(keyEnv === null ? ['--no-key'] : ['--key-env', keyEnv]),
+  ...(model === null ? [] : ['--model', model]),
+  ...more,
+];

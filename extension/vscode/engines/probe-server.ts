@@ -1,0 +1,56 @@
+// Probes a server by the CLI, in a child process. The key is passed in an environment variable of this process only.
+import * as vscode from 'vscode';
+import { engineReportSchema, type EngineReport } from '../../protocol/engine-report';
+import type { Host } from '../host-services';
+import { withProgress } from '../notifications';
+import { askCli } from '../processes/cli-command';
+import { probeArguments, type EngineEntry } from './kept-engines';
+
+/** What is probed: an address, and the key that was typed for its variable but is not stored yet. */
+export interface ProbedServer extends Omit<EngineEntry, 'facts'> {
+  newKey?: string;
+}
+
+/**
+ * Probes a server with a progress notification; undefined if the user cancels.
+ * @param more further arguments of `ragen engine probe`
+ * @throws UserError with the reason and the remedy
+ */
+export async function probeServer(
+  host: Pick<Host, 'cliFor' | 'extensionPath'>,
+  server: ProbedServer,
+  more: readonly string[],
+): Promise<EngineReport | undefined> {
+  const title = vscode.l10n.t('Testing {0}', server.url);
+  const progress = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+  return withProgress(progress, async (_, token) => {
+    const stopped = new AbortController();
+    token.onCancellationRequested(() => stopped.abort());
+    try {
+      return await askServer(host, server, more, stopped.signal);
+    } catch (error) {
+      if (stopped.signal.aborted) return undefined;
+      throw error;
+    }
+  });
+}
+
+/** Probes a server without a notification. */
+export async function askServer(
+  host: Pick<Host, 'cliFor' | 'extensionPath'>,
+  { newKey, ...server }: ProbedServer,
+  more: readonly string[],
+  signal?: AbortSignal,
+): Promise<EngineReport> {
+  const cwd = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? host.extensionPath;
+  const { node, cli } = await host.cliFor(cwd);
+  const { keyEnv } = server;
+  const secrets = (): Record<string, string> => ({
+    ...node.secrets?.(),
+    ...(keyEnv !== null && newKey !== undefined && { [keyEnv]: newKey }),
+  });
+  const args = probeArguments(server, more);
+  return engineReportSchema.parse(await askCli({ ...node, secrets }, cli, args, cwd, title(server.url), signal));
+}
+
+const title = (url: string): string => vscode.l10n.t('the test of {0}', url);

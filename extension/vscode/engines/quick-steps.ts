@@ -1,0 +1,86 @@
+// Questions of several steps in the editor's quick input: a text or a choice, with the number of the step and a button
+// that goes back.
+import * as vscode from 'vscode';
+import { plain } from '../plain-text';
+
+/** The answer if the user goes back to the step before. */
+export const back = Symbol('back');
+
+export interface Step {
+  title: string;
+  /** Number of the step from 1, and of all steps. */
+  step: number;
+  of: number;
+}
+
+export interface TextQuestion extends Step {
+  prompt: string;
+  value?: string;
+  placeholder?: string;
+  password?: boolean;
+  /** Returns why a text is not accepted, or undefined. */
+  problem(text: string): string | undefined;
+}
+
+/** Asks for a text; undefined if the user cancels. */
+export function askText(question: TextQuestion): Promise<string | typeof back | undefined> {
+  const { prompt, value = '', placeholder, password = false, problem } = question;
+  const box = prepare(vscode.window.createInputBox(), question);
+  Object.assign(box, { prompt: plain(prompt), value, placeholder, password });
+  const check = (): boolean => {
+    const found = problem(box.value.trim());
+    box.validationMessage = found && plain(found);
+    return found === undefined;
+  };
+  return answerOf(box, answer => {
+    box.onDidChangeValue(() => (box.validationMessage = undefined));
+    box.onDidAccept(() => check() && answer(box.value.trim()));
+  });
+}
+
+export interface Choice<T> extends vscode.QuickPickItem {
+  chosen?: T;
+}
+
+/** Asks for one of several items; undefined if the user cancels. */
+export function askChoice<T>(
+  question: Step & { placeholder: string; items: readonly Choice<T>[] },
+): Promise<T | typeof back | undefined> {
+  const pick = prepare(vscode.window.createQuickPick<Choice<T>>(), question);
+  pick.items = question.items;
+  pick.placeholder = question.placeholder;
+  return answerOf(pick, answer => {
+    pick.onDidAccept(() => {
+      const [item] = pick.selectedItems;
+      if (item?.chosen !== undefined) answer(item.chosen);
+    });
+  });
+}
+
+type Input = vscode.InputBox | vscode.QuickPick<vscode.QuickPickItem>;
+
+function prepare<I extends Input>(input: I, { title, step, of }: Step): I {
+  input.title = plain(title);
+  input.step = step;
+  input.totalSteps = of;
+  input.ignoreFocusOut = true;
+  if (step > 1) input.buttons = [vscode.QuickInputButtons.Back];
+  return input;
+}
+
+function answerOf<T>(input: Input, listen: (answer: (value: T) => void) => void): Promise<T | typeof back | undefined> {
+  return new Promise(resolve => {
+    let answer: T | typeof back | undefined;
+    const end = (value: T | typeof back): void => {
+      answer = value;
+      input.hide();
+    };
+    listen(end);
+    input.onDidTriggerButton(() => end(back));
+    input.onDidHide(() => {
+      input.dispose();
+      resolve(answer);
+    });
+    input.show();
+  });
+}

@@ -1,0 +1,86 @@
+// The engine of a run: this machine or a kept server. On a server, controls are disabled whose settings it ignores or of
+// which it supports one value only, and single choices that it does not support; the reason is next to the control. The
+// rules are those of the trainer (run-data/engine-limits.ts).
+import { html, type TemplateResult } from 'lit';
+import type { NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
+import {
+  ignoredByEngine,
+  limitsOf,
+  permits,
+  unmeasured,
+  type EngineAbilities,
+} from '../../extension/run-data/engine-limits';
+import { dropdown } from '../components/controls';
+
+/** What an engine does not support of a field. */
+export interface FieldLimit {
+  /** Whether the control is disabled. */
+  disabled: boolean;
+  /** Choices that cannot be selected. */
+  disabledChoices: readonly string[];
+  reason: string;
+}
+
+/** Value of the choice that connects to a further engine; no engine has this name. */
+const connectValue = '\n';
+
+export interface EngineFieldState {
+  form: NewRunForm;
+  /** Name of the chosen engine; empty for the preset's engine. */
+  engine: string;
+  planned: PlannedRun['engine'];
+  onChange(engine: string): void;
+  onConnect(): void;
+}
+
+/** The row of the form that selects the engine. */
+export function engineField({ form, engine, planned, onChange, onConnect }: EngineFieldState): TemplateResult {
+  const chosen = form.engines.find(({ name }) => name === engine);
+  const preset = !chosen && planned ? `As configured: ${planned.url}` : 'This machine';
+  const control = dropdown({
+    label: 'Engine (workbench.engine)',
+    choices: [
+      ['', preset] as const,
+      ...form.engines.map(({ name }) => [name, name] as const),
+      [connectValue, 'Connect to engine …'] as const,
+    ],
+    value: engine,
+    onChange: name => (name === connectValue ? onConnect() : onChange(name)),
+  });
+  const about = chosen
+    ? `${chosen.url}: ${chosen.about}`
+    : 'Where the model samples and trains: on this machine, or on a server that speaks the Tinker REST API.';
+  return html`<div class=${chosen ? 'field changed' : 'field'} data-key="workbench.engine">
+    <div class="field-name"><span>Engine</span><code class="muted">workbench.engine</code></div>
+    <div class="field-control">${control}</div>
+    <p class="field-help muted">${about}</p>
+  </div>`;
+}
+
+/** The abilities of the engine on which the run is planned; null on this machine. */
+export function plannedAbilities(
+  form: NewRunForm,
+  engine: string,
+  planned: PlannedRun['engine'] | undefined,
+): EngineAbilities | null {
+  const chosen = form.engines.find(({ name }) => name === engine);
+  return chosen?.abilities ?? (planned ? unmeasured : null);
+}
+
+/** What a server does not support of a field with this value; undefined if it supports all. */
+export function fieldLimit(
+  key: string,
+  value: string,
+  choices: readonly string[],
+  abilities: EngineAbilities,
+): FieldLimit | undefined {
+  const ignored = ignoredByEngine.find(entry => entry.key === key);
+  if (ignored) return { disabled: true, disabledChoices: [], reason: `${ignored.reason}; this setting has no effect.` };
+  const limit = limitsOf(abilities).find(entry => entry.key === key);
+  if (!limit) return undefined;
+  const { supported, reason } = limit;
+  if ('only' in supported)
+    return value === String(supported.only) ? { disabled: true, disabledChoices: [], reason: `${reason}.` } : undefined;
+  const disabledChoices = choices.filter(choice => !permits(limit, choice));
+  return disabledChoices.length === 0 ? undefined : { disabled: false, disabledChoices, reason: `${reason}.` };
+}
