@@ -4,7 +4,7 @@ import { maximum } from '../common/lists';
 import type { EngineReport, MeasuredEngine } from './engine-report';
 
 /** Seconds by which a server's clock may differ without a remark. */
-const clockTolerance = 60;
+export const clockTolerance = 60;
 
 /** Formats a report as lines: facts, what a run on this server cannot do, and the settings that it ignores. */
 export function engineText(report: EngineReport): string {

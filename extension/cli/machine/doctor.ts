@@ -12,6 +12,7 @@ import type { RunReportRequest, RunReport } from '../../trainer/plan/run-plan';
 import type { StepTime } from '../../trainer/plan/step-time';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
+import { checkEngine, engineCheckRows, type EngineFlags } from './report/engine-check';
 import { environmentLimitRows } from './report/environment-limits';
 import { machineReport } from './report/machine-report';
 import type { MachineReport } from './report/machine-report';
@@ -34,23 +35,31 @@ export function addDoctor(program: Command): void {
     .option('--config-name <name>', `name of a configuration (default with --model or overrides: ${defaultConfig})`)
     .option('--config <file>', 'configuration file')
     .option('--workspace <folder>', 'folder with configurations and runs (default: the current folder)')
+    .option('--engine <url>', 'also check a server (default: the server of the configuration, if it names one)')
+    .option('--engine-key-env <name>', 'environment variable with the API key of --engine')
+    .option('--engine-model <name>', 'model that --engine must offer')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
-    .action((overrides: string[], flags: PlanFlags) => answer(flags, () => doctor(overrides, flags)));
+    .action((overrides: string[], flags: PlanFlags & EngineFlags) => answer(flags, () => doctor(overrides, flags)));
 }
 
-async function doctor(overrides: readonly string[], flags: PlanFlags): Promise<Answer> {
+async function doctor(overrides: readonly string[], flags: PlanFlags & EngineFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const asked = overrides.length > 0 || [flags.model, flags.configName, flags.config].some(flag => flag !== undefined);
-  const run = asked ? (await planRun(questionOf(overrides, flags, workspace), 'doctor')).run : null;
+  const planned = asked ? await planRun(questionOf(overrides, flags, workspace), 'doctor') : null;
+  const run = planned?.run ?? null;
+  const engine = await checkEngine(flags, planned?.loaded.config);
   const candidates = autoCandidates(await providerStates());
   const machine = await machineReport(workspace, provider => selfCheckApart(provider, 0), candidates);
   const { node } = machine;
   const failed = node.fits
-    ? (run?.remedy ?? undefined)
+    ? (run?.remedy ?? (engine && 'problem' in engine ? engine.problem : undefined))
     : `doctor: this is Node ${node.version}, but ${node.required} is needed: install a newer version`;
   return {
-    document: { machine, run },
-    plainText: [...formatMachine(machine), ...(run ? ['', ...formatRun(run)] : [])].join('\n'),
+    document: { machine, run, engine },
+    plainText: [
+      ...formatMachine(machine, engine ? engineCheckRows(engine) : []),
+      ...(run ? ['', ...formatRun(run)] : []),
+    ].join('\n'),
     failed,
   };
 }
@@ -65,7 +74,7 @@ export const questionOf = (overrides: readonly string[], flags: PlanFlags, works
   workspace,
 });
 
-function formatMachine(report: MachineReport): string[] {
+function formatMachine(report: MachineReport, engine: readonly [string, string][]): string[] {
   const { node, platform, cpu, memory, onnxruntime, disk, folders, environments, optional } = report;
   const providers = onnxruntime.providers.map(({ provider, known, installed, self_check }) => {
     const state = !known ? 'not in this build' : !installed ? 'library not installed' : 'available';
@@ -86,6 +95,7 @@ function formatMachine(report: MachineReport): string[] {
     ...providers,
     ...environmentLimitRows(environments),
     ...optional.map(({ name, found, for: use }) => [name, found ?? `not found; needed only for ${use}`]),
+    ...engine,
   ]);
 }
 

@@ -1,7 +1,7 @@
 // `RAGEN: Doctor`: shows the problems that prevent runs from starting or finishing on this machine, as a read-only
 // document. Changes nothing on the machine.
 import * as vscode from 'vscode';
-import { registerCommands, type Command } from '../command';
+import { messageOf, registerCommands, type Command } from '../command';
 import type { Host } from '../host-services';
 import { machineReportSchema, type MachineFacts } from '../../protocol/machine-report';
 import { findingsOf, reportText, type EditorFacts } from './doctor-report';
@@ -9,6 +9,7 @@ import type { NodeRuntime } from '../processes/node-runtime';
 import { notifyBriefly, withProgress } from '../notifications';
 import { isActive } from '../runs/run-format';
 import { askCli } from '../processes/cli-command';
+import { askServer } from '../engines/probe-server';
 
 const scheme = 'ragen-doctor';
 const uri = vscode.Uri.from({ scheme, path: '/RAGEN Doctor.txt' });
@@ -54,6 +55,7 @@ class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
     const folders = (vscode.workspace.workspaceFolders ?? []).map(folder => folder.uri.fsPath);
     const cwd = folders[0] ?? host.extensionPath;
     const found = await host.cliFor(cwd).catch((error: unknown) => ({ problem: (error as Error).message }));
+    const engines = 'problem' in found ? [] : examineEngines(host);
     const { runs } = host.store;
     const editor: EditorFacts = {
       extension: this.version,
@@ -64,6 +66,7 @@ class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
       keys: host.secrets.names,
       runs: { all: runs.length, active: runs.filter(({ summary }) => isActive(summary)).length },
       node: 'problem' in found ? found : found.node,
+      engines: await engines,
     };
     const machine = 'problem' in found ? found : await examineMachine(found, cwd);
     const text = reportText(findingsOf(editor, machine));
@@ -71,6 +74,17 @@ class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
     return text;
   }
 }
+
+/** Tests all kept servers at the same time, without creating anything on them. */
+const examineEngines = (host: Host): Promise<EditorFacts['engines']> =>
+  Promise.all(
+    host.engines.engines.map(async ({ name, ...server }) => ({
+      name,
+      found: await askServer(host, server, ['--quick', '--timeout', '30']).catch((error: unknown) => ({
+        problem: messageOf(error),
+      })),
+    })),
+  );
 
 async function examineMachine(
   { node, cli }: { node: NodeRuntime; cli: string },

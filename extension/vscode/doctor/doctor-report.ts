@@ -1,5 +1,7 @@
 // Formats the doctor's findings as text: the machine's resources, missing requirements, and their remedies. Pure
 // functions.
+import type { EngineReport } from '../../protocol/engine-report';
+import { clockTolerance, engineSummary } from '../../protocol/engine-report-text';
 import type { MachineFacts } from '../../protocol/machine-report';
 import { maximum } from '../../common/lists';
 import { counted, gibibytes } from '../../common/numbers';
@@ -23,6 +25,8 @@ export interface EditorFacts {
   /** Names of the environment variables for which the editor stores an API key. */
   keys: string[];
   runs: { active: number; all: number };
+  /** The kept servers: what a test of each has found, or the error's sentence. */
+  engines: { name: string; found: EngineReport | { problem: string } }[];
   /** The Node.js that runs trainers, or the reason why none was found. */
   node: { path: string; version: string; electron: boolean } | { problem: string };
 }
@@ -37,7 +41,8 @@ const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
 export function findingsOf(editor: EditorFacts, machine: MachineFacts | { problem: string }): Finding[] {
   const own = editorFindings(editor);
   if (!editor.trusted) return own; // an untrusted workspace starts no process, so the machine was not examined
-  return [...own, ...('problem' in machine ? [noTerminal(machine)] : machineFindings(machine))];
+  const rest = 'problem' in machine ? [noTerminal(machine)] : machineFindings(machine);
+  return [...own, ...rest, ...editor.engines.map(engineFinding)];
 }
 
 /** Formats the report: one line per finding, with its remedy below. */
@@ -86,6 +91,23 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
       : []),
     ...(trusted ? [nodeFinding(node)] : []),
   ];
+}
+
+/** A server that cannot be used does not affect runs on this machine, so it is a note. */
+function engineFinding({ name, found }: EditorFacts['engines'][number]): Finding {
+  const title = `Engine ${name}`;
+  if ('problem' in found) {
+    const [, value, remedy] = /^(?:engine: )?(.*): (.*)$/s.exec(found.problem) ?? [undefined, found.problem, undefined];
+    return { name: title, state: 'note', value, remedy };
+  }
+  const { url, key, clock_difference_s: ahead } = found;
+  const value = `${url}, ${key === 'none' ? 'no key' : `key ${key}`}, ${engineSummary(found)}`;
+  return ahead !== null && Math.abs(ahead) > clockTolerance
+    ? {
+        ...{ name: title, state: 'note', value: `${value}; its clock differs by ${Math.abs(ahead)} s` },
+        remedy: 'set the clocks of both machines by NTP',
+      }
+    : { name: title, state: 'good', value };
 }
 
 function nodeFinding(node: EditorFacts['node']): Finding {

@@ -3,10 +3,19 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { findingsOf, reportText, type EditorFacts } from '../../../../extension/vscode/doctor/doctor-report';
+import type { EngineReport } from '../../../../extension/protocol/engine-report';
 import { machineReportSchema, type MachineFacts } from '../../../../extension/protocol/machine-report';
 
 const editor: EditorFacts = {
-  ...{ extension: '1.2.3', editor: 'Code 1.99', remote: undefined, trusted: true, folders: ['/w'], keys: [] },
+  ...{
+    extension: '1.2.3',
+    editor: 'Code 1.99',
+    remote: undefined,
+    trusted: true,
+    folders: ['/w'],
+    keys: [],
+    engines: [],
+  },
   ...{ runs: { active: 1, all: 3 }, node: { path: '/usr/bin/node', version: '22.1.0', electron: false } },
 };
 const machine: MachineFacts = {
@@ -110,5 +119,40 @@ describe('the report', () => {
     const facts = machineReportSchema.parse((JSON.parse(answer) as { machine: unknown }).machine);
     expect(facts.folders.map(({ for: use }) => use)).toEqual(['runs', 'models of the hub', 'environment builds']);
     expect(findingsOf(editor, facts).find(({ name }) => name === 'onnxruntime')!.value).toContain('"auto" selects');
+  });
+});
+
+describe('a kept engine', () => {
+  const report: EngineReport = {
+    ...{ url: 'https://gpu:8000', encrypted: true, server: null, key: 'accepted', limits: [], ignored: [] },
+    models: [{ name: 'a/b', max_context_length: null }],
+    ...{ round_trip_ms: 12, clock_difference_s: 0, measured: null, not_measured: 'not asked for' },
+  };
+  const finding = (found: EngineReport | { problem: string }) =>
+    findingsOf({ ...editor, engines: [{ name: 'gpu', found }] }, machine).at(-1);
+
+  it('that works has its key, models and round trip', () => {
+    expect(finding(report)).toEqual({
+      name: 'Engine gpu',
+      state: 'good',
+      value: 'https://gpu:8000, key accepted, a/b · round trip 12 ms',
+    });
+  });
+
+  it('that cannot be used is a note with the remedy', () => {
+    const problem = 'engine: https://gpu:8000 refuses the key of GPU_KEY: correct the key';
+    expect(finding({ problem })).toEqual({
+      name: 'Engine gpu',
+      state: 'note',
+      value: 'https://gpu:8000 refuses the key of GPU_KEY',
+      remedy: 'correct the key',
+    });
+  });
+
+  it('with another clock is a note', () => {
+    expect(finding({ ...report, clock_difference_s: -300 })).toMatchObject({
+      state: 'note',
+      value: expect.stringContaining('its clock differs by 300 s') as string,
+    });
   });
 });
