@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blockCommands, inlineCommands } from './documented-commands';
 import type { DocumentedCommand } from './documented-commands';
 import { document, killAll, ragen, readRun, until, untilStep } from '../../support/terminal';
+import { TinkerPeer } from '../../support/tinker-peer';
 import { groupOverrides, stepOverrides, tinyOverrides } from '../../support/tiny-overrides';
 import { makeWorkspace, root } from '../../support/workspace';
 import type { Workspace } from '../../support/workspace';
@@ -147,6 +148,7 @@ const rules: [string, Rule][] = [
   ['inspect', words => finishes(words)],
   ['export', words => finishes(words)],
   ['episodes', words => finishes(words)],
+  ['engine probe', words => probes(words)],
   ['env list', words => finishes(words)],
   ['env new', words => finishes(words)],
   ['env observations', words => finishes(words.map(word => word.replace(/^(\d+)\.\.\d+$/, '$1..$1')))],
@@ -162,6 +164,16 @@ const rules: [string, Rule][] = [
   ['env versions', words => finishes(words)],
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
 ];
+
+/** Probes a simulated server in place of the documented one. */
+async function probes(words: string[]): Promise<void> {
+  const model = words[words.indexOf('--model') + 1];
+  const peer = await TinkerPeer.start({ vocabSize: 32, ...(words.includes('--model') && { offers: [model] }) });
+  const args = words.map(word => (/^https?:/.test(word) ? peer.url : word));
+  const said = await ragen(workspace.folder, args, 'export GPU_KEY=a-key-of-the-documentation');
+  await peer.stop();
+  expect(said.code, said.stderr).toBe(0);
+}
 
 /** On a second call, a sweep recognizes its existing runs and prints no notes about them. */
 async function sweeps(words: string[]): Promise<void> {
