@@ -99,7 +99,7 @@ export const engineLimits: readonly EngineLimit[] = [
   {
     key: `${rollout}.rollout_filter_metric`,
     supported: { not: ['entropy'] },
-    reason: 'The server returns no entropies',
+    reason: 'Scores by entropy need entropies, which the server does not return',
     remedy: 'choose reward_variance, since the server returns no entropies',
   },
   {

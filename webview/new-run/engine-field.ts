@@ -48,7 +48,7 @@ export function engineField({ form, engine, planned, onChange, onConnect }: Engi
     onChange: name => (name === connectValue ? onConnect() : onChange(name)),
   });
   const about = chosen
-    ? `${chosen.url}: ${chosen.about}`
+    ? `${chosen.url} · ${chosen.about}`
     : 'Where the model samples and trains: on this machine, or on a server that speaks the Tinker REST API.';
   return html`<div class=${chosen ? 'field changed' : 'field'} data-key="workbench.engine">
     <div class="field-name"><span>Engine</span><code class="muted">workbench.engine</code></div>

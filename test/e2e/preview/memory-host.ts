@@ -22,6 +22,7 @@ import {
 } from '../../../extension/protocol/episodes-page';
 import type { Episode } from '../../../extension/run-data/episode';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
+import { newRunAnswers } from './new-run-host';
 import {
   columnsOfLines,
   episodesOf,
@@ -108,6 +109,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
   let held: Map<string, Float64Array> | undefined;
   const columns = () => (held ??= scenario === 'large' ? largeColumns(steps, 60) : columnsOfLines(metricLines(steps)));
   const answers: Record<string, (params: never) => unknown> = {
+    ...newRunAnswers,
     [dashboardReady.method](): DashboardSnapshot {
       const events = runEvents(Math.min(steps, 140));
       if (scenario === 'hostile') events.forEach((event, i) => (event.message = hostileTexts[i % hostileTexts.length]));

@@ -27,6 +27,7 @@ await build({
     collapse: 'webview/collapse/main.ts',
     compare: 'webview/compare/main.ts',
     live: 'webview/live/main.ts',
+    'new-run': 'webview/new-run/main.ts',
     host: 'test/e2e/preview/browser-host.ts',
   },
   bundle: true,

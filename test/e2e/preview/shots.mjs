@@ -85,6 +85,24 @@ const follow =
     for (const selector of selectors) await tab.locator(selector).first().click();
   };
 
+/** The New Run page with a kept engine chosen, and what the engine does not support. */
+const onEngine = async tab => {
+  const engine = tab.locator('[aria-label="Engine (workbench.engine)"]');
+  await engine.click();
+  await engine.locator('vscode-option', { hasText: 'cluster' }).click();
+  await tab.locator('.estimate', { hasText: 'planned by the server' }).waitFor();
+};
+const newRun = (file, theme, width, act) => ({
+  file: `new-run-${file}`,
+  name: 'new-run',
+  theme,
+  scenario: 'running',
+  width,
+  height: 1350,
+  ready: '.estimate-row',
+  act,
+});
+
 /** The comparison of an experiment's runs. */
 const compare = (file, theme, width, more = {}) => ({
   file: `compare-${file}`,
@@ -97,6 +115,12 @@ const compare = (file, theme, width, more = {}) => ({
 });
 
 export const shots = [
+  newRun('light', 'light', 1200, onEngine),
+  newRun('dark', 'dark', 1200, onEngine),
+  newRun('contrast', 'high-contrast', 1000, onEngine),
+  newRun('600', 'light', 600, onEngine),
+  newRun('local', 'dark', 1200),
+  newRun('320', 'dark', 320, onEngine),
   compare('light', 'light', 1200),
   compare('dark', 'dark', 1200, {
     act: tab =>
