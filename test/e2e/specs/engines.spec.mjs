@@ -46,7 +46,7 @@ scenario('a server is connected to, tested and kept under a name', async () => {
   await document.getByText('accepted', { exact: false }).first().waitFor();
   await editor.picture('engine-report');
   await editor.answer('cluster');
-  await editor.page.getByText('The engine cluster is kept.').waitFor();
+  await editor.page.getByText('The engine cluster is kept.').first().waitFor();
   const settings = await until('the setting', () => {
     const machine = join(editor.profile, 'data', 'Machine', 'settings.json');
     return [machine, join(editor.profile, 'data', 'User', 'settings.json')]
@@ -102,7 +102,9 @@ scenario('the run trains on the server, and its folder does not contain the key'
   await fill(page, 'trainer.experiment_name', 'on cluster');
   await fill(page, 'trainer.total_training_steps', '1');
   await fill(page, 'trainer.test_freq', '-1');
-  await page.locator('.yaml', { hasText: 'test_freq: -1' }).waitFor();
+  const groups = page.locator('vscode-text-field[aria-label="Validation groups of QuickFrozenLake"]');
+  await groups.locator('input').fill('1');
+  await page.locator('.yaml', { hasText: /test_freq: -1[^]*env_groups: 1\n/ }).waitFor();
   await page.locator('.estimate', { hasText: 'planned by the server' }).waitFor();
   await page.getByRole('button', { name: 'Start run' }).click();
   const ids = () => (existsSync(runs) ? readdirSync(runs) : []);

@@ -142,7 +142,16 @@ describe('the plan of a form on a kept engine', () => {
   const facts = { at: '', server: null, critic: false, keepsVersions: true, roundTripMs: 1, tokensPerSecond: 9 };
   const engine: KeptEngine = { name: 'gpu', url: 'https://gpu:8000', model: 'a/b', keyEnv: 'A_KEY', facts };
   const planOf = (values: Record<string, string>) =>
-    planChoice(choiceOf({ engine: 'gpu', values: { 'lora.rank': '8', ...values } }), quickstart, keys, ask, engine);
+    planChoice(
+      choiceOf({
+        engine: 'gpu',
+        values: { model_path: resolve('media/models/ragen-tiny'), 'lora.rank': '8', ...values },
+      }),
+      quickstart,
+      keys,
+      ask,
+      engine,
+    );
 
   it('names the server and the variable of the key, and never a key', async () => {
     const { problems, engine: found, yaml } = await planOf({});
