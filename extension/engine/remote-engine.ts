@@ -13,6 +13,8 @@ import type { PublishedVersions } from './published-versions';
 export interface RemoteEngine<State extends EngineState = EngineState> extends Engine<State> {
   /** Called with the number of tokens that the running calls have sampled. */
   onTokens: (sampled: number) => void;
+  /** Called when rows of the running `generate` calls have sampled their last token. */
+  onRows: (rows: readonly string[]) => void;
   /**
    * Called before each work unit (such as a packed pass) of every call except `generate`. `done` is the number of
    * completed units, and `of` is the number of all units.
@@ -46,6 +48,7 @@ export function startEngine(workerFile: string): RemoteEngine<LocalState> {
   let watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | undefined;
   const reports: EngineReports = {
     tokens: sampled => remote.onTokens(sampled),
+    rows: rows => remote.onRows(rows),
     units: (done, of) => remote.onUnits(done, of),
     row: (row, ids, logprobs) => {
       if (watched?.row === row) watched.onTokens(ids, logprobs);
@@ -65,6 +68,7 @@ export function startEngine(workerFile: string): RemoteEngine<LocalState> {
   const remote: RemoteEngine<LocalState> = {
     ...engineOf(call),
     onTokens: () => undefined,
+    onRows: () => undefined,
     onUnits: () => undefined,
     versions: null,
     interrupt: () => calls.notify('interrupt'),

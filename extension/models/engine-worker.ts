@@ -19,6 +19,7 @@ function serve(port: MessagePort): void {
     sampled => report('tokens', sampled),
     (done, of) => report('units', done, of),
   );
+  policies.onRows = rows => report('rows', rows);
   const engine: Engine = policies;
   let last: Promise<unknown> = Promise.resolve();
   /** Generation calls in progress; they overlap. */

@@ -43,6 +43,9 @@ export class PolicyEngine implements Engine<LocalState> {
   private crossScoring?: CrossScoring;
 
   private readonly units: StoppableUnits;
+  /** Receives the rows of running `generate` calls whose last token has been sampled. */
+  onRows?: (rows: readonly string[]) => void;
+
   /**
    * `onTokens` receives the number of tokens sampled so far during generation; `onUnits` receives the progress of all
    * other calls.
@@ -97,7 +100,7 @@ export class PolicyEngine implements Engine<LocalState> {
   async generate(rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]> {
     this.units.check();
     this.checkIds(rows.map(({ append }) => append));
-    return this.models.generator.generate(rows, sampling, this.onTokens);
+    return this.models.generator.generate(rows, sampling, this.onTokens, this.onRows);
   }
 
   /** Reports the tokens of one row while they are sampled; null stops reporting. */

@@ -20,6 +20,11 @@ export const runFiles = {
   environments: 'environments',
   diagnostics: 'diagnostics',
   whatIf: 'what-if',
+  /** Where the time of each step went (timeline.ts). */
+  timeline: 'timeline',
+  timelineSteps: 'timeline/steps.jsonl',
+  /** The spans so far of the step in progress. */
+  timelineCurrent: 'timeline/current.jsonl',
   /** TensorBoard event files, one per run session. */
   tensorboard: 'tensorboard',
   /** The user's labels of the run. */
@@ -89,6 +94,10 @@ export function episodeFile({ mode, step, id }: { mode: 'train' | 'val'; step: n
 /** `diagnostics/groups-000123.jsonl`: the prompt groups of a step. */
 export const groupsFile = (step: number): string =>
   `${runFiles.diagnostics}/groups-${String(step).padStart(6, '0')}.jsonl`;
+
+/** `timeline/step-000123.jsonl`: the spans of a step. */
+export const timelineFile = (step: number): string =>
+  `${runFiles.timeline}/step-${String(step).padStart(6, '0')}.jsonl`;
 
 /** Returns the folder of a checkpoint, such as `checkpoints/step-000100`. */
 export const checkpointFolder = (step: number): string =>

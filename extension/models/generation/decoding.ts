@@ -9,6 +9,7 @@ export interface Call {
   decodings: Decoding[];
   sampling: SamplingOptions;
   onTokens?: (sampled: number) => void;
+  onRows?: (rows: readonly string[]) => void;
   answer(): void;
   fail(error: unknown): void;
   /** Resolves when the call is finished. */

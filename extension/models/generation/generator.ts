@@ -59,12 +59,14 @@ export class Generator {
 
   /**
    * Generates for all rows; results are in the order of `requests`. `onTokens` receives the number of tokens that all
-   * running calls have sampled so far. A row may be in only one call at a time.
+   * running calls have sampled so far, and `onRows` the rows of any running call whose last token has been sampled. A
+   * row may be in only one call at a time.
    */
   generate(
     requests: readonly GenerationRow[],
     sampling: SamplingOptions,
     onTokens?: (sampled: number) => void,
+    onRows?: (rows: readonly string[]) => void,
   ): Promise<GeneratedRow[]> {
     const decodings = requests.map((request): Decoding => {
       let cache = this.rows.get(request.row);
@@ -85,7 +87,7 @@ export class Generator {
     const answer = new Promise<GeneratedRow[]>(
       (resolve, fail) => (end = { answer: () => resolve(this.answered(decodings)), fail }),
     );
-    this.calls.add({ decodings, sampling, onTokens, ...end, done: answer.catch(() => undefined) });
+    this.calls.add({ decodings, sampling, onTokens, onRows, ...end, done: answer.catch(() => undefined) });
     this.arrived = true;
     if (!this.serving) void this.serve();
     return answer;
@@ -185,6 +187,7 @@ export class Generator {
         await batch.settle();
         const rows = fresh.flatMap(({ decodings }) => decodings);
         await this.prefill(rows, sampling);
+        this.reportFinished(rows);
         appendAll(
           waiting,
           rows.filter(({ finish }) => finish === null),
@@ -197,6 +200,7 @@ export class Generator {
         const logits = await batch.step(active.map(d => d.ids[d.ids.length - 1]));
         await this.sampler.sample(active, logits, sampling);
         this.report();
+        this.reportFinished(active);
         for (let r = active.length - 1; r >= 0; r--) {
           if (active[r].finish === null) continue;
           batch.releaseRow(r);
@@ -222,6 +226,12 @@ export class Generator {
     for (const { decodings } of this.calls) for (const { ids } of decodings) sampled += ids.length;
     for (const onTokens of new Set([...this.calls].map(call => call.onTokens))) onTokens?.(sampled);
     this.reportToWatcher();
+  }
+
+  /** Reports those of the rows that have sampled their last token. */
+  private reportFinished(decodings: readonly Decoding[]): void {
+    const rows = decodings.filter(({ finish }) => finish !== null).map(({ request }) => request.row);
+    if (rows.length > 0) for (const onRows of new Set([...this.calls].map(call => call.onRows))) onRows?.(rows);
   }
 
   private reportToWatcher(): void {

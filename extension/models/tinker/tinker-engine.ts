@@ -6,6 +6,7 @@
 // trainer/config/engine-checks.ts refuses what the protocol lacks.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pMap from 'p-map';
+import { observedCalls } from '../../common/observed-calls';
 import { UserError } from '../../common/user-error';
 import type { NamedTensor, ServerState, WhichPolicy } from '../../engine/engine';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
@@ -40,13 +41,18 @@ export interface TinkerSettings extends LoadSettings {
   onWarning(sentence: string): void;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
+  /** Called when a request begins; returns a function that is called when its result is there. */
+  onRequest?(path: string): () => void;
 }
 
 /** Maximum milliseconds to wait for the server to unload the models at the end. */
 const unloadMs = 3000;
+/** Methods of the connection that send a request. */
+const requestMethods: ReadonlySet<string> = new Set<keyof TinkerConnection>(['get', 'post', 'later', 'download']);
 
 export class TinkerEngine implements RemoteEngine<ServerState> {
   onTokens: (sampled: number) => void = () => undefined;
+  onRows: (rows: readonly string[]) => void = () => undefined;
   onUnits: (done: number, of: number) => void = () => undefined;
 
   private readonly connection: TinkerConnection;
@@ -77,8 +83,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   constructor(private readonly settings: TinkerSettings) {
     this.rows = new TinkerRows(settings.decode);
-    this.connection = new TinkerConnection(settings);
-    const { connections, url } = settings;
+    const { connections, url, onRequest } = settings;
+    this.connection = observedCalls(new TinkerConnection(settings), (method, [path]) =>
+      requestMethods.has(method) ? onRequest?.(String(path)) : undefined,
+    );
     this.disk = new ServerDisk(this.connection, reason =>
       settings.onWarning(`${url} does not delete old weights (${reason}), so they stay on its disk`),
     );
@@ -140,6 +148,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
         const generated = this.rows.accept(row, complete, sampling);
         this.sampled.tokens += generated.ids.length;
         this.onTokens(this.sampled.tokens);
+        this.onRows([row]);
         if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
         return generated;
       };

@@ -320,6 +320,18 @@ const workbench = z
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,
     ),
+    timeline_steps: z
+      .int()
+      .min(0)
+      .describe(
+        'Number of newest steps for which the timeline keeps single calls and episodes. For older steps it keeps seconds per lane.',
+      )
+      .default(100),
+    timeline_every: z
+      .int()
+      .min(0)
+      .describe('The timeline also keeps single calls and episodes of every k-th step; 0 for none.')
+      .default(100),
     keep_checkpoints: count(
       'Number of newest checkpoints (weights, optimizer, random states) that are kept in the run folder.',
     ),

@@ -4,6 +4,9 @@ export class Stopwatch {
   private readonly started = performance.now();
   private readonly phases = new Map<string, number>();
 
+  /** @param onPhase called when a phase begins; returns a function that is called when the phase ends */
+  constructor(private readonly onPhase?: (phase: string) => () => void) {}
+
   async time<T>(phase: string, work: () => Promise<T>): Promise<T> {
     const end = this.begin(phase);
     try {
@@ -15,9 +18,11 @@ export class Stopwatch {
 
   /** Starts a phase. Returns a function that ends the phase. */
   begin(phase: string): () => void {
+    const ended = this.onPhase?.(phase);
     const start = performance.now();
     return () => {
       this.phases.set(phase, this.seconds(phase) + (performance.now() - start) / 1000);
+      ended?.();
     };
   }
 

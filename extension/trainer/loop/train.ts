@@ -105,7 +105,9 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
   await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
-    if (state.step === 0 && val_before_train) run.journal.metrics(0, await runValidation(run, 0));
+    if (state.step === 0 && val_before_train)
+      run.journal.metrics(0, await run.timeline.time(0, 'testing', () => runValidation(run, 0)));
+    run.timeline.endStep(state.step);
     for (;;) {
       run.applySettings(state);
       if (!state.unvalidated && state.step >= run.config.trainer.total_training_steps) return 'finished';
@@ -135,10 +137,11 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       refuseSkips(state.skipped, run.config);
       const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
       if (due || run.control.checkpointRequested) {
-        const clock = new Stopwatch();
-        await run.checkpoints.write(state);
+        const clock = run.timeline.stopwatch(state.step);
+        await clock.time('save_checkpoint', () => run.checkpoints.write(state));
         state.spent.saving = clock.total;
       }
+      run.timeline.endStep(state.step);
       if (stop) {
         run.journal.event('early_stop', stop.sentence, { type: stop.type });
         return 'finished';
@@ -181,7 +184,7 @@ async function stepOrUndo(run: Run, state: TrainerState): ReturnType<typeof step
 async function trainStep(run: Run, state: TrainerState): Promise<Record<string, number>> {
   const { journal, config } = run;
   const step = state.step + 1;
-  const clock = new Stopwatch();
+  const clock = run.timeline.stopwatch(step);
 
   // Rollout: env_groups prompts × group_size complete episodes under the current policy, or under an older one if
   // rollouts are sampled ahead (workbench.max_staleness). Filter: groups whose episodes all have the same score carry no

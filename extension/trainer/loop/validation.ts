@@ -6,7 +6,6 @@ import { episodeRecord } from '../rollout/episode-record';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { measureRollout } from '../rollout/rollout-metrics';
 import { metricsOfRollout, validationSuccess } from './metric-statistics';
-import { Stopwatch } from './stopwatch';
 
 /** Plays `trainer.validation_steps` batches and returns the metrics over all their episodes. */
 export async function runValidation(run: Run, step: number): Promise<Record<string, number>> {
@@ -49,7 +48,7 @@ export async function withValidation(
   step: number,
   metrics: Record<string, number>,
 ): Promise<Record<string, number>> {
-  const clock = new Stopwatch();
+  const clock = run.timeline.stopwatch(step);
   const validation = await clock.time('testing', () => runValidation(run, step));
   const seconds = metrics['timing_s/step'] + clock.total;
   return {

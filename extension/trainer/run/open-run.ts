@@ -18,6 +18,7 @@ import { RunStopped } from '../../engine/run-stopped';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import { UserError } from '../../common/user-error';
 import { AgentProxy } from '../rollout/agent-proxy';
+import type { TextGenerator } from '../rollout/rollout-request';
 import { deriveSeed } from '../rollout/seeds';
 import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from './run-control';
@@ -26,6 +27,8 @@ import { keepTokenizer, runModelFolder } from './run-model';
 import { planInput, readsModel, usesCritic, usesReference, weightsLoaded } from '../plan/memory-input';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
+import { Timeline } from '../timeline/timeline';
+import { TimelineWriter } from '../timeline/timeline-writer';
 import type { TrainerState } from './trainer-state';
 import type { OpenProxy } from './batch-player';
 import { firstState } from './trainer-state';
@@ -64,7 +67,11 @@ export async function openRun({
   if (isLocal && readsModel(config, weights, modelFolder))
     await abortable(control.stopped, requireSameModel(folder, modelFolder));
   requireSameEngine(config, checkpoint, journal);
-  const engine = openEngine(config, modelFolder, tokenizer, journal, checkpoint !== null || returned);
+  const { timeline_steps: steps, timeline_every: every } = config.workbench;
+  const timeline = new Timeline(new TimelineWriter(folder, { steps, every }));
+  const engine = timeline.engine(
+    openEngine(config, modelFolder, tokenizer, journal, timeline, checkpoint !== null || returned),
+  );
   let environments: LiveEnvironments | undefined;
   try {
     control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
@@ -90,26 +97,33 @@ export async function openRun({
     const { es_manager } = config;
     const trained = config.trainer.val_only ? [] : es_manager.train.env_configs.tags;
     const tags = [...trained, ...es_manager.val.env_configs.tags];
-    const live = await LiveEnvironments.open(config, tags, { workspace, folder, journal }, control.stopped);
+    const live = await timeline.time(0, 'open environments', () =>
+      LiveEnvironments.open(config, tags, { workspace, folder, journal }, control.stopped),
+    );
     environments = live;
     control.serveEnvironments(live);
 
-    const generator = {
+    const sampler = timeline.generator({
+      generate: (rows, sampling, _, weights) =>
+        weights === undefined
+          ? engine.generate([...rows], sampling)
+          : engine.versions!.generate(weights, [...rows], sampling),
+      release: rows => engine.release([...rows]),
+    });
+    const generator: TextGenerator = {
       ...(!isLocal && { rowsPerCall: serverRows }),
-      generate: async (
-        ...[rows, sampling, onTokens, weights]: Parameters<ConstructorParameters<typeof AgentProxy>[0]['generate']>
-      ) => {
+      generate: async (rows, sampling, onTokens, weights) => {
         // A rollout that is played ahead of its step finishes during a pause (rollout-pipeline.ts).
         if (weights === undefined && !(await control.gate())) throw new RunStopped();
         engine.onTokens = onTokens ?? (() => undefined);
-        return weights === undefined
-          ? engine.generate([...rows], sampling)
-          : engine.versions!.generate(weights, [...rows], sampling);
+        return sampler.generate(rows, sampling, undefined, weights);
       },
-      release: (rows: readonly string[]) => engine.release([...rows]),
+      release: sampler.release,
     };
+    const pool = timeline.pool(live.pool);
+    const observer = timeline.observer(control.live);
     const openProxy: OpenProxy = (config, changed) =>
-      new AgentProxy(generator, live.pool, tokenizer, {
+      new AgentProxy(generator, pool, tokenizer, {
         seed: config.seed,
         agent_proxy: turnProtocol(config),
         enable_response_mask: config.rollout_manager.use_loss_mask,
@@ -120,7 +134,7 @@ export async function openRun({
         async_rollout: config.workbench.async_rollout,
         max_failed_episodes_share: config.workbench.max_failed_episodes_share,
         stop_token_ids: tokenizer.stopTokenIds,
-        observer: control.live,
+        observer,
         ...changed,
       });
     control.live.connect({
@@ -131,9 +145,25 @@ export async function openRun({
       maxTurn: config.agent_proxy.max_turn,
     });
     const settings = new PendingSettings(config);
-    const run = new Run(settings, folder, journal, control, engine, live, openProxy, modelFolder, model, tokenizer);
-    return { run, state: checkpoint ? await run.checkpoints.restore(checkpoint) : firstState(run.config) };
+    const run = new Run(
+      settings,
+      folder,
+      journal,
+      control,
+      engine,
+      live,
+      openProxy,
+      modelFolder,
+      model,
+      tokenizer,
+      timeline,
+    );
+    if (!checkpoint) return { run, state: firstState(run.config) };
+    const state = await run.checkpoints.restore(checkpoint);
+    timeline.continueAfter(state.step);
+    return { run, state };
   } catch (error) {
+    await timeline.close();
     await engine.stop();
     await environments?.stop();
     throw error;

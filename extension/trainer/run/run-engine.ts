@@ -9,6 +9,7 @@ import { readTextShape } from '../../models/weights/model-folder';
 import { UserError } from '../../common/user-error';
 import { installation } from '../../node/installation';
 import type { StoredCheckpoint } from '../store/checkpoint';
+import type { Timeline } from '../timeline/timeline';
 import type { Journal } from './journal';
 import type { SavedState } from './trainer-state';
 
@@ -60,6 +61,7 @@ export function openEngine(
   modelFolder: string,
   tokenizer: ChatTokenizer,
   journal: Pick<Journal, 'event'>,
+  timeline: Pick<Timeline, 'request'>,
   resumes: boolean,
 ): RemoteEngine {
   const { engine, engine_url, engine_model, engine_api_key_env, engine_requests, engine_outage_s } = workbench;
@@ -76,6 +78,7 @@ export function openEngine(
     onWarning: sentence => journal.event('warning', sentence),
     ...readTextShape(modelFolder),
     decode: ids => tokenizer.decode(ids, { special: true }),
+    onRequest: path => timeline.request(path),
     onOutage: reason =>
       reason === null
         ? journal.event('setting', `${engine_url} answers again`)

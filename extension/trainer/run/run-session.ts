@@ -58,6 +58,7 @@ async function openEvaluation(options: OpenOptions): Promise<RunSession> {
     changeSettings: async () => undefined, // `refuseSettings` has refused them
     work: async () => {
       await evaluate({ ...options, config: run.config }, new LocalPlayer(run));
+      run.timeline.endStep(0);
       return 'finished';
     },
     close: () => run.close(),

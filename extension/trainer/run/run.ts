@@ -15,6 +15,7 @@ import { usesCritic, usesReference } from '../plan/memory-input';
 import { stepRollouts, type StepRollouts } from '../loop/rollout-pipeline';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
+import type { Timeline } from '../timeline/timeline';
 import { BatchPlayer } from './batch-player';
 import { TrainingCheckpoints } from './training-checkpoints';
 import type { OpenProxy } from './batch-player';
@@ -47,6 +48,7 @@ export class Run {
     modelFolder: string,
     readonly model: LoadedModel,
     readonly tokenizer: ChatTokenizer,
+    readonly timeline: Timeline,
   ) {
     this.batches = new BatchPlayer(this, openProxy);
     this.rollouts = stepRollouts(this);
@@ -184,6 +186,7 @@ export class Run {
   }
 
   async close(): Promise<void> {
+    await this.timeline.close();
     await this.engine.stop();
     await this.environments.stop();
   }

@@ -18,7 +18,7 @@ const deepest = 64;
 
 /**
  * Rolls the folder back to the end of `step`: truncates the logs, including TensorBoard's, to `offsets` (by file name),
- * and removes episodes and diagnostics of later steps. Can be repeated after a failure. The logs must have been synced
+ * and removes episodes, diagnostics and timelines of later steps. Can be repeated after a failure. The logs must have been synced
  * before the checkpoint was written.
  */
 export async function rollBack(
@@ -50,9 +50,11 @@ async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Reco
     if (offset === 0) await rm(file, { force: true });
     else if (statSync(file).size > offset) await truncate(file, offset);
   }
-  cutScores(folder, step);
+  cutLines(folder, runFiles.scores, step);
+  cutLines(folder, runFiles.timelineSteps, step);
+  await rm(folder.file(runFiles.timelineCurrent), { force: true });
   await removeTemporaries(folder);
-  for (const name of [runFiles.episodes, runFiles.diagnostics]) {
+  for (const name of [runFiles.episodes, runFiles.diagnostics, runFiles.timeline]) {
     const later = namesInRunSync(folder.path, name).filter(
       file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > step,
     );
@@ -78,10 +80,11 @@ function* names(folder: RunFolder, below = '', level = 0): Generator<string> {
   }
 }
 
-function cutScores(folder: RunFolder, step: number): void {
-  const file = folder.file(runFiles.scores);
+/** Removes the lines of later steps from a log of one line per step. */
+function cutLines(folder: RunFolder, name: string, step: number): void {
+  const file = folder.file(name);
   if (!existsSync(file)) return; // run of a version without this log
-  const log = folder.scores();
+  const log = new LineLog(file, { fsync: 'explicit' });
   try {
     log.truncateTo(endOfStep(file, step));
   } finally {

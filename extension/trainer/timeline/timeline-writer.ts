@@ -1,0 +1,92 @@
+// Writes the timeline files of a run (run-data/timeline.ts) in the background, one write after another. Single spans are
+// kept for the newest steps and for every k-th step; steps.jsonl keeps a line for each step. No result depends on these
+// files, so they are not synced, and if the disk refuses a write, the timeline of that step is missing and training
+// continues.
+import { appendFile, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { makeFolder, fileSystem } from '../../node/files';
+import { encodeStep, type StepTimeline } from '../../run-data/timeline';
+import { summaryOf } from '../../run-data/timeline-measures';
+import { runFiles, timelineFile } from '../../run-data/run-file-names';
+import type { RunFolder } from '../store/run-folder';
+
+export interface TimelineSettings {
+  /** `workbench.timeline_steps`: number of newest steps whose spans are kept. */
+  steps: number;
+  /** `workbench.timeline_every`: the spans of every k-th step are kept too; 0 for none. */
+  every: number;
+}
+
+export class TimelineWriter {
+  private last: Promise<void> = Promise.resolve();
+  private writing = 0;
+
+  constructor(
+    private readonly folder: Pick<RunFolder, 'path' | 'file'>,
+    private readonly settings: TimelineSettings,
+  ) {}
+
+  /**
+   * Writes a finished step. `spans` is called later, and the work is done in parts, between which the event loop runs:
+   * most of the time the trainer's thread waits for the engine.
+   * @param count number of spans that were recorded
+   */
+  write(step: number, spans: () => StepTimeline, count: number): void {
+    this.queue(async () => {
+      await yieldToEventLoop();
+      const timeline = spans();
+      await yieldToEventLoop();
+      const line = `${JSON.stringify(summaryOf(timeline, count))}\n`;
+      await makeFolder(this.folder.file(runFiles.timeline), fileSystem, this.folder.path);
+      if (this.keeps(step, step)) await this.replace(timelineFile(step), timeline);
+      await appendFile(this.folder.file(runFiles.timelineSteps), line);
+      await rm(this.folder.file(runFiles.timelineCurrent), { force: true });
+      const old = step - this.settings.steps;
+      if (old >= 0 && !this.keeps(old, step)) await rm(this.folder.file(timelineFile(old)), { force: true });
+    });
+  }
+
+  /** Shows the step in progress, unless an earlier write is still going on. */
+  writeCurrent(timeline: () => StepTimeline): void {
+    if (this.writing > 0) return;
+    const shown = timeline();
+    this.queue(async () => {
+      await makeFolder(this.folder.file(runFiles.timeline), fileSystem, this.folder.path);
+      await this.replace(runFiles.timelineCurrent, shown);
+    });
+  }
+
+  /** Resolves after all writes; the step in progress is no longer shown. */
+  async close(): Promise<void> {
+    this.queue(() => rm(this.folder.file(runFiles.timelineCurrent), { force: true }));
+    await this.last;
+  }
+
+  /** Whether the spans of `step` are kept when `newest` is the newest step. */
+  private keeps(step: number, newest: number): boolean {
+    const { steps, every } = this.settings;
+    return step > newest - steps || (every > 0 && step % every === 0);
+  }
+
+  /** Replaces a file at once, without making it durable. */
+  private async replace(name: string, timeline: StepTimeline): Promise<void> {
+    const file = this.folder.file(name);
+    const temporary = join(dirname(file), `.tmp-${basename(file)}`);
+    const handle = await open(temporary, 'w');
+    try {
+      for (const line of encodeStep(timeline)) await handle.write(line);
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, file);
+  }
+
+  private queue(job: () => Promise<void>): void {
+    this.writing++;
+    this.last = this.last
+      .then(job)
+      .catch(() => undefined)
+      .finally(() => this.writing--);
+  }
+}

@@ -1,0 +1,224 @@
+// Records the timeline of a run (run-data/timeline.ts). Each span belongs to a step. Spans of episodes carry the step in
+// the episode's id; all other spans belong to the step in progress, the first that has not ended. Spans of several steps
+// may overlap. The recorder only observes: no result depends on it, and an error of the disk does not end the run.
+import { observedCalls } from '../../common/observed-calls';
+import type { Engine } from '../../engine/engine';
+import type { RemoteEngine } from '../../engine/remote-engine';
+import type { EnvironmentPool } from '../../environments/client/environment-pool';
+import type { Lane } from '../../run-data/timeline';
+import { Stopwatch } from '../loop/stopwatch';
+import type { RolloutObserver, TextGenerator } from '../rollout/rollout-request';
+import { EpisodeSpans } from './episode-spans';
+import { StepSpans, type EndedSpan } from './step-spans';
+import type { TimelineWriter } from './timeline-writer';
+
+/** Lane of a phase, in addition to `phases`. */
+const phaseLanes: Partial<Record<string, Lane>> = {
+  testing: 'validation',
+  collapse_metrics: 'diagnosis',
+  gradient_analysis: 'diagnosis',
+  save_checkpoint: 'checkpoint',
+};
+
+/** Lane of an engine's call. Sampling is recorded per row (EpisodeSpans). */
+const engineLanes: Partial<Record<keyof Engine, Lane>> = {
+  load: 'phases',
+  score: 'scoring',
+  values: 'scoring',
+  inspect: 'scoring',
+  crossScore: 'diagnosis',
+  analyseGradients: 'diagnosis',
+  update: 'update',
+  updateCritic: 'update',
+  trainSupervised: 'update',
+  tryLongest: 'update',
+  remember: 'update',
+  rollBack: 'update',
+  state: 'checkpoint',
+  restore: 'phases',
+  parameters: 'checkpoint',
+};
+
+/** Paths of HTTP requests that publish the trained weights for sampling. */
+const publishing = new Set(['save_weights_for_sampler']);
+
+/** Minimum milliseconds between updates of the file of the step in progress. */
+const liveMs = 2000;
+/** Maximum share of the time that these updates take. */
+const liveShare = 0.01;
+
+/** Unix time in milliseconds, which never goes back. */
+const unixTime = (): number => performance.timeOrigin + performance.now();
+
+export class Timeline {
+  private readonly steps = new Map<number, StepSpans>();
+  private readonly episodes: EpisodeSpans;
+  /** The step in progress. */
+  private current = 0;
+  /** The newest step whose weights were trained. */
+  private trained = 0;
+  private readonly timer: NodeJS.Timeout;
+  /** Time of the next update of the file of the step in progress. */
+  private nextLive = 0;
+
+  constructor(
+    private readonly writer: TimelineWriter,
+    private readonly now: () => number = unixTime,
+  ) {
+    this.episodes = new EpisodeSpans(this.now, id => this.stepOf(id));
+    this.timer = setInterval(() => this.writeCurrent(), liveMs).unref();
+  }
+
+  /** Continues after `step`, the step of the checkpoint; spans of the run's opening are then dropped. */
+  continueAfter(step: number): void {
+    this.steps.clear();
+    this.current = step + 1;
+    this.trained = step;
+  }
+
+  /** A stopwatch whose phases are recorded as spans of a step. */
+  stopwatch(step: number): Stopwatch {
+    return new Stopwatch(phase => this.beginPhase(step, phase));
+  }
+
+  /** Runs a phase of a step outside a stopwatch. */
+  async time<T>(step: number, phase: string, work: () => Promise<T>): Promise<T> {
+    const end = this.beginPhase(step, phase);
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
+  private beginPhase(step: number, phase: string): () => void {
+    const extra = phaseLanes[phase];
+    const ends = [this.begin('phases', phase, step), ...(extra ? [this.begin(extra, phase, step)] : [])];
+    return () => {
+      for (const end of ends) end();
+      if (phase === 'update_actor') this.trained = Math.max(this.trained, step);
+    };
+  }
+
+  /** Begins a span; returns a function that ends it. */
+  begin(lane: Lane, name: string, step = this.current, facts: Pick<EndedSpan, 'rows' | 'tokens'> = {}): () => void {
+    const spans = this.spansOf(step);
+    const span = spans.begin({ lane, name, from: this.now(), ...facts });
+    return () => spans.end(span, this.now());
+  }
+
+  /** Begins an HTTP request to the engine's server; its name is the last part of the path, which has no ids. */
+  request(path: string): () => void {
+    const name = path.slice(path.lastIndexOf('/') + 1);
+    const ends = [this.begin('requests', name), ...(publishing.has(name) ? [this.begin('publishing', name)] : [])];
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+
+  /** The engine, with its calls recorded. */
+  engine(engine: RemoteEngine): RemoteEngine {
+    engine.onRows = rows => this.episodes.rowsFinished(rows);
+    return observedCalls(engine, (method, args) => {
+      const lane = engineLanes[method as keyof Engine];
+      return lane && this.begin(lane, method, undefined, sizeOf(args));
+    });
+  }
+
+  /** The generator, with the sampling of each row recorded. */
+  generator(generator: TextGenerator): TextGenerator {
+    return {
+      generate: (rows, sampling, onTokens, weights) =>
+        this.episodes.sampling(
+          rows,
+          step => this.noteStaleness(step),
+          () => generator.generate(rows, sampling, onTokens, weights),
+        ),
+      release: rows => generator.release(rows),
+    };
+  }
+
+  /** The environments, with each request and each episode recorded. */
+  pool(pool: EnvironmentPool): EnvironmentPool {
+    return {
+      reset: (episodes, onStates = () => undefined) =>
+        this.episodes.environment('reset', episodes, onStates, report => pool.reset(episodes, report)),
+      step: (episodes, onSteps = () => undefined) =>
+        this.episodes.environment('environment', episodes, onSteps, report => pool.step(episodes, report)),
+      closeEpisodes: episodes => pool.closeEpisodes(episodes),
+    };
+  }
+
+  /** An observer of rollouts that also calls `next`. */
+  observer(next: RolloutObserver): RolloutObserver {
+    return {
+      begun: (at, all) => {
+        this.episodes.begun(all.map(({ entry }) => entry.id));
+        next.begun(at, all);
+      },
+      ready: some => {
+        this.episodes.ready(some.map(({ entry }) => entry.id));
+        next.ready(some);
+      },
+      asked: some => {
+        this.episodes.asked(some.map(({ entry }) => entry.id));
+        next.asked(some);
+      },
+      ended: () => next.ended(),
+    };
+  }
+
+  /** Writes a finished step. Steps that were written before are ignored. */
+  endStep(step: number): void {
+    if (step < this.current) return;
+    const now = this.now();
+    const ended = this.steps.get(step);
+    if (ended) this.writer.write(step, () => ended.timeline(now, false), ended.count);
+    for (const [other, spans] of this.steps) {
+      if (other > step) continue;
+      this.episodes.forget(spans);
+      this.steps.delete(other);
+    }
+    this.current = step + 1;
+    this.trained = Math.max(this.trained, step);
+  }
+
+  /** Resolves when everything is written. Spans of a step that did not end are dropped. */
+  async close(): Promise<void> {
+    clearInterval(this.timer);
+    this.steps.clear();
+    await this.writer.close();
+  }
+
+  /** Shows the step in progress to readers. */
+  private writeCurrent(): void {
+    const now = this.now();
+    const spans = this.steps.get(this.current);
+    if (!spans || now < this.nextLive) return;
+    this.writer.writeCurrent(() => spans.timeline(now, true));
+    this.nextLive = now + (this.now() - now) / liveShare;
+  }
+
+  private noteStaleness(step: number): void {
+    this.spansOf(step).noteStaleness(this.now(), Math.max(0, step - 1 - this.trained));
+  }
+
+  private spansOf(step: number): StepSpans {
+    const own = Math.max(step, this.current);
+    let spans = this.steps.get(own);
+    if (!spans) this.steps.set(own, (spans = new StepSpans(own)));
+    return spans;
+  }
+
+  /** The spans of the step to which an episode belongs: `train-000012-g003-m05` to step 12. */
+  private stepOf(id: string): StepSpans {
+    return this.spansOf(Number(/^(?:train|val)-(\d+)-/.exec(id)?.[1] ?? this.current));
+  }
+}
+
+/** Rows and tokens of the first list among a call's arguments. */
+function sizeOf(args: readonly unknown[]): Pick<EndedSpan, 'rows' | 'tokens'> {
+  const list = args.find(arg => Array.isArray(arg)) as readonly { ids?: ArrayLike<number> }[] | undefined;
+  if (!list) return {};
+  return { rows: list.length, tokens: list.reduce((sum, { ids }) => sum + (ids?.length ?? 0), 0) };
+}

@@ -1,0 +1,63 @@
+// The timeline's files: which steps keep their spans, and that a disk which refuses them does not matter.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { keptSteps, readStepTimeline } from '../../../../extension/node/read-timeline';
+import { stepSummarySchema } from '../../../../extension/run-data/timeline';
+import { TimelineWriter } from '../../../../extension/trainer/timeline/timeline-writer';
+import { generatedStep } from '../../../e2e/preview/timeline-data';
+import { temporaryFolder } from '../../../support/temporary-folder';
+
+const folder = temporaryFolder();
+const writerOf = (steps: number, every: number) =>
+  new TimelineWriter({ path: folder(), file: name => join(folder(), name) }, { steps, every });
+const summaries = () =>
+  readFileSync(join(folder(), 'timeline/steps.jsonl'), 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map(line => stepSummarySchema.parse(JSON.parse(line)));
+
+describe('the files', () => {
+  it('keep the spans of the newest steps and of every k-th, and a line for each step', async () => {
+    const writer = writerOf(3, 5);
+    for (let step = 0; step <= 13; step++) writer.write(step, () => generatedStep(step, { episodes: 2 }), 40);
+    await writer.close();
+    expect(await keptSteps(folder())).toEqual([0, 5, 10, 11, 12, 13]);
+    expect(summaries().map(({ step }) => step)).toEqual(Array.from({ length: 14 }, (_, step) => step));
+    expect(await readStepTimeline(folder(), 12)).toMatchObject({ step: 12, partial: false });
+    expect(await readStepTimeline(folder(), 9)).toBeNull();
+  });
+
+  it('keep no spans if both settings are 0', async () => {
+    const writer = writerOf(0, 0);
+    for (let step = 1; step <= 3; step++) writer.write(step, () => generatedStep(step, { episodes: 2 }), 40);
+    await writer.close();
+    expect(await keptSteps(folder())).toEqual([]);
+    expect(summaries()).toHaveLength(3);
+  });
+
+  it('show the step in progress until it ends', async () => {
+    const writer = writerOf(3, 0);
+    writer.writeCurrent(() => generatedStep(4, { episodes: 2 }, true));
+    writer.writeCurrent(() => expect.unreachable('an earlier write is still going on'));
+    await expect.poll(() => readStepTimeline(folder(), 'current')).toMatchObject({ step: 4, partial: true });
+    writer.write(4, () => generatedStep(4, { episodes: 2 }), 40);
+    await writer.close();
+    expect(await readStepTimeline(folder(), 'current')).toBeNull();
+    expect(readdirSync(join(folder(), 'timeline')).sort()).toEqual(['step-000004.jsonl', 'steps.jsonl']);
+  });
+
+  it('that are damaged are refused with their name', async () => {
+    mkdirSync(join(folder(), 'timeline'));
+    writeFileSync(join(folder(), 'timeline/step-000002.jsonl'), '{"schema":1}\n');
+    await expect(readStepTimeline(folder(), 2)).rejects.toThrow(/step-000002\.jsonl is damaged/);
+  });
+});
+
+it('a disk that refuses a write costs that step only', async () => {
+  const writer = writerOf(3, 0);
+  writeFileSync(join(folder(), 'timeline'), 'not a folder');
+  writer.write(1, () => generatedStep(1, { episodes: 2 }), 40);
+  await writer.close();
+  expect(existsSync(join(folder(), 'timeline/steps.jsonl'))).toBe(false);
+});
