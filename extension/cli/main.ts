@@ -26,6 +26,7 @@ import { addResume } from './runs/resume';
 import { addRuns } from './runs/runs';
 import { addSet } from './runs/set';
 import { addStop } from './runs/stop';
+import { addTimeline } from './runs/timeline';
 import { addTrain } from './runs/train';
 import { addSweep } from './sweep/sweep';
 
@@ -41,6 +42,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addSet,
   addPresets,
   addEpisodes,
+  addTimeline,
   addInspect,
   addScore,
   addGenerate,

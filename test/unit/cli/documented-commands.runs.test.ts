@@ -149,6 +149,7 @@ const rules: [string, Rule][] = [
   ['export', words => finishes(words)],
   ['episodes', words => finishes(words)],
   ['engine probe', words => probes(words)],
+  ['timeline', words => finishes(words.map(word => word.replace(/^\d+\.\.\d+$/, '1..')))],
   ['env list', words => finishes(words)],
   ['env new', words => finishes(words)],
   ['env observations', words => finishes(words.map(word => word.replace(/^(\d+)\.\.\d+$/, '$1..$1')))],
