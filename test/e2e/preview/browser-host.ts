@@ -4,6 +4,7 @@ import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { memoryHost, type Scenario } from './memory-host';
 import { storedHost, type StoredFiles } from './stored-host';
+import { timelineHost, type TimelineScenario } from './timeline-host';
 import { partial } from '../../support/partial';
 
 interface PreviewWindow extends Window {
@@ -23,6 +24,7 @@ const preview = partial<PreviewWindow>(window);
 const { previewFiles: files, previewMetrics: metrics } = preview;
 const [at = Infinity, times = 1] = preview.previewScenario.split(' ').slice(1).map(Number);
 const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];
+const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
 const csv = files?.['experiment.csv'];
 const host = csv
   ? comparedHost(csv, metrics)
@@ -30,7 +32,9 @@ const host = csv
     ? storedHost(files, metrics, at, times)
     : live
       ? liveHost(live as LiveScenario)
-      : memoryHost(preview.previewScenario, metrics);
+      : timeline
+        ? timelineHost(timeline as TimelineScenario)
+        : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

@@ -28,6 +28,7 @@ await build({
     compare: 'webview/compare/main.ts',
     live: 'webview/live/main.ts',
     'new-run': 'webview/new-run/main.ts',
+    timeline: 'webview/timeline/main.ts',
     host: 'test/e2e/preview/browser-host.ts',
   },
   bundle: true,

@@ -68,6 +68,48 @@ const lake = async tab => {
   await tab.waitForSelector('.turn');
 };
 
+/** Presses a button of the Timeline page. */
+const press = name => async tab => {
+  await tab.getByRole('button', { name, exact: true }).click();
+};
+/** Opens the newest step, and selects a waiting span of an episode by a search. */
+const openStep = async tab => {
+  await tab.locator('step-bars canvas').focus();
+  await tab.keyboard.press('End');
+  await tab.keyboard.press('Enter');
+  await tab.waitForSelector('step-canvas canvas');
+  await tab.locator('.search input').fill('g001-m03 wait batch');
+  await tab.keyboard.press('Enter');
+  await tab.keyboard.press('Escape');
+};
+const selectCall = async tab => {
+  await openStep(tab);
+  await tab.locator('.search input').fill('sample generate');
+  await tab.keyboard.press('Enter');
+  await tab.keyboard.press('Escape');
+};
+const searchStep = async tab => {
+  await openStep(tab);
+  await tab.locator('.search input').fill('g002');
+  await tab.keyboard.press('Enter');
+};
+const tableOfStep = async tab => {
+  await openStep(tab);
+  await press('Table view')(tab);
+};
+/** Opens a step of 25,000 spans, zooms and moves; each frame must be drawn in time. */
+const openLargeStep = async (tab, complain) => {
+  await openStep(tab);
+  const session = await tab.context().newCDPSession(tab);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  await tab.locator('step-canvas canvas').focus();
+  const before = await worked(session);
+  for (let i = 0; i < 20; i++) await tab.keyboard.press(i % 2 ? 'd' : 'w');
+  const took = ((await worked(session)) - before) / 20;
+  console.log(`1024 episodes of a step, main thread: ${took.toFixed(0)} ms per zoom or move`);
+  if (took > 100) complain(`a zoom or move took ${took.toFixed(0)} ms`);
+};
+
 /** The Collapse page of a stored run. */
 const collapse = (file, theme, scenario, width, more = {}) => ({
   file: `collapse-${file}`,
@@ -419,4 +461,28 @@ export const shots = [
     { file: 'dark-paused', theme: 'dark', scenario: 'live paused', width: 700, height: 500, ready: '.notice' },
     { file: 'hostile', theme: 'light', scenario: 'live hostile', width: 700 },
   ].map(shot => ({ ready: '.live-turn', name: 'live', ...shot, file: `live-${shot.file}` })),
+  ...[
+    { file: 'light', theme: 'light', scenario: 'timeline finished', width: 1200 },
+    { file: 'dark', theme: 'dark', scenario: 'timeline remote', width: 1200 },
+    { file: 'contrast', theme: 'high-contrast', scenario: 'timeline finished', width: 1000 },
+    { file: 'light-600', theme: 'light', scenario: 'timeline finished', width: 600 },
+    { file: 'light-table', theme: 'light', scenario: 'timeline finished', width: 1000, act: press('Table view') },
+    { file: 'dark-empty', theme: 'dark', scenario: 'timeline empty', width: 800, height: 500, ready: '.notice' },
+    { file: 'dark-large', theme: 'dark', scenario: 'timeline large', width: 1200, act: openLargeStep },
+    { file: 'light-step', theme: 'light', scenario: 'timeline finished', width: 1200, act: openStep },
+    { file: 'dark-step', theme: 'dark', scenario: 'timeline remote', width: 1200, act: openStep },
+    { file: 'dark-step-600', theme: 'dark', scenario: 'timeline finished', width: 600, act: openStep },
+    { file: 'light-step-320', theme: 'light', scenario: 'timeline finished', width: 320, act: openStep },
+    {
+      file: 'contrast-light-step',
+      theme: 'high-contrast-light',
+      scenario: 'timeline finished',
+      width: 1000,
+      act: openStep,
+    },
+    { file: 'light-call', theme: 'light', scenario: 'timeline finished', width: 1200, act: selectCall },
+    { file: 'dark-search', theme: 'dark', scenario: 'timeline finished', width: 1200, act: searchStep },
+    { file: 'dark-live', theme: 'dark', scenario: 'timeline live', width: 1000, act: press('Follow') },
+    { file: 'light-step-table', theme: 'light', scenario: 'timeline finished', width: 1000, act: tableOfStep },
+  ].map(shot => ({ ready: '.timeline, .notice', name: 'timeline', ...shot, file: `timeline-${shot.file}` })),
 ];

@@ -14,6 +14,7 @@ import { startEpisodes } from '../../../webview/episodes/page';
 import { startLive } from '../../../webview/live/page';
 import { startNewRun } from '../../../webview/new-run/page';
 import { startPlay } from '../../../webview/play/page';
+import { startTimeline } from '../../../webview/timeline/page';
 import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 import { comparedHost } from '../../e2e/preview/compared-host';
@@ -21,6 +22,7 @@ import { episodesOf, runAt, runEvents } from '../../e2e/preview/data';
 import { liveHost, watchedEpisode } from '../../e2e/preview/live-host';
 import { memoryHost, type MemoryHost } from '../../e2e/preview/memory-host';
 import { storedHost } from '../../e2e/preview/stored-host';
+import { timelineHost } from '../../e2e/preview/timeline-host';
 import { expectTextAlone, HostileTexts, shownOf } from './hostile-host';
 import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from './page-host';
 
@@ -106,6 +108,20 @@ it('the comparison shows names, points of sweeps, settings and metrics as plain 
   await settle();
   expectTextAlone(root);
   expect(shownOf(root).length).toBeGreaterThan(5);
+});
+
+it('the timeline shows names of runs, calls, requests and episodes as plain text', async () => {
+  startTimeline(pageHost(new HostileTexts(timelineHost('remote'))), root);
+  await settle();
+  await click(root.querySelector('[aria-label="Table view"]'));
+  await click(root.querySelector('tbody .link'));
+  expectTextAlone(root);
+  await keys('n', 'e');
+  for (const link of [...root.querySelectorAll('tbody .link')].slice(0, 12)) {
+    await click(link);
+    expectTextAlone(root);
+  }
+  expect(shownOf(root).length).toBeGreaterThan(2);
 });
 
 it('the live view shows states, incoming tokens, thoughts, answers and errors as plain text', async () => {
@@ -225,6 +241,7 @@ it('every page shows the message of a refusal as plain text', async () => {
     ['collapse', () => startCollapse(refusing(), root)],
     ['compare', () => startCompare(refusing(), root, plotter)],
     ['live', () => startLive(refusing(), root)],
+    ['timeline', () => startTimeline(refusing(), root)],
     ['play', () => startPlay(refusing(), root)],
     ['new run', () => startNewRun(refusing(), root)],
   ];

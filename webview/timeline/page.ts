@@ -1,0 +1,144 @@
+// The Timeline page: where the time of a run goes. The host sends the seconds per lane of each step; the spans of a step
+// are requested when the step is opened, and again while it is in progress and has grown.
+import { render } from 'lit';
+import {
+  timelineCommand,
+  timelineExport,
+  timelineGrown,
+  timelineReady,
+  timelineStepAt,
+} from '../../extension/protocol/timeline-page';
+import { messageOf, type Host } from '../shared/host';
+import { onKeys } from '../shared/keyboard';
+import { viewState } from '../shared/state';
+import { createStore } from '../shared/store';
+import { onThemeChange, readTheme } from '../shared/theme';
+import type { TimelineActions } from './actions';
+import { reduce } from './reducer';
+import {
+  firstSettings,
+  initialState,
+  neighbour,
+  overviewRange,
+  settingsSchema,
+  type ShownStep,
+  type TimelineState,
+} from './state';
+import { timelineView } from './timeline-view';
+
+/** Factor of a key's zoom, and share of the width of a key's move. */
+const zoomFactor = 1.6;
+const panShare = 0.2;
+
+/** Starts the page in `root`. */
+export function startTimeline(host: Host, root: HTMLElement): void {
+  const saved = viewState(host, settingsSchema, firstSettings);
+  let asked: ShownStep | null = null; // the step whose answer is pending
+  const actions: TimelineActions = {
+    load,
+    command: command => host.notify(timelineCommand, { command }),
+    openEpisode: id => host.notify(timelineCommand, { command: 'episode', id }),
+    open: step => dispatch({ type: 'open', step }),
+    move(by) {
+      const next = neighbour(store.state, by);
+      if (next !== null) dispatch({ type: 'open', step: next });
+    },
+    follow: follow => dispatch({ type: 'settings', settings: { follow } }),
+    showTable: table => dispatch({ type: 'settings', settings: { table } }),
+    unfold: episodes => dispatch({ type: 'settings', settings: { episodes } }),
+    mark: index => dispatch({ type: 'mark', index }),
+    zoom: (from, to) => dispatch({ type: 'zoom', range: { from, to } }),
+    zoomSteps: (from, to) => dispatch({ type: 'zoom-steps', range: { from, to } }),
+    zoomBy: factor => dispatch({ type: 'zoom-by', factor }),
+    panBy: share => dispatch({ type: 'pan-by', share }),
+    showAll: () => dispatch({ type: 'all' }),
+    select: span => dispatch({ type: 'select', span }),
+    nextMatch: by => dispatch({ type: 'match', by }),
+    search: text => dispatch({ type: 'search', text }),
+    exportTrace,
+    dismiss: () => dispatch({ type: 'refused', message: null }),
+  };
+  const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
+    if (before && state.settings !== before.settings) saved.change(state.settings);
+    render(timelineView(state, actions), root);
+    read(state);
+  });
+  const { dispatch } = store;
+
+  function load(): void {
+    dispatch({ type: 'loading' });
+    host.request(timelineReady, null).then(
+      snapshot => {
+        saved.keepFolder(snapshot.run.folder);
+        dispatch({ type: 'loaded', snapshot });
+      },
+      (error: unknown) => dispatch({ type: 'failed', message: messageOf(error) }),
+    );
+  }
+
+  /** Asks for the step that waits to be read, one at a time. */
+  function read({ waiting, settings: { step } }: TimelineState): void {
+    if (waiting !== 'reading' || step === null || asked !== null) return;
+    asked = step;
+    host
+      .request(timelineStepAt, { step })
+      .then(
+        timeline => {
+          asked = null;
+          dispatch({ type: 'read', step, timeline });
+        },
+        (error: unknown) => {
+          asked = null;
+          dispatch({ type: 'unreadable', step, message: messageOf(error) });
+        },
+      )
+      .finally(() => read(store.state)); // another step may have been opened meanwhile
+  }
+
+  function exportTrace(): void {
+    const { settings, open, steps } = store.state;
+    const range = overviewRange(store.state);
+    const shown = steps.slice(Math.floor(range.from), Math.ceil(range.to));
+    const from = settings.step === null ? (shown.at(0)?.step ?? 0) : (open?.timeline.step ?? 0);
+    const to = settings.step === null ? (shown.at(-1)?.step ?? 0) : from;
+    host
+      .request(timelineExport, { from, to })
+      .catch((error: unknown) => dispatch({ type: 'refused', message: messageOf(error) }));
+  }
+
+  host.onNotify(timelineGrown, ({ steps, ...facts }) => dispatch({ type: 'grown', facts, steps }));
+  onThemeChange(theme => dispatch({ type: 'theme', theme }));
+  const keys: Record<string, () => void> = {
+    w: () => actions.zoomBy(1 / zoomFactor),
+    s: () => actions.zoomBy(zoomFactor),
+    a: () => actions.panBy(-panShare),
+    d: () => actions.panBy(panShare),
+    '+': () => actions.zoomBy(1 / zoomFactor),
+    '=': () => actions.zoomBy(1 / zoomFactor),
+    '-': () => actions.zoomBy(zoomFactor),
+    '0': actions.showAll,
+    ',': () => actions.move(-1),
+    '.': () => actions.move(1),
+    f: () => actions.follow(!store.state.settings.follow),
+    e: () => actions.unfold(!store.state.settings.episodes),
+    n: () => actions.nextMatch(1),
+    N: () => actions.nextMatch(-1),
+    '/': () => root.querySelector<HTMLElement>('.search')?.focus(),
+    Escape: escape,
+  };
+  onKeys(document, keys);
+
+  /** Ends the search, then the selection, then leaves the step. */
+  function escape(): void {
+    const { search, open, settings } = store.state;
+    if (search !== '') actions.search('');
+    else if (open !== null && open.selected !== null) actions.select(null);
+    else if (settings.step !== null) actions.open(null);
+  }
+
+  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'visible') load();
+  });
+  load();
+}

@@ -1,0 +1,115 @@
+// The state of the Timeline page. It is immutable; only the reducer changes it.
+import type { TimelineFacts } from '../../extension/protocol/timeline-page';
+import type { StepSummary, StepTimeline } from '../../extension/run-data/timeline';
+import type { Theme } from '../shared/theme';
+import { spanLabel } from './labels';
+import type { StepLayout } from './step-layout';
+
+/** A step by its number, or the step in progress. */
+export type ShownStep = number | 'current';
+
+/** Settings that are restored when the page is shown again. */
+export interface ViewSettings {
+  /** The open step; null shows the overview. */
+  readonly step: ShownStep | null;
+  /** Whether the newest step is opened as soon as there is one. */
+  readonly follow: boolean;
+  /** Whether a table replaces the drawing. */
+  readonly table: boolean;
+  /** Whether a step's episodes are drawn. */
+  readonly episodes: boolean;
+}
+
+export const settingsSchema = 1;
+export const firstSettings: ViewSettings = { step: null, follow: false, table: false, episodes: true };
+
+/** What is shown, in microseconds of the step or in indices of the overview. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The open step with its drawing. */
+export interface OpenStep {
+  readonly timeline: StepTimeline;
+  readonly layout: StepLayout;
+  readonly range: Range;
+  /** Index of the selected span; null for none. */
+  readonly selected: number | null;
+  /** The span for which the selected one waits; null for none. It is outlined. */
+  readonly cause: number | null;
+  /** Spans that match the search, in order of their start; null without a search. */
+  readonly matches: readonly number[] | null;
+}
+
+export interface TimelineState {
+  /** Message of a failed snapshot request; null if there was no failure. */
+  readonly failure: string | null;
+  /** Message of a failed export; null if there was none. */
+  readonly refusal: string | null;
+  readonly facts: TimelineFacts | null;
+  readonly steps: readonly StepSummary[];
+  /** The shown part of the overview; null shows all steps. */
+  readonly overview: Range | null;
+  /** Index of the marked step of the overview. */
+  readonly marked: number;
+  readonly open: OpenStep | null;
+  /** Why the step that should be open is not: it is being read, it is not kept, or the reading failed. */
+  readonly waiting: 'reading' | 'missing' | { readonly failed: string } | null;
+  readonly search: string;
+  readonly settings: ViewSettings;
+  readonly theme: Theme;
+}
+
+export const initialState = (settings: ViewSettings, theme: Theme): TimelineState => ({
+  failure: null,
+  refusal: null,
+  facts: null,
+  steps: [],
+  overview: null,
+  marked: 0,
+  open: null,
+  waiting: null,
+  search: '',
+  settings,
+  theme,
+});
+
+/** The shown part of the overview. */
+export const overviewRange = ({ overview, steps }: TimelineState): Range => overview ?? { from: 0, to: steps.length };
+
+/** The whole of a step, in microseconds. */
+export const wholeStep = ({ seconds }: StepTimeline): Range => ({ from: 0, to: Math.max(1, seconds * 1e6) });
+
+/** The step that `follow` shows: the step in progress, or else the newest that is kept. */
+export function newestStep({ facts }: TimelineState): ShownStep | null {
+  if (!facts) return null;
+  return facts.run.live && facts.current !== '' ? 'current' : (facts.kept.at(-1) ?? null);
+}
+
+/** The kept step before or after the open one; null if there is none. */
+export function neighbour({ facts, open, settings }: TimelineState, by: -1 | 1): ShownStep | null {
+  if (!facts) return null;
+  const at = open?.timeline.step ?? (settings.step === 'current' ? Infinity : (settings.step ?? 0));
+  const { kept, current } = facts;
+  if (by < 0) return kept.findLast(step => step < at) ?? null;
+  const next = kept.find(step => step > at);
+  return next ?? (settings.step !== 'current' && facts.run.live && current !== '' ? 'current' : null);
+}
+
+/** Whether the episodes' rows can be drawn. */
+export const hasEpisodes = ({ timeline }: OpenStep): boolean => timeline.episodes.length > 0;
+
+/** Indices of the spans whose label, name, lane or episode contains all words of a text; null for an empty text. */
+export function matchesOf({ names, episodes, spans }: StepTimeline, text: string): number[] | null {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return null;
+  const kinds = names.map(kind => `${kind.lane} ${kind.name} ${spanLabel(kind)}`.toLowerCase());
+  const ids = episodes.map(id => id.toLowerCase());
+  const found: number[] = [];
+  for (let i = 0; i < spans.start.length; i++) {
+    const id = spans.episode[i] < 0 ? '' : ids[spans.episode[i]];
+    if (words.every(word => kinds[spans.name[i]].includes(word) || id.includes(word))) found.push(i);
+  }
+  return found;
+}

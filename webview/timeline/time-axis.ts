@@ -1,0 +1,32 @@
+// Ticks of a time axis in microseconds, at round distances, with labels in one unit.
+
+export interface Tick {
+  us: number;
+  label: string;
+}
+
+/** At most `most` ticks in [from, to]. */
+export function timeTicks(from: number, to: number, most: number): Tick[] {
+  const rough = Math.max(1e-3, (to - from) / Math.max(1, most));
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map(factor => factor * power).find(size => size >= rough)!;
+  const ticks: Tick[] = [];
+  for (let k = Math.ceil(from / step); k * step <= to; k++)
+    ticks.push({ us: k * step, label: timeLabel(k * step, step) });
+  return ticks;
+}
+
+/** A time since the step's start, precise to `step` microseconds. */
+function timeLabel(us: number, step: number): string {
+  if (us === 0) return '0';
+  const [unit, size] = step >= 1e5 ? ['s', 1e6] : step >= 100 ? ['ms', 1e3] : ['µs', 1];
+  const digits = Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9));
+  return `${(us / size).toFixed(digits)} ${unit}`;
+}
+
+/** Formats a duration in microseconds with three significant digits. */
+export function formatUs(us: number): string {
+  const [unit, size] = us >= 1e6 ? ['s', 1e6] : us >= 1e3 ? ['ms', 1e3] : ['µs', 1];
+  const value = us / size;
+  return `${value >= 100 || size === 1 ? value.toFixed(0) : value.toPrecision(3)} ${unit}`;
+}
