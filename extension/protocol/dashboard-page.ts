@@ -100,7 +100,7 @@ export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboar
 export const dashboardView: NotificationType<{ view: unknown }> = { method: 'dashboard/view' };
 
 export const dashboardCommand: NotificationType<{
-  command: 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log';
+  command: 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'timeline' | 'log';
 }> = {
   method: 'dashboard/command',
 };

@@ -14,4 +14,4 @@ export interface DashboardActions extends ChartActions {
   dismiss(): void;
 }
 
-export type DashboardCommand = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log';
+export type DashboardCommand = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'timeline' | 'log';

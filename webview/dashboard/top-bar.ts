@@ -64,6 +64,10 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
     label: 'Collapse',
     title: 'Check whether the reasoning still depends on the prompt',
     onClick: () => send('collapse'),
+  })}${button({
+    label: 'Timeline',
+    title: 'See where the time of each step goes',
+    onClick: () => send('timeline'),
   })}${button({ label: 'Log', title: 'Open the trainer’s log', onClick: () => send('log') })}${button({
     label: 'Episodes',
     primary: true,

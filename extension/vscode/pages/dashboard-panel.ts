@@ -32,7 +32,7 @@ import { ScoreStrips } from '../run-files/episodes/score-strips';
 
 /** Actions of the dashboard's buttons, implemented by the commands. */
 export type DashboardActions = Record<
-  'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'log',
+  'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'timeline' | 'log',
   (folder: string) => void
 >;
 

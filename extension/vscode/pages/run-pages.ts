@@ -1,4 +1,4 @@
-// The pages of runs: dashboard, Episodes, Collapse, and the comparison of several runs.
+// The pages of runs: dashboard, Episodes, Collapse, Timeline, and the comparison of several runs.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { collapseKind } from './collapse-panel';
@@ -7,11 +7,13 @@ import { dashboardKind, type DashboardActions } from './dashboard-panel';
 import { episodesKind } from './episodes-panel';
 import { PagePanels } from './page-panels';
 import type { RunStore } from '../runs/run-store';
+import { timelineKind } from './timeline-panel';
 
 export interface RunPages extends vscode.Disposable {
   dashboards: PagePanels;
   episodes: PagePanels;
   collapses: PagePanels;
+  timelines: PagePanels;
   comparisons: ComparePanels;
   /** Closes all pages of a run. */
   closePages(folder: string): void;
@@ -30,6 +32,7 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     settings: call('ragen.changeSettings'),
     episodes: call('ragen.openEpisodes'),
     collapse: call('ragen.openCollapse'),
+    timeline: call('ragen.showTimeline'),
     log: call('ragen.showLog'),
   };
   const columns = context.storageUri ? join(context.storageUri.fsPath, 'columns') : null;
@@ -50,20 +53,23 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     store,
   );
   const collapses = new PagePanels(collapseKind(store, extensionUri), extensionUri, store);
+  const timelines = new PagePanels(timelineKind(store), extensionUri, store);
   const comparisons = new ComparePanels(store, extensionUri, columns, {
     dashboard: call('ragen.openDashboard'),
     difference: folders => void vscode.commands.executeCommand('ragen.compareConfigurations', folders[0], folders),
   });
-  const closePages = (folder: string) => [dashboards, episodes, collapses].forEach(pages => pages.close(folder));
+  const perRun = [dashboards, episodes, collapses, timelines];
+  const closePages = (folder: string) => perRun.forEach(pages => pages.close(folder));
   const deleted = store.onDidDelete(closePages); // fires for deletions by other windows and terminals as well
-  const parts = vscode.Disposable.from(deleted, collapses, comparisons, dashboards, episodes);
+  const parts = vscode.Disposable.from(deleted, comparisons, ...perRun);
   return {
     dashboards,
     episodes,
     collapses,
+    timelines,
     comparisons,
     closePages,
-    focused: () => [dashboards.focused, episodes.focused, collapses.focused],
+    focused: () => perRun.map(({ focused }) => focused),
     dispose: () => void parts.dispose(),
   };
 }

@@ -21,6 +21,10 @@ export const viewCommands: Record<string, Command> = {
     const run = await host.picker.pick(argument, anyRun, noRuns());
     if (run) host.collapses.show(run, vscode.ViewColumn.Active);
   },
+  'ragen.showTimeline': host => async argument => {
+    const run = await host.picker.pick(argument, anyRun, noRuns());
+    if (run) host.timelines.show(run, vscode.ViewColumn.Active);
+  },
   'ragen.showLog': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());
     if (run) await openLog(run);

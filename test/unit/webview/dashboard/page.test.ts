@@ -262,7 +262,10 @@ describe('the dashboard', () => {
       .filter(({ method }) => method === dashboardCommand.method)
       .map(({ method, params }) => [method, (params as { command: string }).command]);
     expect(sent).toEqual(
-      ['pause', 'stop', 'settings', 'collapse', 'log', 'episodes'].map(command => [dashboardCommand.method, command]),
+      ['pause', 'stop', 'settings', 'collapse', 'timeline', 'log', 'episodes'].map(command => [
+        dashboardCommand.method,
+        command,
+      ]),
     );
   });
 
@@ -271,11 +274,11 @@ describe('the dashboard', () => {
       { state: 'paused' as const },
       true,
       'paused',
-      ['Resume', 'Stop', 'Change settings…', 'Collapse', 'Log', 'Episodes'],
+      ['Resume', 'Stop', 'Change settings…', 'Collapse', 'Timeline', 'Log', 'Episodes'],
     ],
-    [{}, false, 'interrupted', ['Resume', 'Collapse', 'Log', 'Episodes']],
-    [{ state: 'finished' as const }, false, 'finished', ['Collapse', 'Log', 'Episodes']],
-    [{ state: 'stopping' as const }, true, 'stopping', ['Collapse', 'Log', 'Episodes']],
+    [{}, false, 'interrupted', ['Resume', 'Collapse', 'Timeline', 'Log', 'Episodes']],
+    [{ state: 'finished' as const }, false, 'finished', ['Collapse', 'Timeline', 'Log', 'Episodes']],
+    [{ state: 'stopping' as const }, true, 'stopping', ['Collapse', 'Timeline', 'Log', 'Episodes']],
   ])('of a run with %j, live %s, shows %s and offers %j', async (status, live, shownLabel, names) => {
     const { root, host, text } = await open('running');
     host.send(dashboardLines, { run: { ...runAt(140, 200, status), live }, lines: [], events: [] });
