@@ -19,6 +19,7 @@ const outage_s = 5;
 /** An optimizer step that changes nothing. */
 const noStep = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
 const budget = { maxTokens: Infinity, maxRows: Infinity };
+const ignore = (): void => undefined;
 
 /**
  * Returns the rates of the server of a configuration.
@@ -29,7 +30,7 @@ export async function measureRates(config: RunConfig, modelFolder: string, works
   const { workbench, actor_rollout_ref } = config;
   const tokenizer = readTokenizer(modelFolder);
   const quick = { workbench: { ...workbench, engine_outage_s: outage_s } };
-  const engine = openEngine(quick, modelFolder, tokenizer, { event: () => undefined }, false);
+  const engine = openEngine(quick, modelFolder, tokenizer, { event: ignore }, { request: () => ignore }, false);
   try {
     await engine.load({
       ...weightsLoaded(config, modelFolder, workspace, undefined),

@@ -185,7 +185,11 @@ async function trainOnDemonstrations(
   };
   const demonstrator = demonstratorOf(pool, environments, tools);
   const demonstrations = proxyOf(config, pool, demonstrator, tokenizer, [stopTokenId], 4000);
-  const own = proxyOf(config, pool, generator, tokenizer, tokenizer.stopTokenIds, 2000);
+  const sampler: TextGenerator = {
+    generate: (rows, sampling) => generator.generate(rows, sampling),
+    release: rows => generator.release(rows),
+  };
+  const own = proxyOf(config, pool, sampler, tokenizer, tokenizer.stopTokenIds, 2000);
   const schedule = {
     lr: rates.learn,
     lr_warmup_steps: 30,
