@@ -47,6 +47,7 @@ const most: Readonly<Record<string, number>> = {
   [runFiles.labels]: mebibyte,
   [runFiles.notes]: mebibyte,
   [runFiles.lease]: 65_536,
+  [runFiles.job]: 65_536,
   [runFiles.evaluation]: 16 * mebibyte,
   [runFiles.columns]: 2 ** 31,
   [environmentFiles.about]: mebibyte,

@@ -111,6 +111,11 @@ export class Secrets {
     }
   }
 
+  /** Declares that `value` is a secret, shown as `[redacted name]`. Ignores values that are too short. */
+  include(name: string, value: string): void {
+    if (value.length >= shortest && /\D/.test(value)) this.add(name, value);
+  }
+
   /**
    * Declares as secrets the variables that a configuration names. The names are the values of all keys that end in
    * `_env`, at any depth.

@@ -32,6 +32,10 @@ export const runFiles = {
   notes: 'notes.md',
   log: 'trainer.log',
   lease: 'lease',
+  /** The Ray job of the run (job-record.ts). */
+  job: 'job.json',
+  /** Requests to the trainer from other machines (run-request.ts). */
+  requests: 'requests',
   /**
    * The model's tokenizer, stored so that token ids can be decoded on any machine. Checkpoints contain a file of the
    * same name.

@@ -24,7 +24,7 @@ export const statusSchema = z.object({
   reward: z.number().nullable().describe('mean episodic return of the newest step'),
   tokens_per_s: z.number().nullable(),
   eta_s: z.number().nullable(),
-  phase: z.string().describe('one of download, rollout, update, validation, checkpoint and idle'),
+  phase: z.string().describe('one of queued, download, rollout, update, validation, checkpoint and idle'),
   activity: z
     .string()
     .optional()

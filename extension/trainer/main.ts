@@ -25,6 +25,7 @@ import type { HeldLease } from './store/held-lease';
 import { rotateLog } from './store/rotate-log';
 import { RunFolder } from './store/run-folder';
 import { requireNoLinks, requireTrusted } from './run/trusted-run';
+import { FileRequests } from './live/file-requests';
 import { TrainerServer, endpointFor } from './live/trainer-server';
 import { startingPoint, rollBackTo, foreignStart } from './run/starting-point';
 
@@ -179,7 +180,9 @@ async function withControl(
   const stop = (): void => control.stop();
   for (const signal of stopSignals) process.on(signal, stop);
   let status = firstStatus(folder, null);
-  const server = await TrainerServer.listen(endpoint, { id: folder.id, token, control, status: () => status });
+  const served = { id: folder.id, token, control, status: () => status };
+  const server = await TrainerServer.listen(endpoint, served);
+  const requests = new FileRequests(folder.path, served);
   try {
     await work(control, {
       status: (newest, fraction) => {
@@ -191,6 +194,7 @@ async function withControl(
     });
   } finally {
     control.end();
+    await requests.close();
     await server.close();
     for (const signal of stopSignals) process.off(signal, stop);
   }

@@ -34,7 +34,7 @@ import {
   watchedTokens,
 } from '../../protocol/trainer-link';
 import type { Viewer } from './live-view';
-import type { RunControl } from '../run/run-control';
+import { runCommands, type ServedRun } from './run-commands';
 import { timingSafeEquals } from '../../node/timing-safe-equal';
 
 /**
@@ -59,13 +59,6 @@ const mostUnread = 1000;
 const [helloMs, helloBytes, mostStrangers] = [5000, 65_536, 16];
 /** Maximum bytes of a message from a watcher. */
 const largestMessage = 2 ** 22;
-
-export interface ServedRun {
-  id: string;
-  token: string;
-  control: RunControl;
-  status(): RunStatus;
-}
 
 /**
  * Returns the path of a run's socket, which is normally in the run folder. If this path is too long, the socket is in a
@@ -202,28 +195,15 @@ export class TrainerServer {
       return { run: run.id, pid: process.pid, status: run.status() };
     });
     const { control } = run;
-    const commanded = (command: () => void) => () =>
-      known(() => {
-        command();
-        return run.status();
-      });
-    connection.onRequest(
-      pause,
-      commanded(() => control.pause()),
-    );
-    connection.onRequest(
-      resume,
-      commanded(() => control.resume()),
-    );
-    connection.onRequest(
-      stop,
-      commanded(() => control.stop()),
-    );
-    connection.onRequest(checkpoint, () => known(async () => ({ folder: await control.checkpoint() })));
-    connection.onRequest(change, ({ values, checkOnly }) =>
+    const commands = runCommands(run);
+    connection.onRequest(pause, () => known(commands.pause));
+    connection.onRequest(resume, () => known(commands.resume));
+    connection.onRequest(stop, () => known(commands.stop));
+    connection.onRequest(checkpoint, () => known(commands.checkpoint));
+    connection.onRequest(change, request =>
       known(() => {
         try {
-          return control.change(values, checkOnly === true);
+          return commands.change(request);
         } catch (error) {
           if (error instanceof UserError) throw new ResponseError(ErrorCodes.InvalidParams, error.message);
           throw error;

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { holderOf, isFresh, pidScopeOf, type LeaseHolder } from '../../node/lease-liveness';
+import { holderOf, isFresh, pidScopeOf, TouchWatch, type LeaseHolder } from '../../node/lease-liveness';
 import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../node/process-identity';
 import type { Processes } from '../../node/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs } from '../../run-data/lease-file';
@@ -183,6 +183,44 @@ export function readLease(
     lease: found.lease,
     live: its === 'held' || (its === 'unknown' && isFresh(found.touched, dependencies.now())),
   };
+}
+
+/**
+ * Watches whether the trainer of a run is alive, over several looks. Unlike a single `readLease`, the watch does not
+ * depend on equal clocks: a lease of another machine counts as live while its touches change, and for `leaseStaleMs`
+ * after the first look.
+ */
+export class LeaseWatch {
+  private readonly touches = new TouchWatch();
+  private first: { token: string | undefined; at: number } | undefined;
+
+  constructor(
+    private readonly runFolder: string,
+    private readonly dependencies: LeaseDependencies = defaultDependencies,
+  ) {}
+
+  /** Whether the trainer is alive; `undecided` while only further looks can show it. */
+  look(): 'live' | 'gone' | 'undecided' {
+    const { now, monotonic } = this.dependencies;
+    const found = find(join(this.runFolder, runFiles.lease));
+    const its = found === null ? 'gone' : holder(found, this.dependencies);
+    if (found === null || its === 'gone') return 'gone';
+    if (its === 'held') return 'live';
+    const token = found.lease?.token;
+    if (this.first === undefined || this.first.token !== token) this.first = { token, at: monotonic() };
+    this.touches.see(found.touched, now(), monotonic());
+    if (this.touches.isFresh(monotonic())) return 'live';
+    return monotonic() - this.first.at < leaseStaleMs ? 'undecided' : 'gone';
+  }
+
+  /** Resolves to whether the trainer is alive; takes up to `leaseStaleMs` for a trainer on another machine. */
+  async decide(): Promise<boolean> {
+    for (;;) {
+      const found = this.look();
+      if (found !== 'undecided') return found === 'live';
+      await this.dependencies.sleep(250);
+    }
+  }
 }
 
 /**

@@ -3,9 +3,11 @@
 // rollback.ts, environment-store.ts and checkpoint.ts; file names are in run-data/run-file-names.ts.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { maximum } from '../../common/lists';
 import { episodesFile, groupsFile, isRunId, runFiles, runsFolder } from '../../run-data/run-file-names';
+import { jobRecordSchema, type JobRecord } from '../../run-data/job-record';
 import { labelsSchema, manifestIn } from '../../run-data/run-manifest';
 import { statusSchema } from '../../run-data/run-status-file';
 import type { Labels, Manifest } from '../../run-data/run-manifest';
@@ -135,6 +137,21 @@ export class RunFolder {
     } catch {
       return { schema: 1 };
     }
+  }
+
+  /** Reads the record of the run's Ray job; null if the run has none, or if the record is damaged. */
+  readJob(): JobRecord | null {
+    try {
+      return readJson(this.path, runFiles.job, jobRecordSchema);
+    } catch {
+      return null;
+    }
+  }
+
+  /** Writes the record of the run's Ray job, replacing an earlier one atomically; null removes the record. */
+  async writeJob(record: JobRecord | null): Promise<void> {
+    if (record) await replaceFile(this.file(runFiles.job), json(jobRecordSchema.parse(record)));
+    else await rm(this.file(runFiles.job), { force: true });
   }
 
   /** Opens the writer of metrics or events. Written lines are durable after `sync()`. */
