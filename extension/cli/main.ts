@@ -16,6 +16,7 @@ import { addExport } from './models/export';
 import { addGenerate } from './models/generate';
 import { addScore } from './models/score';
 import { addSft } from './models/sft';
+import { addJobs } from './jobs/jobs';
 import { answer } from './output/answer';
 import { endWithReader } from './output/closed-output';
 import { addEpisodes } from './runs/episodes';
@@ -28,6 +29,7 @@ import { addSet } from './runs/set';
 import { addStop } from './runs/stop';
 import { addTimeline } from './runs/timeline';
 import { addTrain } from './runs/train';
+import { addWork } from './runs/work';
 import { addSweep } from './sweep/sweep';
 
 /** Registration functions of the commands, in the order of the help. */
@@ -52,6 +54,8 @@ const commands: readonly ((program: Command) => void)[] = [
   addAlgo,
   addConfig,
   addSweep,
+  addJobs,
+  addWork,
   addEnv,
   addEngine,
 ];

@@ -1,5 +1,6 @@
 // Options that the commands on runs share.
 import type { Command } from 'commander';
+import { withPlace, type PlaceFlags } from '../jobs/job-options';
 import { trustFlag } from '../../trainer/run/trusted-run';
 
 export interface CommonFlags {
@@ -15,13 +16,13 @@ export interface TrustFlags {
   trustCode?: string;
 }
 
-export interface StartFlags extends CommonFlags, TrustFlags {
+export interface StartFlags extends CommonFlags, TrustFlags, PlaceFlags {
   configName?: string;
   config?: string;
   detach?: boolean;
 }
 
-export interface ResumeFlags extends CommonFlags, TrustFlags {
+export interface ResumeFlags extends CommonFlags, TrustFlags, PlaceFlags {
   checkpoint?: string;
   acceptDamagedLogs?: boolean;
   detach?: boolean;
@@ -41,11 +42,11 @@ export const withTrust = (command: Command): Command =>
   );
 
 /**
- * Adds the options of `withCommon`, the configuration overrides (`key=value` arguments), and `--config-name`,
+ * Adds the options of `withCommon` and `withPlace`, the configuration overrides (`key=value` arguments), and `--config-name`,
  * `--config` and `--detach`.
  */
 export const withConfig = (command: Command): Command =>
-  withCommon(command)
+  withPlace(withCommon(command))
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
     .option('--config-name <name>', 'name of a configuration (see ragen presets)')
     .option('--config <file>', 'configuration file')

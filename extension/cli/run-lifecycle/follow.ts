@@ -3,7 +3,7 @@
 // run; a second interrupt ends this command without waiting for the trainer.
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MessageConnection } from 'vscode-jsonrpc/node';
+import type { RequestType } from 'vscode-jsonrpc/node';
 import { jsonOrNothing } from '../../common/json';
 import { eventSchema } from '../../run-data/run-events';
 import { metricsLineSchema } from '../../run-data/step-lines';
@@ -11,11 +11,13 @@ import { runFiles } from '../../run-data/run-file-names';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
+import type { Lease } from '../../run-data/lease-file';
+import { askByFile, isElsewhere } from '../../node/run-requests';
 import { socketMessages } from '../../node/socket-messages';
 import { change, hello, isLocalEndpoint, statusChanged, stop } from '../../protocol/trainer-link';
 import { UserError } from '../../common/user-error';
 import type { RequestedChange } from '../../trainer/live/pending-settings';
-import { readLease } from '../../trainer/store/held-lease';
+import { LeaseWatch, readLease } from '../../trainer/store/held-lease';
 import { readLines, readValues } from '../../trainer/store/line-log';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { StepTable } from '../output/step-table';
@@ -28,24 +30,33 @@ const pollMs = 250;
 const answerMs = 10_000;
 /** Milliseconds after which a command fails because the lease is live but its trainer cannot be reached. */
 const reachMs = 30_000;
+/** Milliseconds within which a trainer on another machine must reply through the run folder. */
+const fileReplyMs = 30_000;
+
+/** Sends requests to a trainer. */
+export interface TrainerLink {
+  /** @throws UserError if no reply arrives in time */
+  ask<P, R>(type: RequestType<P, R, void>, params: P): Promise<R>;
+  dispose(): void;
+}
 
 /**
  * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, the caller handles
- * interrupts and aborts `halt` to stop the run. If `hasEnded` returns true, the trainer is treated as ended, even if
- * its lease is still live.
+ * interrupts and aborts `halt` to stop the run. `isOver` decides from the state of the lease whether the run has ended.
  */
 export async function follow(
   folder: RunFolder,
   table: StepTable | null,
   halt?: AbortSignal,
   limits = { answerMs, reachMs },
-  hasEnded: () => boolean = () => false,
+  isOver: (lease: ReturnType<LeaseWatch['look']>) => boolean = state => state === 'gone',
 ): Promise<RunStatus | null> {
   const metrics = new FollowedLines(offset =>
     readValues(folder.file(runFiles.metrics), line => metricsLineSchema.parse(line), offset),
   );
   const events = new FollowedLines(offset => eventsFrom(folder, offset));
-  let connection: MessageConnection | undefined;
+  let connection: TrainerLink | undefined;
+  const lease = new LeaseWatch(folder.path);
   const showNew = (): void => {
     for (const line of metrics.unread()) table?.row(line);
     for (const event of events.unread()) table?.event(event);
@@ -72,7 +83,7 @@ export async function follow(
     if (!connection) return;
     requested = true;
     const trainer = connection;
-    answered(folder, trainer.sendRequest(stop, null), limits.answerMs).then(
+    trainer.ask(stop, null).then(
       () => (lost = Infinity),
       () => {
         requested = false;
@@ -93,7 +104,7 @@ export async function follow(
       requestStop();
       showNew();
       const status = folder.readStatus();
-      if (hasEnded() || !readLease(folder.path)?.live) {
+      if (isOver(lease.look())) {
         showNew();
         const last = folder.readStatus();
         if (last) table?.status(last); // the trainer may have ended before it sent this status
@@ -137,7 +148,7 @@ function* eventsFrom(folder: RunFolder, offset: number): Generator<{ value: RunE
  * Resolves to the trainer's answer to a command.
  * @throws UserError if the answer does not arrive within `limitMs`
  */
-export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs = answerMs): Promise<T> {
+async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(unreachable(folder, limitMs)), limitMs);
@@ -150,13 +161,9 @@ export async function answered<T>(folder: RunFolder, answer: Promise<T>, limitMs
 }
 
 /** Changes settings of the run that a connected trainer serves. @throws UserError if the trainer rejects the values */
-export async function changeSettings(
-  folder: RunFolder,
-  trainer: MessageConnection,
-  values: Record<string, number>,
-): Promise<RequestedChange> {
+export async function changeSettings(trainer: TrainerLink, values: Record<string, number>): Promise<RequestedChange> {
   try {
-    return await answered(folder, trainer.sendRequest(change, { values }));
+    return await trainer.ask(change, { values });
   } catch (error) {
     throw new UserError((error as Error).message);
   }
@@ -168,17 +175,35 @@ const unreachable = (folder: RunFolder, limitMs: number): UserError =>
   );
 
 /**
- * Connects to the trainer of a run. Undefined if the trainer cannot be reached, does not answer `hello` in time, or
- * serves another run.
+ * Connects to the trainer of a run. If the trainer is on another machine, requests go through the run folder, and no
+ * live progress arrives. Undefined if the trainer cannot be reached, does not answer `hello` in time, or serves another
+ * run.
  */
 export async function joinTrainer(
   folder: RunFolder,
+  onStatus?: (status: RunStatus, fraction: number) => void,
+  onClose?: () => void,
+  limitMs = answerMs,
+): Promise<TrainerLink | undefined> {
+  const lease = readLease(folder.path)?.lease;
+  if (!lease) return undefined;
+  const connected = await connect(folder, lease, onStatus, onClose, limitMs);
+  if (connected ?? !isElsewhere(lease)) return connected;
+  return {
+    ask: (type, params) => askByFile(folder.path, lease, type, params, fileReplyMs),
+    dispose: () => undefined,
+  };
+}
+
+/** Connects to the socket that a lease names. Undefined if that fails, as in `joinTrainer`. */
+async function connect(
+  folder: RunFolder,
+  lease: Lease,
   onStatus: (status: RunStatus, fraction: number) => void = () => undefined,
   onClose: () => void = () => undefined,
-  limitMs = answerMs,
-): Promise<MessageConnection | undefined> {
-  const lease = readLease(folder.path)?.lease;
-  if (!lease || !isLocalEndpoint(lease.endpoint, process.platform === 'win32')) return undefined;
+  limitMs: number,
+): Promise<TrainerLink | undefined> {
+  if (!isLocalEndpoint(lease.endpoint, process.platform === 'win32')) return undefined;
   const socket = createConnection({ path: lease.endpoint });
   const connected = await new Promise<boolean>(resolve => {
     socket.once('connect', () => resolve(true));
@@ -202,7 +227,11 @@ export async function joinTrainer(
   try {
     const { run } = await answered(folder, connection.sendRequest(hello, { token: lease.token }), limitMs);
     isOurs = run === folder.id;
-    if (isOurs) return connection;
+    if (isOurs)
+      return {
+        ask: (type, params) => answered(folder, connection.sendRequest(type.method, params), limitMs),
+        dispose: () => connection.dispose(),
+      };
   } catch {
     // The trainer has ended, or its token differs from the token in the lease.
   }

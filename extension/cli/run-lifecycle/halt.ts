@@ -4,27 +4,33 @@ import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
-import { readLease } from '../../trainer/store/held-lease';
+import { LeaseWatch } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
+import { isQueued } from '../jobs/settled-run';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
 
-/** Adds a command that calls `halt` with a run's folder. */
-export function addHalt(
+/**
+ * Adds a command that calls `halt` with the folder of a run in training. `cancel` is called for a run whose job is
+ * queued. Returns the command.
+ */
+export function addHalt<Flags extends CommonFlags>(
   program: Command,
   name: string,
   description: string,
   halt: (folder: RunFolder) => Promise<RunStatus>,
-): void {
-  withCommon(program.command(name).description(description))
+  cancel?: (folder: RunFolder, flags: Flags) => Promise<RunStatus>,
+): Command {
+  return withCommon(program.command(name).description(description))
     .argument('<run>', 'id of the run')
-    .action((id: string, flags: CommonFlags) =>
+    .action((id: string, flags: Flags) =>
       answer(flags, async () => {
         const folder = RunFolder.find(workspaceOf(flags.workspace), id);
-        if (!readLease(folder.path)?.live)
+        const isServed = await new LeaseWatch(folder.path).decide();
+        if (!isServed && !(cancel && isQueued(folder)))
           throw new UserError(`run ${id} is not training, so there is nothing to ${name}: see ragen runs`);
-        const status = await halt(folder);
+        const status = await (isServed ? halt(folder) : cancel!(folder, flags));
         const { state, step, total_steps, episodes } = status;
         const { unit, done, of } = progressOf(status);
         return {

@@ -14,11 +14,19 @@ import type { Answer } from '../output/answer';
 import { formatEvaluation } from '../output/format-evaluation';
 import { formatClosing, summarize, type RunSummary } from '../output/run-summary';
 import { StepTable } from '../output/step-table';
+import { placeOf, type JobPlace } from '../jobs/job-options';
+import { submitRun } from '../jobs/submit-run';
+import type { LeaseWatch } from '../../trainer/store/held-lease';
 import { eventLines, follow, metricLines } from './follow';
 import { makeRun } from './make-run';
 import { unexplainedEnd } from './trainer-end-message';
 import { TrainerEnded, startTrainer } from './trainer-process';
 import { type TrainerProcess } from './trainer-exit';
+
+interface FollowFlags {
+  json?: boolean;
+  detach?: boolean;
+}
 
 /**
  * Creates a run and follows it to its end. If `earlier` holds the manifest of an earlier run, that run's configuration
@@ -31,6 +39,7 @@ export async function start(
   earlier: { from?: Manifest; again?: Manifest } = {},
 ): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
+  const place = await placeOf(flags); // fails before a run folder is created
   const { folder, notes } = await makeRun({
     configName: flags.configName,
     configFile: flags.config,
@@ -39,21 +48,23 @@ export async function start(
     workspace,
   });
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
-  return serveAndFollow(folder, workspace, [], flags);
+  return serveAndFollow(folder, workspace, [], flags, place);
 }
 
 /**
- * Starts a trainer with `args` for an existing run and follows the run to its end. The result is the same whether the
- * trainer ends before it serves the run or fails later. The CLI cannot distinguish these cases reliably, because it
- * polls the run folder and can miss a trainer that serves the run only briefly.
+ * Starts a trainer with `args` for an existing run, here or as a job at `place`, and follows the run to its end. The
+ * result is the same whether the trainer ends before it serves the run or fails later. The CLI cannot distinguish these
+ * cases reliably, because it polls the run folder and can miss a trainer that serves the run only briefly.
  */
 export async function serveAndFollow(
   folder: RunFolder,
   workspace: string,
   args: readonly string[],
-  flags: { json?: boolean; detach?: boolean },
+  flags: FollowFlags,
+  place: JobPlace | null,
 ): Promise<Answer> {
   try {
+    if (place) return await submitAndFollow(folder, workspace, args, flags, place);
     return await followTrainer(folder, workspace, await startTrainer(folder, workspace, args), flags);
   } catch (error) {
     if (!(error instanceof TrainerEnded)) throw error;
@@ -68,6 +79,46 @@ export async function serveAndFollow(
   }
 }
 
+/** Submits a run as a job and follows it. With `--detach`, returns as soon as Ray has accepted the job. */
+async function submitAndFollow(
+  folder: RunFolder,
+  workspace: string,
+  args: readonly string[],
+  flags: FollowFlags,
+  place: JobPlace,
+): Promise<Answer> {
+  const note = (sentence: string): void => void process.stderr.write(`${sentence}\n`);
+  const job = await submitRun(folder, workspace, args, place, note);
+  const queued = `Run ${folder.id} is Ray job ${job.id} of ${place.jobs.url}`;
+  if (flags.detach)
+    return {
+      document: { run: folder.id, folder: folder.path, job: job.id },
+      plainText: `${queued}: ${folder.path}`,
+    };
+  note(queued);
+  const halt = new AbortController();
+  const interrupt = (): void => {
+    if (halt.signal.aborted) {
+      note(`The job stays queued: see ragen jobs --on ${place.jobs.url}. Folder: ${folder.path}`);
+      process.exit(130);
+    }
+    halt.abort();
+    note('Cancelling the job (interrupt again to end this command without waiting).');
+  };
+  process.on('SIGINT', interrupt);
+  let served: boolean;
+  try {
+    served = await job.untilServed(halt.signal);
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+  if (served) return followTrainer(folder, workspace, job, flags);
+  const summary = summaryOfReadable(folder);
+  const error = folder.readStatus()?.error;
+  if (error !== undefined) throw new TrainerEnded(error);
+  return { document: summary, plainText: formatClosing(summary, workspace) };
+}
+
 /** Returns the summary of a run that the trainer rejected. If the metrics are invalid, the summary has no metrics. */
 function summaryOfReadable(folder: RunFolder): RunSummary {
   const status = folder.readStatus();
@@ -79,12 +130,16 @@ function summaryOfReadable(folder: RunFolder): RunSummary {
   }
 }
 
-/** Follows the run that a trainer serves until the run ends. With `--detach`, returns at once. */
+/**
+ * Follows the run that a trainer serves until the run ends. With `--detach`, returns at once. If `halt` is given, the
+ * caller handles interrupts (see `follow`).
+ */
 export async function followTrainer(
   folder: RunFolder,
   workspace: string,
   trainer: TrainerProcess,
-  flags: { json?: boolean; detach?: boolean },
+  flags: FollowFlags,
+  halt?: AbortSignal,
 ): Promise<Answer> {
   const evaluates = onlyEvaluates(folder.manifest.config);
   if (flags.detach)
@@ -94,7 +149,7 @@ export async function followTrainer(
     };
   process.stderr.write(`Run ${folder.id} → ${folder.path}\n`);
   const table = new StepTable(evaluates ? 'episode' : 'step');
-  const status = await follow(folder, table, undefined, undefined, () => trainer.ended() !== null);
+  const status = await follow(folder, table, halt, undefined, lease => isRunOver(trainer, lease));
   const summary = summarize(folder, metricLines(folder), eventLines(folder), status);
   const gone = status === null || isUnended(status.state);
   const failed = gone ? await unexplainedEnd(folder, trainer) : status?.error;
@@ -109,6 +164,10 @@ export async function followTrainer(
     failed,
   };
 }
+
+/** Whether the run of a trainer has ended, by the state of its lease. */
+export const isRunOver = (trainer: TrainerProcess, lease: ReturnType<LeaseWatch['look']>): boolean =>
+  trainer.runOver?.(lease) ?? (lease === 'gone' || trainer.ended() !== null);
 
 /** Returns the summary of an evaluation; null for other runs and for an unfinished evaluation. */
 function evaluationOf(folder: RunFolder): EvaluationSummary | null {

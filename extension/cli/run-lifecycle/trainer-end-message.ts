@@ -64,6 +64,7 @@ export async function unexplainedEnd(folder: RunFolder, trainer: TrainerProcess)
   for (const deadline = performance.now() + reapMs; trainer.ended() === null && performance.now() < deadline;)
     await sleep(20);
   if (!existsSync(folder.path)) return folderGone(folder);
+  if (trainer.explain) return trainer.explain();
   const log = folder.file(runFiles.log);
   const end = trainer.ended();
   const logged = lastError(folder, trainer.pid, levels.fatal);

@@ -1,4 +1,5 @@
-// Types for a trainer process that the CLI has started, and for its exit.
+// Types for a trainer process that the CLI has started, here or as a job of a cluster, and for its exit.
+import type { LeaseWatch } from '../../trainer/store/held-lease';
 
 /** Exit code and signal of a process, as in Node's `exit` event. */
 export interface TrainerExit {
@@ -12,4 +13,8 @@ export interface TrainerProcess {
   readonly pid: number | undefined;
   /** Returns the exit. Null while the trainer runs, or if this process could not observe the exit. */
   ended(): TrainerExit | null;
+  /** Whether the run has ended; by default, if the trainer has ended or its lease is gone. */
+  runOver?(lease: ReturnType<LeaseWatch['look']>): boolean;
+  /** Explains why the trainer ended without a final status; by default, from the trainer's log and exit. */
+  explain?(): Promise<string>;
 }

@@ -10,6 +10,7 @@ import { runFiles } from '../../run-data/run-file-names';
 import { requireNoLinks, trustFlag } from '../../trainer/run/trusted-run';
 import { alreadyTrained, readLease } from '../../trainer/store/held-lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
+import { alreadyQueued, isQueued } from '../jobs/settled-run';
 import { endBeforeServing } from './trainer-end-message';
 
 /**
@@ -21,17 +22,20 @@ export class TrainerEnded extends UserError {}
 /**
  * Starts the trainer of a run and waits until it serves the run or has finished. Precondition: the caller created the
  * run or checked that it is trusted, because the trainer executes the code that the manifest names.
- * @throws UserError if another trainer serves the run; TrainerEnded if the new trainer ends with an error before it
- * serves the run
+ * @param job id of the Ray job that this process belongs to; the trainer then ends with this process
+ * @throws UserError if another trainer serves the run or a job of it is queued; TrainerEnded if the new trainer ends
+ * with an error before it serves the run
  */
 export async function startTrainer(
   folder: RunFolder,
   workspace: string,
   args: readonly string[],
+  job?: string,
 ): Promise<TrainerProcess> {
   const other = readLease(folder.path);
   if (other?.live) throw new UserError(alreadyTrained(folder.id, folder.path, other.lease));
   requireNoLinks(folder);
+  if (job === undefined) await leaveJob(folder);
   const earlier = folder.readStatus()?.updated;
   const logFile = openToAppendSync(folder.file(runFiles.log));
   const { ELECTRON_RUN_AS_NODE: _, ...env } = process.env;
@@ -40,7 +44,7 @@ export async function startTrainer(
     [installation.trainer, '--run', folder.path, '--workspace', workspace, trustFlag, folder.manifestSha256, ...args],
     {
       cwd: workspace,
-      detached: true,
+      detached: job === undefined,
       windowsHide: true,
       stdio: ['ignore', 'ignore', logFile],
       env: { ...(process.versions.electron ? process.env : env), ORT_DISABLE_TELEMETRY: '1' },
@@ -70,4 +74,10 @@ export async function startTrainer(
     }
     await sleep(20);
   }
+}
+
+/** Removes the record of an ended job from a run that starts on this machine. @throws UserError if the job is queued */
+async function leaveJob(folder: RunFolder): Promise<void> {
+  if (isQueued(folder)) throw alreadyQueued(folder);
+  if (folder.readJob()) await folder.writeJob(null);
 }

@@ -4,17 +4,17 @@ import { UserError } from '../../common/user-error';
 import { pause } from '../../protocol/trainer-link';
 import type { RunStatus } from '../../run-data/run-status-file';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import { answered, joinTrainer } from '../run-lifecycle/follow';
+import { joinTrainer } from '../run-lifecycle/follow';
 import { addHalt } from '../run-lifecycle/halt';
 
 export const addPause = (program: Command): void =>
-  addHalt(program, 'pause', 'pause a run until it is resumed', pauseTraining);
+  void addHalt(program, 'pause', 'pause a run until it is resumed', pauseTraining);
 
 async function pauseTraining(folder: RunFolder): Promise<RunStatus> {
   const trainer = await joinTrainer(folder);
   if (!trainer) throw new UserError(`run ${folder.id} does not answer: try again, or see the run’s trainer.log`);
   try {
-    return await answered(folder, trainer.sendRequest(pause, null));
+    return await trainer.ask(pause, null);
   } finally {
     trainer.dispose();
   }

@@ -3,17 +3,18 @@
 import type { Command } from 'commander';
 import { resumeSettings, scheduleNote } from '../../trainer/run/resume-settings';
 import { requireTrusted } from '../../trainer/run/trusted-run';
-import { readLease } from '../../trainer/store/held-lease';
+import { LeaseWatch, readLease } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
+import { placeOfResume, withPlace } from '../jobs/job-options';
 import { withCommon, withTrust, type ResumeFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer, type Answer } from '../output/answer';
-import { answered, changeSettings, joinTrainer } from '../run-lifecycle/follow';
+import { changeSettings, joinTrainer } from '../run-lifecycle/follow';
 import { followTrainer, serveAndFollow } from '../run-lifecycle/run-and-follow';
 import { resume as resumeTraining } from '../../protocol/trainer-link';
 
 export function addResume(program: Command): void {
-  withTrust(withCommon(program.command('resume').description('resume a run from a checkpoint')))
+  withTrust(withPlace(withCommon(program.command('resume').description('resume a run from a checkpoint'))))
     .argument('<run>', 'id of the run')
     .argument(
       '[settings...]',
@@ -40,22 +41,23 @@ async function resume(id: string, overrides: readonly string[], flags: ResumeFla
   if (flags.checkpoint === undefined && (await resumePausedTrainer(folder, settings)))
     return followTrainer(folder, workspace, { pid, ended: () => null }, flags);
   requireTrusted(folder, flags);
+  const place = await placeOfResume(folder.id, folder.readJob(), flags);
   const args = flags.checkpoint === undefined ? ['--resume'] : ['--checkpoint', flags.checkpoint];
   const accepts = flags.acceptDamagedLogs ? ['--accept-damaged-logs'] : [];
   const note = scheduleNote(folder, settings);
   if (note !== null) process.stderr.write(`note: ${note}\n`);
   const changes = overrides.flatMap(override => ['--set', override]);
-  return serveAndFollow(folder, workspace, [...args, ...accepts, ...changes], flags);
+  return serveAndFollow(folder, workspace, [...args, ...accepts, ...changes], flags, place);
 }
 
 /** Resumes a paused trainer with changed settings; false if the run has no paused trainer. */
 async function resumePausedTrainer(folder: RunFolder, values: Record<string, number>): Promise<boolean> {
-  if (folder.readStatus()?.state !== 'paused' || !readLease(folder.path)?.live) return false;
+  if (folder.readStatus()?.state !== 'paused' || !(await new LeaseWatch(folder.path).decide())) return false;
   const trainer = await joinTrainer(folder);
   if (!trainer) return false;
   try {
-    if (Object.keys(values).length > 0) await changeSettings(folder, trainer, values);
-    await answered(folder, trainer.sendRequest(resumeTraining, null));
+    if (Object.keys(values).length > 0) await changeSettings(trainer, values);
+    await trainer.ask(resumeTraining, null);
   } finally {
     trainer.dispose();
   }

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { changeable } from '../../run-data/changeable-settings';
 import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
-import { readLease } from '../../trainer/store/held-lease';
+import { LeaseWatch } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { changedConfig } from '../../trainer/run/stored-config';
 import { answer } from '../output/answer';
@@ -31,11 +31,11 @@ export function addSet(program: Command): void {
 }
 
 async function ask(folder: RunFolder, values: Record<string, number>) {
-  const connection = readLease(folder.path)?.live ? await joinTrainer(folder) : undefined;
+  const connection = (await new LeaseWatch(folder.path).decide()) ? await joinTrainer(folder) : undefined;
   if (!connection)
     throw new UserError(`run ${folder.id} is not training, so no setting can change: resume it first (ragen resume)`);
   try {
-    const { step, changes } = await changeSettings(folder, connection, values);
+    const { step, changes } = await changeSettings(connection, values);
     const lines = changes.map(({ key, from, to }) => `${key}: ${from} → ${to} from step ${step} on`);
     return { document: { step, changes }, plainText: lines.join('\n') || 'The run already has these settings.' };
   } finally {

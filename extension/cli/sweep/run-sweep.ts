@@ -5,12 +5,17 @@ import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
+import { KeyedQueue } from '../../common/keyed-queue';
+import { isUnended } from '../../run-data/run-progress';
+import type { JobPlace } from '../jobs/job-options';
+import { queuedJob, submitRun } from '../jobs/submit-run';
 import { follow } from '../run-lifecycle/follow';
+import { isRunOver } from '../run-lifecycle/run-and-follow';
 import { unexplainedEnd } from '../run-lifecycle/trainer-end-message';
 import { makeRun } from '../run-lifecycle/make-run';
 import { startTrainer } from '../run-lifecycle/trainer-process';
 import type { StepTable } from '../output/step-table';
-import { readLease } from '../../trainer/store/held-lease';
+import { LeaseWatch, readLease } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireTrusted } from '../../trainer/run/trusted-run';
 import type { SweepMember, SweepPlan } from './sweep-plan';
@@ -19,6 +24,8 @@ export interface SweepOptions {
   workspace: string;
   /** Maximum number of concurrent runs. */
   jobs: number;
+  /** Cluster on which each run is a job; null for this machine. */
+  place: JobPlace | null;
   halt: AbortSignal;
   /** Creates the table that displays a followed run; null to display none. */
   table(): StepTable | null;
@@ -74,32 +81,46 @@ export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<
   return runs;
 }
 
+/** Creates runs one at a time, because each creation loads the environments. */
+const creation = new KeyedQueue();
+
 /** Creates, joins or resumes one run of the plan and follows it to its end. */
 async function play(
   plan: SweepPlan,
   m: number,
   runs: Map<number, RunFolder>,
-  { workspace, halt, table, printLine, note }: SweepOptions & { note(sentence: string): void },
+  options: SweepOptions & { note(sentence: string): void },
   label: string,
 ): Promise<{ folder: RunFolder; status: RunStatus | null; lost?: string }> {
+  const { workspace, place, halt, table, printLine, note } = options;
   const member = plan.members[m];
   const earlier = runs.get(m);
   const { configName, configFile, overrides } = member;
   const sweep = { id: plan.id, point: describe(plan, member) };
   const made = earlier
     ? { folder: earlier, notes: [] }
-    : await makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags });
+    : await creation.acquire(['run'], () =>
+        makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags }),
+      );
   for (const sentence of made.notes) note(sentence);
   const { folder } = made;
   runs.set(m, folder);
-  const joined = earlier && isLive(earlier);
+  const joined = earlier !== undefined && (await new LeaseWatch(earlier.path).decide());
   const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
-  if (earlier && !joined) requireTrusted(earlier, { remedy: `read the file, then run ragen resume ${earlier.id}` });
-  printLine(`${label}: ${joined ? 'joining' : earlier ? 'resuming' : 'starting'} ${folder.id}`);
-  const trainer = joined ? undefined : await startTrainer(folder, workspace, earlier ? ['--resume'] : []);
-  const status = await follow(folder, table(), halt, undefined, () => (trainer?.ended() ?? null) !== null);
-  const gone = status === null || !['finished', 'stopped', 'failed'].includes(status.state);
-  const lost = gone ? await unexplainedEnd(folder, trainer ?? { pid, ended: () => null }) : status.error;
+  const queued = earlier && !joined && place ? await queuedJob(earlier, place.jobs, printLine) : null;
+  const isResumed = earlier !== undefined && !joined && !queued;
+  if (isResumed) requireTrusted(earlier, { remedy: `read the file, then run ragen resume ${earlier.id}` });
+  const args = isResumed ? ['--resume'] : [];
+  printLine(`${label}: ${joined || queued ? 'joining' : isResumed ? 'resuming' : 'starting'} ${folder.id}`);
+  const job = queued ?? (place && !joined ? await submitRun(folder, workspace, args, place, printLine) : null);
+  if (job && !(await job.untilServed(halt))) {
+    const status = folder.readStatus();
+    return { folder, status, lost: status?.error };
+  }
+  const trainer = job ?? (joined ? { pid, ended: () => null } : await startTrainer(folder, workspace, args));
+  const status = await follow(folder, table(), halt, undefined, lease => isRunOver(trainer, lease));
+  const gone = status === null || isUnended(status.state);
+  const lost = gone ? await unexplainedEnd(folder, trainer) : status.error;
   return { folder, status, lost };
 }
 

@@ -7,28 +7,31 @@ import { compare, comparisonCsv, comparisonTable, incomplete, jobCount } from '.
 import type { Comparison } from './comparison';
 import { runSweep, runsOf } from './run-sweep';
 import { readSweep } from './sweep-plan';
+import { placeOf, withPlace, type PlaceFlags } from '../jobs/job-options';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
 import { presetFolders, sweepFolders, workspaceOf } from '../options/workspace';
 import { StepTable } from '../output/step-table';
 
-interface SweepFlags {
-  jobs: number;
+interface SweepFlags extends PlaceFlags {
+  jobs?: number;
   compare?: boolean;
   workspace?: string;
   json?: boolean;
 }
 
+/** Maximum number of concurrent runs on a cluster, unless --jobs is given; Ray queues jobs that lack resources. */
+const jobsOnCluster = 16;
+
 /** Folder for the comparisons of sweeps, relative to the workspace. */
 const sweepsFolder = '.ragen/sweeps';
 
 export function addSweep(program: Command): void {
-  program
-    .command('sweep')
+  withPlace(program.command('sweep'))
     .description('start a run for each entry of a list or grid of overrides, and compare the runs')
     .argument('<file>', 'YAML file, or the name of a sweep in config/sweeps or among the presets')
     .argument('[overrides...]', 'key=value, for every run')
-    .option('--jobs <n>', 'maximum number of concurrent runs', jobCount, 1)
+    .option('--jobs <n>', `maximum number of concurrent runs (default: 1; with --on: ${jobsOnCluster})`, jobCount)
     .option('--compare', 'compare existing runs without starting new runs')
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
@@ -60,6 +63,8 @@ async function sweep(file: string, overrides: readonly string[], flags: SweepFla
     overrides,
   });
   if (flags.compare) return answerOf(compare(plan, runsOf(plan, workspace)), workspace);
+  const place = await placeOf(flags);
+  const jobs = flags.jobs ?? (place ? jobsOnCluster : 1);
   const halt = new AbortController();
   const printLine = (line: string): void => void process.stderr.write(`${line}\n`);
   const interrupt = (): void => {
@@ -72,8 +77,8 @@ async function sweep(file: string, overrides: readonly string[], flags: SweepFla
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   try {
-    const table = () => (flags.jobs === 1 ? new StepTable() : null);
-    const runs = await runSweep(plan, { workspace, jobs: flags.jobs, halt: halt.signal, table, printLine });
+    const table = () => (jobs === 1 ? new StepTable() : null);
+    const runs = await runSweep(plan, { workspace, jobs, place, halt: halt.signal, table, printLine });
     return answerOf(compare(plan, runs), workspace);
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt);

@@ -165,6 +165,22 @@ const collapseDetection = z
   })
   .describe('Diagnosis of template collapse by mutual information (RAGEN-2).');
 
+/** Resources that a Ray job of a run reserves. The defaults keep runs resumable that predate these keys. */
+export const jobResources = {
+  job_cpus: z
+    .number()
+    .min(0)
+    .describe(
+      'CPUs that a Ray job of the run reserves (docs/CLUSTER.md). Ray does not limit threads: set workbench.threads to the same number.',
+    )
+    .default(1),
+  job_gpus: z.number().min(0).describe('GPUs that a Ray job of the run reserves; may be a fraction.').default(0),
+  job_resources: z
+    .record(z.string(), z.number().positive())
+    .describe("Further resources that a Ray job of the run reserves, by the cluster's own names.")
+    .default({}),
+};
+
 const workbench = z
   .strictObject({
     // Older runs lack the engine's keys in their stored configuration; the defaults keep these runs resumable.
@@ -200,6 +216,7 @@ const workbench = z
         'Maximum number of steps by which the weights that sample a rollout are older than the weights that it trains. With 0, sampling and training alternate; above 0, later rollouts are sampled while a step trains, which needs a Tinker server that keeps published versions of the weights.',
       )
       .default(0),
+    ...jobResources,
     device: z
       .enum(devices)
       .describe(
