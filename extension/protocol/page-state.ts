@@ -1,6 +1,7 @@
 // Messages between the extension host and its pages, and the state that each page saves. The host reads the run folder
 // and sends a complete snapshot first, then each complete new line. A page saves only its navigation and view settings.
 // A page that becomes visible again sends `ready` and receives a new snapshot.
+import type { JobRecord } from '../run-data/job-record';
 import type { RunStatus } from '../run-data/run-status-file';
 
 export interface RunSummary {
@@ -15,7 +16,9 @@ export interface RunSummary {
   /** First words of `notes.md`; absent without notes. */
   notes?: string;
   status: RunStatus;
-  /** Whether the trainer's lease is live. A run with status `running` and no live lease was interrupted. */
+  /** The Ray job that runs the trainer; absent for runs of this machine. */
+  job?: Pick<JobRecord, 'address' | 'id' | 'host'>;
+  /** Whether the trainer's lease is live, or the run's job is queued. A run with status `running` and no live lease was interrupted. */
   live: boolean;
   /** Reason why the status cannot be read, in one sentence; absent if the status was read. */
   problem?: string;

@@ -2,6 +2,7 @@
 // the job, and the worker adds its host name when the job begins. The record is untrusted like every file of a run
 // folder: an address in it is contacted only if the user names the same address.
 import { z } from 'zod';
+import type { RunStatus } from './run-status-file';
 
 export const jobRecordSchema = z.object({
   schema: z.literal(1),
@@ -14,3 +15,11 @@ export type JobRecord = z.infer<typeof jobRecordSchema>;
 
 /** Value of `phase` in the status of a run whose job waits for resources. */
 export const queuedPhase = 'queued';
+
+/** Whether a run waits for its job: the job was submitted, and no trainer has written a status since. */
+export const isQueuedStatus = ({ state, phase }: Pick<RunStatus, 'state' | 'phase'>): boolean =>
+  state === 'starting' && phase === queuedPhase;
+
+/** Host on which a job runs or ran; before it begins, the host of the cluster's address. */
+export const hostOfJob = ({ host, address }: Pick<JobRecord, 'host' | 'address'>): string =>
+  host ?? (/^https?:\/\/(\[[^\]]*\]|[^:/]+)/.exec(address)?.[1] || address);

@@ -8,10 +8,13 @@ export function emptyView(run: RunSummary, openLog: () => void): TemplateResult 
   const { status, name } = run;
   const { episodes } = status;
   const displayed = displayStatus(run);
-  const isWorking = displayed === 'starting' || displayed === 'running';
-  const atWork = episodes
-    ? `${episodes.done} of ${episodes.of} episodes finished. Results appear when all are finished.`
-    : `${name} is running (${status.phase || displayed}). The first step takes longest, because the model is loaded first. The metrics of a step appear here when the step ends.`;
+  const isWorking = ['queued', 'starting', 'running'].includes(displayed);
+  const atWork =
+    displayed === 'queued'
+      ? `${name} is queued as Ray job ${run.job?.id ?? ''}. It starts when resources of the cluster are free.`
+      : episodes
+        ? `${episodes.done} of ${episodes.of} episodes finished. Results appear when all are finished.`
+        : `${name} is running (${status.phase || displayed}). The first step takes longest, because the model is loaded first. The metrics of a step appear here when the step ends.`;
   const ended = `The run is ${displayed}, and ${episodes ? `${episodes.done} of ${episodes.of} episodes have finished` : 'no step has finished'}. See the log for details.`;
   const waits = episodes ? 'No results yet' : 'No step has finished yet';
   return notice({

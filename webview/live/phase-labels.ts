@@ -25,6 +25,8 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
       return { title: 'The run is paused', text: 'Resume it to see its next episode here.', action: 'resume' };
     case 'stopping':
       return { title: 'The run is stopping', text: 'If the run is resumed, the unfinished step is repeated.' };
+    case 'queued':
+      return { title: 'The run is queued', text: 'Its job waits until resources of the cluster are free.' };
     case 'starting':
       return { title: 'The run is starting', text: 'Model and environments are being loaded.' };
     case 'running':

@@ -4,7 +4,7 @@ import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
 import { isOver, type RayJob } from '../../ray/ray-wire';
 import { RayUnreachable, type RayJobs } from '../../ray/ray-jobs';
-import { queuedPhase } from '../../run-data/job-record';
+import { isQueuedStatus } from '../../run-data/job-record';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { readLease } from '../../trainer/store/held-lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
@@ -12,9 +12,11 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 /** Number of lines of a job's log that a message contains, and their maximum length. */
 const [shownLines, mostLineLength] = [5, 300];
 
-/** Whether a run waits for its job: the job was submitted, and no trainer has written a status since. */
-export const isQueued = (folder: RunFolder): boolean =>
-  folder.readStatus()?.phase === queuedPhase && folder.readJob() !== null;
+/** Whether a run waits for the job in its record. */
+export function isQueued(folder: RunFolder): boolean {
+  const status = folder.readStatus();
+  return status !== null && isQueuedStatus(status) && folder.readJob() !== null;
+}
 
 /** Returns the error for a run that cannot start, because its job waits for resources. */
 export const alreadyQueued = (folder: RunFolder): UserError => {

@@ -4,6 +4,7 @@
 import { basename, dirname, extname } from 'node:path';
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
+import { clusterOptions } from '../runs/start/cluster';
 import { begin } from '../runs/start/begin-run';
 import { report } from '../command';
 import { trusted } from '../workspace-trust';
@@ -35,7 +36,12 @@ export function addConfigurationCommands(host: Host): vscode.Disposable {
     register('ragen.startConfiguration', async file => {
       if (!trusted()) return;
       const name = basename(file, extname(file));
-      await begin(host, ['train', '--config-name', name, '--config', file], workspaceFolder(file), name);
+      await begin(
+        host,
+        ['train', '--config-name', name, '--config', file, ...clusterOptions()],
+        workspaceFolder(file),
+        name,
+      );
     }),
     register('ragen.checkConfiguration', async file => {
       if (!trusted()) return;

@@ -20,6 +20,7 @@ import {
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import { begin } from '../runs/start/begin-run';
+import { clusterOptions } from '../runs/start/cluster';
 import { registerActions, report } from '../command';
 import { engineKeys, engineLine, type KeptEngine } from '../engines/kept-engines';
 import { trusted } from '../workspace-trust';
@@ -101,7 +102,12 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
       if (!trusted()) return null;
       const { name, args } = sourceOf(choice.preset);
       const title = choice.values['trainer.experiment_name'] ?? name;
-      await begin(this.host, ['train', ...args, ...overridesOf(choice, this.keysOf(choice))], choice.folder, title);
+      await begin(
+        this.host,
+        ['train', ...args, ...clusterOptions(), ...overridesOf(choice, this.keysOf(choice))],
+        choice.folder,
+        title,
+      );
       return null;
     });
     messenger.onNotification(newRunSave, choice => void this.save(choice).catch(error => report(this.host, error)));

@@ -1,12 +1,14 @@
 // Connection to a run's trainer: JSON-RPC over the socket or pipe named in the run's lease. When the trainer restarts
 // (a resume writes a new lease) or the socket closes, the client reconnects with increasing delays. It stops when it is
-// disposed of. A lost connection loses no data, because all persistent data is in the run folder. Must not import
-// `vscode`.
+// disposed of. A lost connection loses no data, because all persistent data is in the run folder. If the trainer is on
+// another machine, commands go through the run folder. Must not import `vscode`.
 import { connect, type Socket } from 'node:net';
+import { basename } from 'node:path';
 import { ErrorCodes, ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
 import type { Lease } from '../../run-data/lease-file';
 import type { RunEvent, SettingChange } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
+import { askByFile, isElsewhere } from '../../node/run-requests';
 import { socketMessages } from '../../node/socket-messages';
 import {
   appended,
@@ -55,6 +57,11 @@ const pauses = [100, 250, 500, 1000, 2000, 5000];
  * the trainer does not reply to `hello` within this time.
  */
 const timeoutMs = 5000;
+/**
+ * Time limits in milliseconds for the reply of a trainer on another machine, which receives requests through the run
+ * folder. A checkpoint is written, and replied to, at the end of a step.
+ */
+const [fileReplyMs, longestStepMs] = [30_000, 3_600_000];
 
 export class TrainerClient {
   private connection: MessageConnection | undefined;
@@ -65,12 +72,12 @@ export class TrainerClient {
   private readonly waiting = new Set<() => void>();
 
   /**
-   * Starts connecting immediately. `lease` reads the run's current lease. `id` is the id of the run; a trainer that
-   * serves another run is ignored.
+   * Starts connecting immediately. `lease` reads the current lease of the run in `folder`. A trainer that serves another
+   * run is ignored.
    */
   constructor(
     readonly run: string,
-    private readonly id: string,
+    private readonly folder: string,
     private readonly lease: () => Promise<Lease | null | undefined>,
     private readonly listener: TrainerListener,
   ) {
@@ -88,7 +95,7 @@ export class TrainerClient {
   pause = (): Promise<RunStatus> => this.ask(pause, null);
   resume = (): Promise<RunStatus> => this.ask(resume, null);
   stop = (): Promise<RunStatus> => this.ask(stop, null);
-  checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint, null);
+  checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint, null, longestStepMs);
   change = (values: Record<string, number>, checkOnly = false): Promise<{ step: number; changes: SettingChange[] }> =>
     this.ask(change, { values, checkOnly });
   debugEnvironments = (): Promise<{ urls: string[] }> => this.ask(debugEnvironments, null);
@@ -131,7 +138,9 @@ export class TrainerClient {
     }
   }
 
-  private async ask<P, R>(type: RequestType<P, R, void>, content: P): Promise<R> {
+  private async ask<P, R>(type: RequestType<P, R, void>, content: P, replyMs = fileReplyMs): Promise<R> {
+    const lease = this.connection ? undefined : await this.lease();
+    if (lease && isElsewhere(lease)) return askByFile(this.folder, lease, type, content, replyMs);
     const connection = await this.reach();
     try {
       return await connection.sendRequest<R>(type.method, content);
@@ -220,7 +229,8 @@ export class TrainerClient {
         clearTimeout(refused),
       );
       if (!welcome) throw new Error('the trainer closed the connection without a reply to the request "hello"');
-      if (welcome.run !== this.id) throw new Error(`the lease belongs to the trainer of run ${welcome.run}`);
+      if (welcome.run !== basename(this.folder))
+        throw new Error(`the lease belongs to the trainer of run ${welcome.run}`);
       isOurs = true;
       this.connection = connection;
       this.listener.status(welcome.status, 0);

@@ -17,6 +17,7 @@ import {
   runFiles,
 } from '../../run-data/run-file-names';
 import { eventSchema, type RunEvent } from '../../run-data/run-events';
+import { isQueuedStatus, jobRecordSchema, type JobRecord } from '../../run-data/job-record';
 import { isLeaseOf, leaseSchema, type Lease } from '../../run-data/lease-file';
 import { keptEnvironmentSchema, type KeptEnvironment } from '../../run-data/environment-snapshot';
 import { manifestIn, type Labels, type Manifest } from '../../run-data/run-manifest';
@@ -78,6 +79,8 @@ export class RunReader {
   private statusRead: RunStatus | undefined;
   private readonly manifestFile: SmallFile<Manifest>;
   private readonly statusFile: SmallFile<RunStatus>;
+  private readonly jobFile: SmallFile<JobRecord>;
+  private job: JobRecord | undefined;
   private holder: LeaseHolder | 'none' = 'none';
   private readonly touches = new TouchWatch();
   private readonly dependencies: ReaderDependencies;
@@ -97,6 +100,7 @@ export class RunReader {
     this.dependencies = { ...defaultDependencies, ...dependencies };
     this.manifestFile = new SmallFile(folder, runFiles.manifest, manifestIn(basename(folder)));
     this.statusFile = new SmallFile(folder, runFiles.status, statusSchema);
+    this.jobFile = new SmallFile(folder, runFiles.job, jobRecordSchema);
     this.episodesByStep = new StepEpisodes(folder);
     this.metricsFile = new JsonLines(join(folder, runFiles.metrics), metricsLineSchema);
     this.eventsFile = new JsonLines(join(folder, runFiles.events), eventSchema);
@@ -109,6 +113,7 @@ export class RunReader {
     if (!this.readManifest) this.readManifest = await this.manifestFile.read();
     const status = await this.statusFile.read();
     if (status !== this.statusRead) [this.status, this.statusRead] = [status ?? this.status, status];
+    this.job = (await hasEntry(this.folder, runFiles.job)) ? await this.jobFile.read() : undefined;
     await this.readLabels();
     const { dependencies } = this;
     const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
@@ -140,7 +145,9 @@ export class RunReader {
     const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(dependencies.monotonic()));
     const { id, created, config_name } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
-    const live = held || starting;
+    const { job } = this;
+    const queued = job !== undefined && holder === 'none' && isQueuedStatus(status);
+    const live = held || starting || queued;
     return {
       id,
       name,
@@ -152,6 +159,7 @@ export class RunReader {
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
       ...(this.notes !== '' && { notes: this.notes }),
+      ...(job && { job: { address: job.address, id: job.id, ...(job.host !== undefined && { host: job.host }) } }),
       ...(this.statusFile.problem !== undefined && { problem: this.statusFile.problem }),
     };
   }

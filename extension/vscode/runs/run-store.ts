@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/page-state';
 import { runNames } from '../../node/read-run-file';
+import { isQueuedStatus } from '../../run-data/job-record';
 import { runFiles, runsFolder } from '../../run-data/run-file-names';
 import { UserError } from '../../common/user-error';
 import { RunReader } from '../run-files/run-reader';
@@ -130,6 +131,10 @@ export class RunStore implements vscode.Disposable {
    * Returns the connection to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted.
    */
   trainer(run: Run): TrainerClient {
+    if (isQueuedStatus(run.summary.status) && run.summary.job)
+      throw new UserError(
+        `run ${run.summary.name} is queued on ${run.summary.job.address} and has no trainer yet: wait for its job, or stop the run`,
+      );
     const trainer = this.entries.get(run.folder)?.trainer;
     if (trainer) return trainer;
     throw new UserError(
@@ -225,7 +230,7 @@ export class RunStore implements vscode.Disposable {
   }
 
   private connect(folder: string, entry: Entry, name: string): TrainerClient {
-    return new TrainerClient(name, basename(folder), () => entry.reader.lease(), {
+    return new TrainerClient(name, folder, () => entry.reader.lease(), {
       status: status => {
         entry.reader.report(status);
         this.publish(folder, entry);

@@ -1,6 +1,7 @@
 // Formats state and progress of a run as translated labels, for all views.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/page-state';
+import { hostOfJob, isQueuedStatus } from '../../run-data/job-record';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
 import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
@@ -14,7 +15,7 @@ export function formatProgress({ status }: RunSummary): string {
   const progress =
     unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
-    of > 0 ? progress : vscode.l10n.t('starting'),
+    isQueuedStatus(status) ? vscode.l10n.t('queued') : of > 0 ? progress : vscode.l10n.t('starting'),
     ...(status.success === null ? [] : [formatSuccess(status.success, status.success_of)]),
   ];
   return parts.join(' · ');
@@ -33,9 +34,11 @@ export function formatState(run: RunSummary): string {
   const labels: Record<RunPhase, string> = {
     running: download
       ? vscode.l10n.t('downloading the model, {0}', percent(download.bytes / download.total))
-      : state === 'running'
-        ? [phase, ...(activity === undefined ? [] : [activity])].join(' · ')
-        : state,
+      : isQueuedStatus(run.status)
+        ? vscode.l10n.t('queued')
+        : state === 'running'
+          ? [phase, ...(activity === undefined ? [] : [activity])].join(' · ')
+          : state,
     paused: because === undefined ? vscode.l10n.t('paused') : vscode.l10n.t('paused: {0}', briefly(because)),
     finished: vscode.l10n.t('finished'),
     stopped: vscode.l10n.t('stopped'),
@@ -44,3 +47,7 @@ export function formatState(run: RunSummary): string {
   };
   return labels[runPhase(run)];
 }
+
+/** Formats where the job of a run runs, as `on node-7`; undefined for a run of this machine. */
+export const formatPlace = ({ job }: Pick<RunSummary, 'job'>): string | undefined =>
+  job && vscode.l10n.t('on {0}', hostOfJob(job));

@@ -2,10 +2,11 @@
 // the finished share of the run.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../../extension/protocol/page-state';
+import { hostOfJob } from '../../../extension/run-data/job-record';
 import { progressOf } from '../../../extension/run-data/run-progress';
 import { formatDuration, formatNumber, formatPercent } from '../../shared/format';
 
-export function runFacts({ status, live }: RunSummary): TemplateResult {
+export function runFacts({ status, live, job }: RunSummary): TemplateResult {
   const { unit, done, of } = progressOf(status);
   const facts: [label: string, value: string, title: string][] = [
     [unit, `${done} / ${of}`, `${unit}s finished / planned`],
@@ -20,6 +21,7 @@ export function runFacts({ status, live }: RunSummary): TemplateResult {
     facts.push(['ETA', formatDuration(status.eta_s), 'Estimated time remaining at the current speed']);
   if (live && status.tokens_per_s !== null)
     facts.push(['tokens/s', formatNumber(status.tokens_per_s), 'Tokens per second, averaged over the complete step']);
+  if (job) facts.push(['on', hostOfJob(job), `Ray job ${job.id} of ${job.address}`]);
   return html`<dl class="facts"
     >${facts.map(([label, value, title]) => html`<div title=${title}><dt>${label}</dt><dd>${value}</dd></div>`)}</dl
   >`;

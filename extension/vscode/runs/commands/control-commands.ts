@@ -5,6 +5,9 @@ import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
+import { isQueuedStatus } from '../../../run-data/job-record';
+import { askCli } from '../../processes/cli-command';
+import { jobOptions, resumeOptions } from '../start/cluster';
 import { takesNoSteps } from './run-checks';
 import { isActive, runPhase } from '../run-format';
 import { workspaceOf, type Run } from '../run-store';
@@ -32,7 +35,7 @@ export const controlCommands: Record<string, Command> = {
   },
   'ragen.stop': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, isActive, vscode.l10n.t('No run is running.'));
-    await Promise.all(runs.map(run => host.store.trainer(run).stop()));
+    await Promise.all(runs.map(run => stop(host, run)));
   },
   'ragen.saveCheckpoint': host => async (argument, all) => {
     const runs = await host.picker.pickMany(argument, all, is('running'), vscode.l10n.t('No run is running.'));
@@ -60,5 +63,22 @@ export const controlCommands: Record<string, Command> = {
 
 async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void> {
   const trust = await trustOptions(host, run);
-  if (trust) await begin(host, ['resume', run.summary.id, ...trust, ...options], workspaceOf(run), run.summary.name);
+  const place = trust && (await resumeOptions(run.summary));
+  if (!place) return;
+  const args = ['resume', run.summary.id, ...trust, ...options, ...place];
+  await begin(host, args, workspaceOf(run), run.summary.name);
+}
+
+/** Stops a run; cancels the job of a queued run, which has no trainer yet. */
+async function stop(host: Host, run: Run): Promise<void> {
+  const { id, name, job, status } = run.summary;
+  if (!job || !isQueuedStatus(status)) return void (await host.store.trainer(run).stop());
+  const options = trusted() ? await jobOptions({ ...run.summary, job }) : undefined;
+  if (!options) return;
+  const title = vscode.l10n.t('Cancelling the job of {0}', name);
+  await withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
+    const cwd = workspaceOf(run);
+    const { node, cli } = await host.cliFor(cwd);
+    return askCli(node, cli, ['stop', id, ...options], cwd, title);
+  });
 }

@@ -3,6 +3,7 @@
 import type * as vscode from 'vscode';
 import { registerCommands, type Command } from '../../command';
 import type { Host } from '../../host-services';
+import { watchJobs } from '../job-watch';
 import { changeSettings } from './change-settings';
 import { configurationCommands } from './compare-configurations';
 import { compareRuns } from './compare-runs';
@@ -27,5 +28,5 @@ export function registerRunCommands(context: vscode.ExtensionContext, host: Host
     'ragen.exportRun': exportRuns,
     'ragen.deleteRuns': deleteRuns,
   };
-  context.subscriptions.push(registerCommands(host, commands));
+  context.subscriptions.push(registerCommands(host, commands), watchJobs(host));
 }

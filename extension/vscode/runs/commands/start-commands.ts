@@ -8,6 +8,7 @@ import { anyRun, noRuns, takesNoSteps } from './run-checks';
 import { workspaceOf } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
 import { begin } from '../start/begin-run';
+import { clusterOptions } from '../start/cluster';
 import { splitOverrides } from '../start/overrides-line';
 import { startWithOverrides } from '../start/overrides-box';
 import { askForRun } from '../start/start-dialog';
@@ -21,7 +22,9 @@ export const startCommands: Record<string, Command> = {
     const { args, cwd, name } = request;
     const title = vscode.l10n.t('Start Run: {0}', name);
     const prompt = vscode.l10n.t('Optional overrides as key=value. Press Enter to start.');
-    await startWithOverrides({ title, prompt }, overrides => begin(host, [...args, ...overrides], cwd, name));
+    await startWithOverrides({ title, prompt }, overrides =>
+      begin(host, [...args, ...clusterOptions(), ...overrides], cwd, name),
+    );
   },
   'ragen.duplicateRun': host => async argument => {
     if (!trusted()) return;
@@ -35,7 +38,12 @@ export const startCommands: Record<string, Command> = {
     const trust = await trustOptions(host, run);
     if (!trust) return;
     await startWithOverrides(question, overrides =>
-      begin(host, ['train', '--from', run.summary.id, ...trust, ...overrides], workspaceOf(run), run.summary.name),
+      begin(
+        host,
+        ['train', '--from', run.summary.id, ...trust, ...clusterOptions(), ...overrides],
+        workspaceOf(run),
+        run.summary.name,
+      ),
     );
   },
   'ragen.evaluateRun': host => async argument => {
@@ -58,7 +66,7 @@ export const startCommands: Record<string, Command> = {
     const trust = await trustOptions(host, run);
     if (!trust) return;
     await startWithOverrides(question, overrides =>
-      begin(host, ['eval', '--run', id, ...trust, ...overrides], workspaceOf(run), title),
+      begin(host, ['eval', '--run', id, ...trust, ...clusterOptions(), ...overrides], workspaceOf(run), title),
     );
   },
 };

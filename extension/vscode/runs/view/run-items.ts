@@ -17,7 +17,7 @@ import {
   type RunPhase,
 } from '../run-format';
 import type { Run } from '../run-store';
-import { formatProgress, formatState } from '../state-label';
+import { formatPlace, formatProgress, formatState } from '../state-label';
 
 /**
  * Groups of the view. Interrupted runs are in the group `failed`; archived runs are in `archived`, except active runs.
@@ -69,7 +69,9 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
   // Tags come first, because a narrow side bar truncates the end.
   const tags = (summary.tags ?? []).map(tag => `#${tag}`).join(' ');
   const began = isShared ? [formatStart(summary.created)] : [];
-  const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...began].join(' · ');
+  const place = isActive(summary) ? formatPlace(summary) : undefined;
+  const where = place === undefined ? [] : [plain(place)];
+  const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...began].join(' · ');
   const waits = waitsBecause(summary) !== undefined;
   const { problem } = summary;
   const unread = problem === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(problem)));
@@ -119,6 +121,7 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
     [vscode.l10n.t('Configuration'), run.config_name],
     [vscode.l10n.t('Tags'), run.tags?.join(', ')],
     [vscode.l10n.t('Notes'), run.notes],
+    [vscode.l10n.t('Ray job'), run.job && `${formatPlace(run)} · ${run.job.id} · ${run.job.address}`],
     [vscode.l10n.t('Started'), new Date(run.created).toLocaleString()],
     [vscode.l10n.t('Folder'), run.id],
   ];

@@ -230,13 +230,13 @@ async function fetchJob(entrypoint: string): Promise<string> {
 
 test('an evaluation runs as a job', async () => {
   const trained = await run('train', ...words, ...stepOverrides(1));
-  const { code, answer, stderr } = await document<Summary & { evaluation?: unknown }>(workspace.folder, [
-    ...['eval', '--run', trained.answer.run],
-    ...on(),
-  ]);
+  const { code, answer, stderr } = await document<Summary & { evaluation?: { tags: Record<string, unknown> } }>(
+    workspace.folder,
+    [...['eval', '--run', trained.answer.run], ...on()],
+  );
   expect(code, stderr).toBe(0);
   expect(answer.state).toBe('finished');
-  expect(answer.evaluation).toBeDefined();
+  expect(Object.keys(answer.evaluation?.tags ?? {})).toEqual(['Words']);
   expect(peer.submitted).toHaveLength(1);
 });
 

@@ -12,6 +12,8 @@ import {
   SocketMessageWriter,
   type MessageConnection,
 } from 'vscode-jsonrpc/node';
+import { FileRequests } from '../../../../extension/trainer/live/file-requests';
+import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { TrainerClient, type TrainerListener } from '../../../../extension/vscode/processes/trainer-client';
 import type { Lease } from '../../../../extension/run-data/lease-file';
 import type { RunStatus } from '../../../../extension/run-data/run-status-file';
@@ -188,4 +190,34 @@ test('disposing the link leaves the trainer running', async () => {
   await closed;
   await expect(link.pause()).rejects.toThrow(/run lake: the trainer does not answer/);
   expect(sockets).toHaveLength(1);
+});
+
+test('a trainer on another machine receives commands through the run folder', async () => {
+  lease = {
+    pid: 1,
+    started: '',
+    endpoint: join(folder, 'none'),
+    token: 't',
+    host: 'far',
+    boot: 'b',
+    pid_namespace: '1',
+  };
+  const states: string[] = [];
+  const control = new RunControl(state => states.push(state));
+  const far = new FileRequests(folder, {
+    id: 'lake',
+    token: 't',
+    control,
+    status: () => status({ state: control.state }),
+  });
+  try {
+    link = new TrainerClient('lake', folder, async () => lease, received);
+    expect((await link.pause()).state).toBe('paused');
+    expect((await link.stop()).state).toBe('stopping');
+    expect(states).toEqual(['paused', 'stopping']);
+    await expect(link.change({ lr: 1 })).rejects.toThrow('the run is not training yet');
+    await expect(link.coverEnvironments(true)).rejects.toThrow('needs a connection to the trainer');
+  } finally {
+    await far.close();
+  }
 });

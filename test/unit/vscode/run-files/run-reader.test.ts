@@ -17,6 +17,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { changeLabels, notesFile } from '../../../../extension/vscode/run-files/run-labels';
 import { RunReader, type ReaderDependencies } from '../../../../extension/vscode/run-files/run-reader';
 import { runPhase, type RunPhase } from '../../../../extension/vscode/runs/run-format';
+import { hostOfJob } from '../../../../extension/run-data/job-record';
 import { leaseStaleMs } from '../../../../extension/run-data/lease-file';
 import type { Lease } from '../../../../extension/run-data/lease-file';
 import { makeRun, touchLease } from '../../../e2e/fixtures/make-run.mjs';
@@ -257,4 +258,39 @@ test('damaged labels are ignored and can be changed', async () => {
   await expect(changeLabels(join(folder, 'gone'), () => ({ tags: ['a'] }))).rejects.toThrow(
     /labels\.json cannot be written/,
   );
+});
+
+const job = { schema: 1, address: 'http://head:8265', id: 'ragen-lake-1', submitted: '2026-01-01T00:00:00Z' };
+const queued = {
+  ...{ state: 'starting', phase: 'queued', step: 0, total_steps: 40, success: null, reward: null },
+  ...{ tokens_per_s: null, eta_s: null, updated: '2026-01-01T00:00:00Z' },
+};
+
+test('a run whose job is queued counts as running for any time, and shows where', async () => {
+  rmSync(join(folder, 'lease'), { force: true });
+  writeFileSync(join(folder, 'status.json'), JSON.stringify(queued));
+  writeFileSync(join(folder, 'job.json'), JSON.stringify(job));
+  const run = reader();
+  await run.refresh();
+  expect(run.summary).toMatchObject({ live: true, job: { address: job.address, id: job.id } });
+  expect(runPhase(run.summary!)).toBe('running');
+  expect(hostOfJob(run.summary!.job!)).toBe('head');
+
+  writeFileSync(join(folder, 'job.json'), JSON.stringify({ ...job, host: 'node-7' }));
+  leaveLease(0);
+  await run.refresh();
+  expect(hostOfJob(run.summary!.job!)).toBe('node-7');
+  rmSync(join(folder, 'lease'));
+  rmSync(join(folder, 'job.json')); // resumed on this machine, and interrupted
+  await run.refresh();
+  expect(run.summary).toMatchObject({ live: false });
+  expect(run.summary?.job).toBeUndefined();
+});
+
+test('a damaged job record is ignored', async () => {
+  writeFileSync(join(folder, 'job.json'), '{"schema":1,"address":3}');
+  const run = reader();
+  expect(await run.refresh()).toBe(true);
+  expect(run.summary?.job).toBeUndefined();
+  expect(run.summary?.problem).toBeUndefined();
 });

@@ -291,6 +291,23 @@ describe('the dashboard', () => {
     ).toEqual(names);
   });
 
+  it('says on which host of a cluster a run is, and that its job is queued', async () => {
+    const { root, host, text } = await open('empty');
+    const job = { address: 'http://head:8265', id: 'ragen-1' };
+    const queued = { ...runAt(0, 200, { state: 'starting', phase: 'queued' }), job };
+    const place = () => [...root.querySelectorAll('.facts div')].find(fact => fact.textContent?.startsWith('on'));
+    host.send(dashboardLines, { run: queued, lines: [], events: [] });
+    await settle();
+    expect(text('.status')).toBe('queued');
+    expect(text('.notice')).toContain('queued as Ray job ragen-1');
+    expect(root.querySelector('.buttons vscode-button')?.getAttribute('aria-label')).toBe('Stop');
+    expect(place()?.textContent).toBe('onhead');
+    host.send(dashboardLines, { run: { ...runAt(1, 200), job: { ...job, host: 'node-7' } }, lines: [], events: [] });
+    await settle();
+    expect(place()?.textContent).toBe('onnode-7');
+    expect(place()?.getAttribute('title')).toBe('Ray job ragen-1 of http://head:8265');
+  });
+
   it('explains the wait before the first step, and then updates by itself', async () => {
     const { root, host, text, plot } = await open('empty');
     expect(text('.notice')).toContain('No step has finished yet');
