@@ -1,7 +1,7 @@
 // Runs as jobs of a real Ray 2.57: train, stop, resume, sweep, evaluate, a job that cannot start, and a queued job that
 // is cancelled. One head serves all tests, because it needs up to a minute to start.
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Comparison } from '../../extension/cli/sweep/comparison';
 import { RayJobs } from '../../extension/ray/ray-jobs';
 import { isOver, type RayJob } from '../../extension/ray/ray-wire';
@@ -19,9 +19,7 @@ import {
 } from '../support/terminal';
 import { stepOverrides } from '../support/tiny-overrides';
 import { makeWorkspace, type Workspace } from '../support/workspace';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ray } from './install.mjs';
-import { RealRay } from './real-ray';
+import { ray, RealRay } from './real-ray';
 
 interface Summary {
   run: string;
@@ -60,21 +58,21 @@ const on = () => ['--on', head.url];
 const run = (...args: string[]) => document<Summary>(workspace.folder, args);
 
 /** Waits until Ray reports the end of a job. */
-async function ended(id: string): Promise<RayJob> {
-  for (;;) {
-    const job = await jobs.get(id);
-    if (job && isOver(job)) return job;
-    await sleep(250);
-  }
-}
+const ended = (id: string): Promise<RayJob> =>
+  vi.waitUntil(
+    async () => {
+      const job = await jobs.get(id);
+      return job && isOver(job) && job;
+    },
+    { timeout: 60_000, interval: 250 },
+  );
 
 test.runIf(isInstalled)('train, stop and resume', async () => {
   const { answer, stderr } = await run('train', ...words, ...long, ...on(), '--detach');
   expect(answer.error, stderr).toBeUndefined();
   const { run: id, folder, job } = answer;
-  const started = until('the trainer starts', () => leaseOf(folder));
-  await until('the run trains', () => (statusOf(folder)?.step ?? 0) >= 1);
-  const { pid } = (await started)!;
+  await untilStep(folder, 1);
+  const { pid } = leaseOf(folder)!;
   const listed = await document<{ job: string; status: string; run: string }[]>(workspace.folder, ['jobs', ...on()]);
   expect(listed.answer).toMatchObject([{ job, status: 'RUNNING', run: id, state: 'running' }]);
   expect((await run('stop', id)).answer).toMatchObject({ state: 'stopped' });

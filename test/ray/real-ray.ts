@@ -3,11 +3,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
-import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { dirname, join, resolve } from 'node:path';
+import { expect, vi } from 'vitest';
 import { RayJobs } from '../../extension/ray/ray-jobs';
 import { childrenOf, isAlive } from '../support/terminal';
-import { ray } from './install.mjs';
+
+/** The program `ray`, as installed by install.mjs. */
+export const ray = join(process.env.RAGEN_RAY_FOLDER ?? resolve(import.meta.dirname, '../../.ray'), 'bin', 'ray');
 
 /** Returns distinct free ports. */
 async function freePorts(count: number): Promise<number[]> {
@@ -54,7 +56,7 @@ export class RealRay {
       ...[`--temp-dir=${this.folder}`, ...names.map((name, i) => `--${name}=${ports[i]}`)],
     ];
     const { RAY_ADDRESS: _, ...env } = process.env;
-    this.process = spawn(ray, args, {
+    const child = spawn(ray, args, {
       env: {
         ...env,
         PATH: `${dirname(process.execPath)}:${dirname(ray)}:${process.env.PATH}`,
@@ -62,15 +64,15 @@ export class RealRay {
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    for (const stream of [this.process.stdout!, this.process.stderr!])
+    this.process = child;
+    for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (this.printed += text));
     const jobs = new RayJobs({ url: this.url, headers: {} });
-    for (;;) {
-      if (this.process.exitCode !== null) throw new Error(`ray start ended:\n${this.printed}`);
-      const version = await jobs.version().catch(() => undefined);
-      if (version !== undefined) return;
-      await sleep(500);
-    }
+    let ended = false;
+    child.once('exit', () => (ended = true));
+    const answer = () => (ended ? 'ended' : jobs.version().catch(() => null));
+    await vi.waitUntil(answer, { timeout: 240_000, interval: 500 });
+    expect(ended, `ray start ended:\n${this.printed}`).toBe(false);
   }
 
   /** Ends the processes of this head and removes its files. */
@@ -86,7 +88,7 @@ export class RealRay {
           // The process has ended.
         }
       }
-      while (all.some(each => each !== pid && isAlive(each))) await sleep(100);
+      await vi.waitUntil(() => all.every(each => each === pid || !isAlive(each)), { timeout: 30_000 });
     }
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }

@@ -10,6 +10,7 @@ import { blockCommands, inlineCommands } from './documented-commands';
 import type { DocumentedCommand } from './documented-commands';
 import { document, killAll, ragen, readRun, until, untilStep } from '../../support/terminal';
 import { TinkerPeer } from '../../support/tinker-peer';
+import { RayPeer } from '../../support/ray-peer';
 import { groupOverrides, stepOverrides, tinyOverrides } from '../../support/tiny-overrides';
 import { makeWorkspace, root } from '../../support/workspace';
 import type { Workspace } from '../../support/workspace';
@@ -19,11 +20,14 @@ const tiny = (validationTags = 1) => tinyOverrides({ groups: 2, validationTags }
 const fewDemonstrations = ['data.train_size=8', 'data.val_size=4', 'data.train_batch_size=8', 'trainer.total_epochs=1'];
 
 let workspace: Workspace;
+/** Stands for the Ray cluster of the pages. */
+let ray: RayPeer;
 /** A finished run of three steps with a checkpoint. */
 let run = '';
 let episode = '';
 beforeAll(async () => {
   workspace = makeWorkspace();
+  ray = await RayPeer.start();
   const { folder, write } = workspace;
   const args = ['train', '--config-name', 'quickstart', ...tiny(), ...stepOverrides(3)];
   const made = await document<{ folder: string; state: string }>(folder, args);
@@ -58,6 +62,7 @@ beforeAll(async () => {
   write('half/config.json', JSON.stringify(half));
 });
 afterAll(async () => {
+  await ray.close();
   await killAll(workspace.folder);
   workspace.remove();
 });
@@ -69,7 +74,8 @@ const filled = (words: readonly string[]): string[] =>
       .replace(/^(\d{8}-\d{6}-quickstart-[0-9a-f]{4}|<run>|<id>)$/, run)
       .replace(/^step-\d{6}$/, 'step-000003')
       .replace(/^train-\d{6}-g\d{3}-m\d{2}$/, episode)
-      .replace(/^<folder, hub id or ragen-tiny>$/, 'ragen-tiny'),
+      .replace(/^<folder, hub id or ragen-tiny>$/, 'ragen-tiny')
+      .replace('http://ray-head:8265', ray.url),
   );
 
 /** Commands that cannot be run here, with the reason; their configuration is still composed. */
@@ -112,7 +118,7 @@ async function plans(words: readonly string[]): Promise<void> {
     'plan',
     ...words
       .slice(1)
-      .filter(word => word !== '--model')
+      .filter((word, i, all) => !['--model', '--on'].includes(word) && all[i - 1] !== '--on')
       .map(word => (word === 'ragen-tiny' ? 'model_path=ragen-tiny' : word)),
   ]);
 }
@@ -138,6 +144,7 @@ const rules: [string, Rule][] = [
   ['resume', words => stoppedAndResumed(words)],
   ['stop', onRunning],
   ['set', onRunning],
+  ['jobs', words => finishes(words)],
   ['plan', words => finishes(words)],
   ['runs', words => finishes(words)],
   ['presets', words => finishes(words)],
