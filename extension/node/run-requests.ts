@@ -1,7 +1,7 @@
 // Client of a trainer on another machine: sends requests as files of the run folder (run-data/run-request.ts), and
 // polls for the replies. Used where the trainer's socket cannot be reached. Must not import `vscode`.
 import { createHmac, randomBytes } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RequestType } from 'vscode-jsonrpc';
@@ -44,6 +44,8 @@ export async function askByFile<P, R>(
   const body = JSON.stringify({ method, params });
   const request = { schema: 1, body, hmac: requestHmac(lease.token, id, body) };
   await makeFolder(requests, fileSystem, folder);
+  if (!(await lstat(requests)).isDirectory())
+    throw new UserError(`${requests} is not a folder, so the trainer on ${lease.host} cannot be reached: remove it`);
   try {
     await replaceFile(join(requests, requestFile(id)), `${JSON.stringify(request)}\n`);
     for (const deadline = performance.now() + limitMs; performance.now() < deadline; await sleep(pollMs)) {

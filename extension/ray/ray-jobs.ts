@@ -83,7 +83,7 @@ export class RayJobs {
     return answer && secrets.text(answer.logs);
   }
 
-  /** Stops a job: SIGTERM, and SIGKILL 3 seconds later by default. Returns false if the job had already ended. */
+  /** Stops a job: SIGTERM, and SIGKILL after RAY_JOB_STOP_WAIT_TIME_S of the job's environment, 3 by default. Returns false if the job had already ended. */
   async stop(id: string): Promise<boolean> {
     return (await this.exchange('POST', `${this.path(id)}/stop`, stoppedSchema)).stopped;
   }
@@ -155,8 +155,8 @@ export class RayJobs {
       return new UserError(
         `ray: ${this.url} refuses access (${status}): set RAY_AUTH_TOKEN to a token of this cluster, or RAY_JOB_HEADERS to its headers`,
       );
-    // Ray's error texts are tracebacks, whose last line is the reason.
-    const reason = this.shown(text.trimEnd().split('\n').at(-1) ?? '');
+    // Ray's error texts are tracebacks, also of nested errors; the last line with words is the reason.
+    const reason = this.shown(text.split('\n').findLast(line => /\w/.test(line)) ?? '');
     return new UserError(
       `ray: ${this.url} answered ${status} to ${method} ${path} (${reason}): see the log of the Ray dashboard`,
     );

@@ -16,8 +16,6 @@ export interface RayPeerOptions {
   cpus?: number;
   /** Token that requests must have. */
   token?: string;
-  /** Milliseconds between SIGTERM and SIGKILL. */
-  stopMs?: number;
 }
 
 const submission = z.strictObject({
@@ -37,6 +35,7 @@ interface Job {
   log: string;
   child?: ChildProcess;
   stopping?: NodeJS.Timeout;
+  cancelled?: boolean;
 }
 
 export class RayPeer {
@@ -139,7 +138,7 @@ export class RayPeer {
     if (this.jobs.has(id))
       return {
         status: 500,
-        body: `Traceback (most recent call last):\nValueError: Job with submission_id ${id} already exists. Please use a different submission_id.`,
+        body: `Traceback (most recent call last):\nRuntimeError: Request failed with status code 500: Traceback (most recent call last):\nValueError: Job with submission_id ${id} already exists. Please use a different submission_id.\n.`,
       };
     const details: RayJob & Record<string, unknown> = {
       type: 'SUBMISSION',
@@ -183,6 +182,7 @@ export class RayPeer {
     });
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text: string) => (job.log += text));
+    if (job.cancelled) child.once('spawn', () => this.stop(job));
     child.once('close', code => {
       clearTimeout(job.stopping);
       const { details } = job;
@@ -198,15 +198,19 @@ export class RayPeer {
     });
   }
 
+  /** Changes the number of CPUs, and starts queued jobs that fit. */
+  resize(cpus: number): void {
+    this.options.cpus = cpus;
+    this.startQueued();
+  }
+
   private stop(job: Job): boolean {
     const { details, child } = job;
-    if (details.status === 'PENDING') {
-      Object.assign(details, { status: 'STOPPED', message: 'Job was intentionally stopped.', end_time: Date.now() });
-      return true;
-    }
+    if (details.status === 'PENDING') return (job.cancelled = true); // takes effect when the job begins
     if (details.status !== 'RUNNING') return false;
     signalAll(child?.pid, 'SIGTERM');
-    job.stopping ??= setTimeout(() => signalAll(child?.pid, 'SIGKILL'), this.options.stopMs ?? 3000);
+    const seconds = Number(job.about.runtime_env.env_vars?.RAY_JOB_STOP_WAIT_TIME_S ?? 3);
+    job.stopping ??= setTimeout(() => signalAll(child?.pid, 'SIGKILL'), seconds * 1000);
     return true;
   }
 }

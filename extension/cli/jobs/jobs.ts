@@ -14,7 +14,7 @@ import { workspaceOf } from '../options/workspace';
 import { answer, type Answer } from '../output/answer';
 import { stop } from '../runs/stop';
 import { clusterOf, withOn, type OnFlags } from './job-options';
-import { settleRun } from './settled-run';
+import { cancelJob, isQueued, settleRun } from './settled-run';
 import { runKey } from './submit-run';
 
 type JobsFlags = CommonFlags & OnFlags;
@@ -38,7 +38,7 @@ export function addJobs(program: Command): void {
     .action((id: string, flags: JobsFlags) => answer(flags, () => logs(id, flags)));
   add('stop', 'stop a job; its run gets a checkpoint of its last finished step')
     .argument('<job>', 'id of the job')
-    .option('--now', 'let Ray end the job, with 3 seconds for the checkpoint, instead of asking the trainer to stop')
+    .option('--now', 'let Ray end the job instead of asking its trainer to stop')
     .action((id: string, flags: JobsFlags & { now?: boolean }) => answer(flags, () => stopJob(id, flags)));
 }
 
@@ -147,8 +147,8 @@ async function logs(id: string, flags: JobsFlags): Promise<Answer> {
 }
 
 /**
- * Stops a job. If the trainer of its run answers, the trainer stops the run, so that the checkpoint may take longer than
- * Ray would wait. Otherwise, and with --now, Ray stops the job.
+ * Stops a job. If the trainer of its run answers, the trainer stops the run, so that the checkpoint may take any time.
+ * Otherwise, and with --now, Ray stops the job.
  */
 async function stopJob(id: string, flags: JobsFlags & { now?: boolean }): Promise<Answer> {
   const jobs = clusterOf(flags);
@@ -160,6 +160,11 @@ async function stopJob(id: string, flags: JobsFlags & { now?: boolean }): Promis
     const { state, step } = await stop(own);
     return { document: { job: id, run: own.id, state, step }, plainText: `Run ${own.id} is ${state} at step ${step}.` };
   }
+  if (own && job.status === 'PENDING' && isQueued(own) && (await cancelJob(own, jobs, id)))
+    return {
+      document: { job: id, run: own.id, state: 'stopped', step: own.readStatus()?.step ?? 0 },
+      plainText: `Run ${own.id} is stopped; Ray ends its job when it begins.`,
+    };
   const stopped = !isOver(job) && (await jobs.stop(id));
   let ended: RayJob | null = job;
   for (const deadline = performance.now() + endMs; ended && !isOver(ended) && performance.now() < deadline;) {

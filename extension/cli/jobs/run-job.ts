@@ -8,7 +8,7 @@ import { isUnended } from '../../run-data/run-progress';
 import { LeaseWatch } from '../../trainer/store/held-lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { TrainerExit, TrainerProcess } from '../run-lifecycle/trainer-exit';
-import { isQueued, jobEnd, settleRun } from './settled-run';
+import { cancelJob, isQueued, jobEnd, settleRun } from './settled-run';
 
 /** Milliseconds between requests for the job's state, and between looks at the run folder. */
 const [jobPollMs, folderPollMs] = [2000, 250];
@@ -55,7 +55,7 @@ export class RunJob implements TrainerProcess {
    */
   async untilServed(halt: AbortSignal): Promise<boolean> {
     const lease = new LeaseWatch(this.folder.path);
-    let [shown, stopping] = ['', false];
+    let shown = '';
     for (;;) {
       if (!isQueued(this.folder) && lease.look() !== 'gone') return true;
       this.poll();
@@ -63,10 +63,7 @@ export class RunJob implements TrainerProcess {
       if (state !== shown && state === 'PENDING')
         this.note(`Ray job ${this.id} is queued until resources are free (interrupt to cancel it)`);
       shown = state;
-      if (halt.aborted && !stopping) {
-        stopping = true;
-        await this.jobs.stop(this.id);
-      }
+      if (halt.aborted) return (await cancelJob(this.folder, this.jobs, this.id)) === null;
       if (this.isOver) {
         await settleRun(this.folder, this.jobs, this.job ?? null);
         if (!isQueued(this.folder)) return false;

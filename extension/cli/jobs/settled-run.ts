@@ -1,12 +1,13 @@
 // The end of a run whose Ray job ended before its trainer started. No trainer writes the status of such a run, so the
 // process that notices the end of the job writes it. Also formats why a job ended.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
 import { isOver, type RayJob } from '../../ray/ray-wire';
 import { RayUnreachable, type RayJobs } from '../../ray/ray-jobs';
 import { isQueuedStatus } from '../../run-data/job-record';
 import type { RunStatus } from '../../run-data/run-status-file';
-import { readLease } from '../../trainer/store/held-lease';
+import { LeaseWatch, readLease } from '../../trainer/store/held-lease';
 import type { RunFolder } from '../../trainer/store/run-folder';
 
 /** Number of lines of a job's log that a message contains, and their maximum length. */
@@ -43,26 +44,54 @@ export async function jobEnd(jobs: RayJobs, id: string, job: RayJob | null): Pro
 
 /**
  * Writes the final status of a queued run whose job has ended: `stopped` if the job was stopped, else `failed` with the
- * reason. Does nothing if the job has not ended or a trainer has started. `job` is null if Ray does not know the job.
+ * reason. Returns null, and does nothing, if the job has not ended or a trainer has started. `job` is null if Ray does
+ * not know the job.
  */
 export async function settleRun(folder: RunFolder, jobs: RayJobs, job: RayJob | null): Promise<RunStatus | null> {
   const record = folder.readJob();
   if (job && (!isOver(job) || job.submission_id !== record?.id)) return null;
   if (!record || !isQueued(folder) || readLease(folder.path)?.live) return null;
-  const why = job?.status === 'STOPPED' ? undefined : await jobEnd(jobs, record.id, job);
+  if (job?.status === 'STOPPED') return endQueued(folder);
+  const why = (await jobEnd(jobs, record.id, job)).replace(/\s*\n\s*/g, ' | ');
+  return endQueued(
+    folder,
+    `run ${folder.id} did not start: ${why}: correct the cause, then run ragen resume ${folder.id} --on ${record.address}`,
+  );
+}
+
+/** Milliseconds to wait for the end of a cancelled job, and between requests for its state. */
+const [cancelMs, pollMs] = [5000, 500];
+
+/**
+ * Cancels the job of a queued run; returns the run's status, or null if a trainer has started meanwhile. Ray ends a
+ * queued job only when it begins, which may be much later. The run is then `stopped` before its job: when the job
+ * begins, `ragen work` sees that the run no longer waits for it, and ends.
+ */
+export async function cancelJob(folder: RunFolder, jobs: RayJobs, id: string): Promise<RunStatus | null> {
+  const lease = new LeaseWatch(folder.path);
+  const deadline = performance.now() + cancelMs;
+  let job = await jobs.get(id);
+  if (job && !isOver(job)) await jobs.stop(id);
+  for (;;) {
+    if (lease.look() !== 'gone') return null;
+    if (!isQueued(folder)) return folder.readStatus();
+    if (!job || isOver(job)) return settleRun(folder, jobs, job);
+    if (job.status === 'PENDING' && performance.now() > deadline) return endQueued(folder);
+    await sleep(pollMs);
+    job = await jobs.get(id);
+  }
+}
+
+/** Writes the final status of a queued run; null if a trainer has started. `error` is the reason of a failure. */
+async function endQueued(folder: RunFolder, error?: string): Promise<RunStatus | null> {
   const status = folder.readStatus();
-  if (!status || !isQueued(folder)) return null; // a trainer has started in the meantime
+  if (!status || !isQueued(folder)) return null;
   const { error: _, ...rest } = status;
   const ended: RunStatus = {
     ...rest,
     phase: 'idle',
     updated: new Date().toISOString(),
-    ...(why === undefined
-      ? { state: 'stopped' as const }
-      : {
-          state: 'failed' as const,
-          error: `run ${folder.id} did not start: ${why.replace(/\s*\n\s*/g, ' | ')}: correct the cause, then run ragen resume ${folder.id} --on ${record.address}`,
-        }),
+    ...(error === undefined ? { state: 'stopped' as const } : { state: 'failed' as const, error }),
   };
   await folder.writeStatus(ended);
   return ended;

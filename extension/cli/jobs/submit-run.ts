@@ -19,6 +19,12 @@ import { RunJob } from './run-job';
 import { alreadyQueued, isQueued, settleRun } from './settled-run';
 import type { JobPlace } from './job-options';
 
+/**
+ * Seconds that Ray waits between SIGTERM and SIGKILL when it stops the job; 3 by default, too few for the checkpoint of a
+ * large model. The supervisor of a job reads the variable from the job's environment.
+ */
+const stopWait = { RAY_JOB_STOP_WAIT_TIME_S: '300' };
+
 /** Key of a job's metadata that contains the id of its run; jobs without it are not ours. */
 export const runKey = 'ragen_run';
 
@@ -49,7 +55,7 @@ export async function submitRun(
       entrypoint: ['exec', 'node', ...[...work, ...trainerArgs].map(quoted)].join(' '),
       submission_id: id,
       metadata: { [runKey]: folder.id, ragen_folder: folder.path, ragen_name: folder.manifest.name },
-      runtime_env: Object.keys(env).length > 0 ? { env_vars: env } : {},
+      runtime_env: { env_vars: { ...stopWait, ...env } },
       entrypoint_num_cpus: job_cpus,
       entrypoint_num_gpus: job_gpus,
       entrypoint_resources: job_resources,

@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { requireTrusted } from '../../trainer/run/trusted-run';
 import { RunFolder } from '../../trainer/store/run-folder';
+import { isQueued } from '../jobs/settled-run';
 import { withCommon, withTrust, type CommonFlags, type TrustFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer, type Answer } from '../output/answer';
@@ -41,7 +42,11 @@ async function work(path: string, flags: WorkFlags): Promise<Answer> {
   const folder = RunFolder.open(resolve(path));
   requireTrusted(folder, flags);
   const record = folder.readJob();
-  if (record?.id === flags.job) await folder.writeJob({ ...record, host: hostname() });
+  if (record?.id !== flags.job || !isQueued(folder)) {
+    const plainText = `Run ${folder.id} no longer waits for this job: it was cancelled, or the run has another job.`;
+    return { document: { run: folder.id, job: flags.job, cancelled: true }, plainText };
+  }
+  await folder.writeJob({ ...record, host: hostname() });
   const halt = new AbortController();
   const stop = (): void => halt.abort();
   for (const signal of signals) process.on(signal, stop);

@@ -14,7 +14,7 @@ import { until } from '../../support/terminal';
 let peer: RayPeer;
 let jobs: RayJobs;
 beforeEach(async () => {
-  peer = await RayPeer.start({ stopMs: 200 });
+  peer = await RayPeer.start();
   jobs = new RayJobs(rayServer(peer.url, {}));
 });
 afterEach(() => peer.close());
@@ -91,7 +91,7 @@ describe('a lost answer to a submission', () => {
 test('an id that is taken is refused with the reason, the last line of Ray’s traceback', async () => {
   await jobs.submit(job('a', 'true'));
   expect(await refusal(jobs.submit(job('a', 'true')))).toMatch(
-    /answered 500 to POST .* \(ValueError: Job .* already exists/,
+    /answered 500 to POST .*\(ValueError: Job .* already exists/,
   );
 });
 

@@ -1,6 +1,15 @@
 // Control of a trainer on another machine through the files of its run folder: with real trainers whose lease names
 // another machine and an unreachable socket, and with forged, broken and late requests.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -109,6 +118,14 @@ describe('requests', () => {
     );
     expect(readFileSync(join(folder, 'requests', name), 'utf8')).not.toContain(token);
     await asked;
+  });
+
+  test('are not written through a link', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'ragen-elsewhere-'));
+    symlinkSync(elsewhere, join(folder, 'requests'));
+    await expect(askByFile(folder, lease, pause, null, 10_000)).rejects.toThrow('is not a folder');
+    expect(readdirSync(elsewhere)).toEqual([]);
+    rmSync(elsewhere, { recursive: true });
   });
 
   test('a folder in the place of a request harms nothing', async () => {
