@@ -135,11 +135,12 @@ test('a queued run is listed as starting, refuses a second trainer, and is cance
 test('a cancelled job that begins later does not train, also if its run has another job', async () => {
   const first = await run('train', ...words, ...stepOverrides(2), ...on(), '--detach', 'workbench.job_cpus=3');
   const { run: id, folder, job } = first.answer;
+  // The request to stop the job is lost, so nothing but the run folder can keep the job from training.
+  peer.fault = (method, path) =>
+    method === 'POST' && path.endsWith('/stop') ? { status: 200, text: '{"stopped":true}' } : undefined;
   expect((await document(workspace.folder, ['jobs', 'stop', job!, ...on()])).answer).toMatchObject({
     state: 'stopped',
   });
-  peer.fault = (method, path) =>
-    method === 'POST' && path.endsWith('/stop') ? { status: 200, text: '{"stopped":true}' } : undefined;
   const second = await run('resume', id, ...on(), '--detach');
   expect(second.answer.job).not.toBe(job);
   peer.resize(6);
