@@ -12,6 +12,8 @@ import { cancelJob, isQueued, jobEnd, settleRun } from './settled-run';
 
 /** Milliseconds between requests for the job's state, and between looks at the run folder. */
 const [jobPollMs, folderPollMs] = [2000, 250];
+/** Milliseconds that a job with free resources may need to begin; a longer wait is reported. */
+const quickMs = 5000;
 /** Maximum milliseconds to wait for Ray to notice that a job has ended. */
 const endMs = 15_000;
 
@@ -55,14 +57,15 @@ export class RunJob implements TrainerProcess {
    */
   async untilServed(halt: AbortSignal): Promise<boolean> {
     const lease = new LeaseWatch(this.folder.path);
-    let shown = '';
+    const quickStart = performance.now() + quickMs;
+    let isShown = false;
     for (;;) {
       if (!isQueued(this.folder) && lease.look() !== 'gone') return true;
       this.poll();
-      const state = this.job?.status ?? '';
-      if (state !== shown && state === 'PENDING')
+      if (!isShown && this.job?.status === 'PENDING' && performance.now() > quickStart) {
+        isShown = true;
         this.note(`Ray job ${this.id} is queued until resources are free (interrupt to cancel it)`);
-      shown = state;
+      }
       if (halt.aborted) return (await cancelJob(this.folder, this.jobs, this.id)) === null;
       if (this.isOver) {
         await settleRun(this.folder, this.jobs, this.job ?? null);
@@ -74,12 +77,14 @@ export class RunJob implements TrainerProcess {
 
   /** Explains why the run ended without a final status. */
   async explain(): Promise<string> {
-    for (const deadline = performance.now() + endMs; !this.isOver && performance.now() < deadline;) {
+    const deadline = performance.now() + endMs;
+    while (!this.isOver && this.problem === undefined && performance.now() < deadline) {
       this.poll();
       await sleep(folderPollMs);
     }
     const { id: run } = this.folder;
     const resume = `resume it with ragen resume ${run} --on ${this.jobs.url}`;
+    if (this.problem !== undefined) return `run ${run}: its trainer has ended, and ${this.problem}; then ${resume}`;
     if (!this.isOver) return `run ${run}: its trainer has ended, but Ray job ${this.id} has not: ${resume}`;
     return `run ${run}: ${await jobEnd(this.jobs, this.id, this.job ?? null)}\n${resume}`;
   }

@@ -33,9 +33,11 @@ export function addHalt<Flags extends CommonFlags>(
         const status = await (isServed ? halt(folder) : cancel!(folder, flags));
         const { state, step, total_steps, episodes } = status;
         const { unit, done, of } = progressOf(status);
+        const job = folder.readJob();
+        const place = job ? ` --on ${job.address}` : '';
         return {
           document: { run: id, state, step, total_steps, ...(episodes && { episodes }) },
-          plainText: `Run ${id} is ${state} at ${unit} ${done} of ${of}; resume it with ragen resume ${id}.`,
+          plainText: `Run ${id} is ${state} at ${unit} ${done} of ${of}; resume it with ragen resume ${id}${place}.`,
         };
       }),
     );
