@@ -14,7 +14,12 @@ import {
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { leaseStaleMs } from '../../../../extension/run-data/lease-file';
-import { readLease, defaultDependencies, acquireLease } from '../../../../extension/trainer/store/held-lease';
+import {
+  readLease,
+  defaultDependencies,
+  acquireLease,
+  LeaseWatch,
+} from '../../../../extension/trainer/store/held-lease';
 import type { HeldLease, LeaseDependencies } from '../../../../extension/trainer/store/held-lease';
 import {
   isAlive,
@@ -298,4 +303,45 @@ test('a copied lease has no owner, and a resume of the copy replaces it', async 
   expect([readLease(copy, dependencies)?.lease?.pid, readLease(folder(), dependencies)?.lease?.pid]).toEqual([2, 1]);
   other.release();
   held.release();
+});
+
+test('a watch of a lease from another machine does not depend on equal clocks', async () => {
+  const there = new FakeDependencies();
+  there.alive.set(1, zero);
+  there.pidScope = { host: 'there', boot: 'boot-2', pid_namespace: '1' };
+  there.ahead = -600_000; // its clock is ten minutes behind
+  const held = await acquire(there, 1);
+  const here = new FakeDependencies();
+  const watch = new LeaseWatch(folder(), here);
+  expect(readLease(folder(), here)?.live).toBe(false);
+  expect(watch.look()).toBe('undecided');
+  there.pass(1);
+  here.time += 1000;
+  expect(watch.look()).toBe('live');
+  here.time += leaseStaleMs; // no touch since
+  expect(watch.look()).toBe('gone');
+  there.pass(1);
+  expect(watch.look()).toBe('live');
+  held.release();
+  expect(watch.look()).toBe('gone');
+});
+
+test('a lease that nobody touches is decided after the time in which it would be touched', async () => {
+  const there = new FakeDependencies();
+  there.pidScope = { host: 'there', boot: 'boot-2', pid_namespace: '1' };
+  there.ahead = -600_000;
+  await acquire(there, 1);
+  const here = new FakeDependencies();
+  expect(await new LeaseWatch(folder(), here).decide()).toBe(false);
+  expect(here.time - zero).toBeGreaterThanOrEqual(leaseStaleMs);
+});
+
+test('a process of this machine is decided at once', async () => {
+  const dependencies = new FakeDependencies();
+  dependencies.alive.set(1, zero);
+  await acquire(dependencies, 1);
+  const watch = new LeaseWatch(folder(), dependencies);
+  expect(watch.look()).toBe('live');
+  dependencies.alive.clear();
+  expect(watch.look()).toBe('gone');
 });
