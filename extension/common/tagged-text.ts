@@ -28,7 +28,7 @@ export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { tho
     answer.lastIndex = at + close.length;
     if (!answer.test(text)) continue;
     const end = text.indexOf(`</${tag}>`, answer.lastIndex);
-    // without a closing tag after this `<answer>`, no later `<answer>` has a closing tag
+    // If no closing tag follows this `<answer>`, none follows a later one either.
     return end < 0 ? null : { thought: text.slice(from, at), answer: text.slice(answer.lastIndex, end) };
   }
   return null;

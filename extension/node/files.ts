@@ -165,7 +165,7 @@ export async function writeNewFile(
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Makes renames within a folder durable. Windows has no such call, because its file system journals renames. */
+/** Makes renames within a folder durable by fsync. Does nothing on Windows, whose file system journals renames. */
 export async function syncFolder(folder: string, fs: FileSystem = fileSystem): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await fs.open(folder, 'r');

@@ -21,8 +21,8 @@ const shortestLetters = 20;
 /** Minimum and maximum length of a secret's start that is redacted before a truncation. */
 const [minPrefix, maxPrefix] = [8, 1024];
 /**
- * Minimum length of a secret's start at the end of a text without a truncation mark. Larger than `minPrefix`, because a
- * few letters at the end of a text are more likely a word than a truncated secret.
+ * If a text has no truncation mark, but ends with the first characters of a secret, the minimum number of these characters
+ * that are redacted. Larger than `minPrefix`, because a few letters are more likely a word than a truncated secret.
  */
 const shortestAtEnd = 16;
 /** Positions at which a text may be truncated: an ellipsis, or the end. */

@@ -91,7 +91,8 @@ export function isIndexLine(value: unknown): value is EpisodeIndexLine {
       const column: unknown = columns[name];
       return Array.isArray(column) && column.length === rows && column.every(isNumberOrNull);
     }) &&
-    // Readers allocate `bytes` bytes for an episode. An episode outside the line's byte range is therefore invalid.
+    // Readers allocate `bytes` bytes for an episode without a further check, so every episode must lie within the byte
+    // range that this index line covers.
     columns.at.every((at, i) => {
       const [bytes, texts] = [columns.bytes[i], columns.texts[i]];
       return (

@@ -74,7 +74,7 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Graph of data about the distribution that predicts each target. Inputs as in the score graph. Outputs: logprob,
+ * Builds the graph that computes, for each target, statistics of the distribution that predicts it. Inputs as in the score graph. Outputs: logprob,
  * entropy, rank [n'] (1 for the most likely token), top_ids and top_logprobs [n', top], most likely first.
  */
 export function inspectGraph(network: Network, shape: PackedShape, top: number): Graph {

@@ -79,7 +79,7 @@ function kindOf(what: string, ratio: number, url: string): 'sum' | 'mean' {
   if (isAbout(ratio, 2)) return 'sum';
   if (isAbout(ratio, 1)) return 'mean';
   throw new UserError(
-    `engine: ${url} multiplies the gradient by ${ratio.toPrecision(4)} when the ${what} double, so its losses are neither sums nor means: use a server whose losses are one of the two`,
+    `engine: the gradient of ${url} grows by the factor ${ratio.toPrecision(4)} when the ${what} are doubled (2 for a sum, 1 for a mean): use a server that adds or averages its losses`,
   );
 }
 

@@ -8,9 +8,9 @@ import { datumOf, type Datum } from './tinker-wire';
 
 /** How a server reduces weighted token losses to the loss of an optimizer step. */
 export interface Reduction {
-  /** Over the tokens of a sample: their sum, or their sum divided by the sum of their weights. */
+  /** Token losses of a sample: `sum` adds them, `mean` divides their sum by the sum of the token weights. */
   tokens: 'sum' | 'mean';
-  /** Over the samples until the optimizer step. */
+  /** Losses of the samples until the optimizer step. */
   samples: 'sum' | 'mean';
 }
 

@@ -78,7 +78,7 @@ export class WhatIfSession {
     if (!give) throw new UserError('what if: the policy is still playing its turn: wait until the turn is over');
     if (move.checkpoint === null && move.given.answer === undefined)
       throw new UserError(
-        'what if: this turn has neither a response nor a checkpoint: write a response, or choose the checkpoint that plays the turn',
+        'what-if: this turn has neither a response nor a checkpoint: write a response, or choose the checkpoint that plays the turn',
       );
     this.expectMove();
     give(move);

@@ -62,8 +62,8 @@ export class EpisodeContext {
   }
 
   /**
-   * Returns the ids of the next turn's prompt. If the shortest prompt of the window leaves no room for a response,
-   * returns null and adds no prompt; the episode then ends.
+   * Returns the ids of the next turn's prompt. If even the prompt with the fewest previous turns leaves no room for a
+   * response, returns null and adds no prompt; the episode then ends.
    * @param history the previous turns
    */
   prompt(prompt: TurnPrompt, history: CurrentTurn['history']): PromptIds | null {

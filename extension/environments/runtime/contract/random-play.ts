@@ -28,7 +28,7 @@ export interface Reference {
   instance: Instance;
 }
 
-/** The reference episodes and the instances of one check. */
+/** The reference episodes and the environment instances of one check of the contract. */
 export class RandomPlay {
   readonly references: Reference[] = [];
   /** Time after which no new episode is started, by `performance.now()`. */
