@@ -2,7 +2,8 @@
 // bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO and CISPO. The clipping
 // of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020). `ragen algo`
 // evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
-// same loss. A test compares loss and gradient of the two implementations for every combination of options.
+// same loss. A test compares loss and gradient of the two implementations for every combination of options. The names of
+// the modes are in policy-loss-options.ts.
 import {
   largestLogRatio,
   lossModeOf,

@@ -3,7 +3,7 @@
 // test equality. `field:a..b` tests an inclusive range; either end is optional. `<`, `<=`, `>` and `>=` compare values.
 // Words and quoted texts without a field are `text:` terms. `tag:`, `id:` and `text:` match substrings, ignoring case.
 // Pure functions. All terms except `text:` are evaluated on the columns. For `text:` terms, the extension host searches
-// the episodes' texts.
+// the episodes' texts. A new field also needs a column in episode-table.ts and episode-index-line.ts.
 import { episodeId } from './episode-index-line';
 import type { EpisodeTable, TableColumn } from './episode-table';
 

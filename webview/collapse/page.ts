@@ -15,7 +15,7 @@ import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
 import { collapseView } from './collapse-view';
 import { type CollapseActions } from './actions';
-import { setDataColours } from './data-colours';
+import { setDataColours } from './css-colours';
 import { reduce } from './reducer';
 import { RunSeries } from './trends/run-series';
 import { episodeOfCell, firstSettings, initialState, playInterval, settingsSchema, wantedFiles } from './state';

@@ -1,5 +1,6 @@
 // The input of the advantage estimators: scores and groups per sample, and sequences with rewards and values. There is
-// one sequence per sample; with turn scores, there is one sequence per complete episode.
+// one sequence per sample; with turn scores, there is one sequence per complete episode. The table of the estimators is in
+// train.ts. A new estimator also needs its name in config/schema.ts, and a case in cli/algo/algo-advantage.ts.
 import { spreadOverTurns } from '../../algorithms/turn-advantages';
 import type { RunConfig } from '../config/schema';
 import { overJoined, samplesByEpisode } from './training-batch';

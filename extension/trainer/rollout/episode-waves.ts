@@ -1,5 +1,6 @@
 // Waves of a rollout: episodes that become ready at about the same time are generated in one call. In a larger batch,
-// generation takes less time per episode.
+// generation takes less time per episode. agent-proxy.ts plays the waves; environment-state-manager.ts handles
+// environments that fail.
 import { appendAll } from '../../common/lists';
 import type { EpisodeEntry } from './environment-state-manager';
 

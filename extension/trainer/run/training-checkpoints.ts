@@ -1,5 +1,6 @@
 // The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A run that is resumed
-// from a checkpoint gives the same numbers as an uninterrupted run.
+// from a checkpoint gives the same numbers as an uninterrupted run. loop/checkpoint-due.ts decides when a checkpoint is
+// due; store/checkpoint-writer.ts writes the files and removes old checkpoints (workbench.keep_checkpoints).
 import { join } from 'node:path';
 import type { BatchPlayer, PlayedRun } from './batch-player';
 import type { StepRollouts } from '../loop/rollout-pipeline';

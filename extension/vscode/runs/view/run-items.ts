@@ -1,4 +1,5 @@
-// Items of the Runs view: groups, runs with their tooltips, and folders whose run cannot be read.
+// Items of the Runs view: groups, runs with their tooltips, and folders whose run cannot be read. The texts of a run's
+// state and progress are in ../state-label.ts.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/page-state';

@@ -1,4 +1,5 @@
-// Defines the colours of data as CSS variables, which SVG drawings and bars use.
+// Defines the colours of data as CSS variables, which SVG drawings and bars use. The cells of the matrix are drawn on a
+// canvas (step/matrix-canvas.ts), with the hues of ../shared/run-colours.ts.
 import { colourOfRun } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 
