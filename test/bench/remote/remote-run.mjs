@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { Tokenizer } from '@huggingface/tokenizers';
 import { createTar } from 'nanotar';
@@ -140,7 +140,7 @@ export async function trainOn({ rates, profile, keep, more = [], ...options }) {
     const trace = join(folder, 'trace.jsonl');
     const env = {
       ...process.env,
-      NODE_OPTIONS: `--require ${join(here, 'trainer-preload.cjs')}`,
+      NODE_OPTIONS: `--import ${pathToFileURL(join(here, 'trainer-preload.mjs'))}`,
       RAGEN_BENCH_CORES: String(options.processes),
       RAGEN_BENCH_TRACE: trace,
       ...(profile && { RAGEN_BENCH_PROFILE: resolve(profile) }),

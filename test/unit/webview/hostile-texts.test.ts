@@ -182,6 +182,8 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
       method === newRunReady.method
         ? {
             presets: markupCorpus.map(name => ({ id: name, name, description: name })),
+            engines: markupCorpus.map(name => ({ name, url: name, about: name, abilities: { critic: false } })),
+            chosen: null,
             folders: [
               { path: '/w', name: 'w' },
               { path: '/x', name: 'x' },

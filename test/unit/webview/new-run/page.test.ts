@@ -229,12 +229,11 @@ describe('a run on a kept engine', () => {
     ]);
   });
 
-  it('shows the server in place of memory and time', async () => {
+  it('shows the server in place of the model, and says whose memory is planned', async () => {
     await choose('gpu');
     const estimate = root.querySelector('.estimate')!.textContent;
     expect(estimate).toContain('http://gpu:8000');
-    expect(estimate).toContain('planned by the server');
-    expect(estimate).not.toContain('GiB');
+    expect(estimate).toContain('of this machine; the server plans its own');
     expect(field('workbench.engine').textContent).toContain('a/b · 900 tokens/s');
   });
 

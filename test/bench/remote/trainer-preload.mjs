@@ -1,16 +1,15 @@
-// Loaded into a benchmark's processes by NODE_OPTIONS=--require. Lets a run start as many environment processes as on a
+// Loaded into a benchmark's processes by NODE_OPTIONS=--import. Lets a run start as many environment processes as on a
 // machine with RAGEN_BENCH_CORES cores, records a CPU profile of the trainer's main thread (RAGEN_BENCH_PROFILE: file),
 // and writes the trainer's memory and CPU time twice a second (RAGEN_BENCH_TRACE: file).
-'use strict';
-const { appendFileSync, writeFileSync } = require('node:fs');
-const os = require('node:os');
-const { isMainThread } = require('node:worker_threads');
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { Session } from 'node:inspector';
+import os from 'node:os';
+import { isMainThread } from 'node:worker_threads';
 
 const { RAGEN_BENCH_CORES: cores, RAGEN_BENCH_PROFILE: profile, RAGEN_BENCH_TRACE: trace } = process.env;
 if (cores) os.availableParallelism = () => Number(cores);
 if (isMainThread && process.argv[1]?.endsWith('trainer.cjs')) {
   if (profile) {
-    const { Session } = require('node:inspector');
     const session = new Session();
     session.connect();
     session.post('Profiler.enable');
