@@ -1,11 +1,13 @@
 // An object whose method calls are observed: before a call, `begin` gets the method's name and arguments; what it
 // returns is called when the promise that the method returned has settled. Everything else is passed on unchanged.
 
-/** Returns a view of `target` with observed calls. `begin` returns undefined for calls that it does not observe. */
-export function observedCalls<T extends object>(
-  target: T,
-  begin: (method: string, args: readonly unknown[]) => (() => void) | undefined,
-): T {
+/** Returns undefined for a call that is not observed. */
+type Begin = (method: string, args: readonly unknown[]) => (() => void) | undefined;
+/** Returns the promise with which a call ends, given the promise that the method returned. */
+type EndOf = (method: string, returned: Promise<unknown>) => Promise<unknown>;
+
+/** Returns a view of `target` with observed calls. A call ends with its returned promise, unless `endOf` names another. */
+export function observedCalls<T extends object>(target: T, begin: Begin, endOf: EndOf = (_, returned) => returned): T {
   const methods = new Map<string, { value: unknown; observed: Method }>();
   return new Proxy(target, {
     get(_, key) {
@@ -13,7 +15,7 @@ export function observedCalls<T extends object>(
       if (typeof value !== 'function' || typeof key === 'symbol') return value;
       const known = methods.get(key);
       if (known?.value === value) return known.observed;
-      const method = observed(target, key, value as Method, begin);
+      const method = observed(target, key, value as Method, { begin, endOf });
       methods.set(key, { value, observed: method });
       return method;
     },
@@ -27,7 +29,7 @@ function observed(
   target: object,
   name: string,
   method: Method,
-  begin: (method: string, args: readonly unknown[]) => (() => void) | undefined,
+  { begin, endOf }: { begin: Begin; endOf: EndOf },
 ): Method {
   return (...args) => {
     const end = begin(name, args);
@@ -39,7 +41,7 @@ function observed(
       end();
       throw error;
     }
-    if (result instanceof Promise) result.then(end, end);
+    if (result instanceof Promise) endOf(name, result).then(end, end);
     else end();
     return result;
   };

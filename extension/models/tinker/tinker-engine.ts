@@ -48,7 +48,15 @@ export interface TinkerSettings extends LoadSettings {
 /** Maximum milliseconds to wait for the server to unload the models at the end. */
 const unloadMs = 3000;
 /** Methods of the connection that send a request. */
-const requestMethods: ReadonlySet<string> = new Set<keyof TinkerConnection>(['get', 'post', 'later', 'download']);
+const requestMethods: ReadonlySet<string> = new Set<keyof TinkerConnection>([
+  'get',
+  'post',
+  'later',
+  'submit',
+  'download',
+]);
+type Submitted = ReturnType<TinkerConnection['submit']>;
+const resultOf = async (submitted: Submitted): Promise<unknown> => (await submitted).result;
 
 export class TinkerEngine implements RemoteEngine<ServerState> {
   onTokens: (sampled: number) => void = () => undefined;
@@ -84,8 +92,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   constructor(private readonly settings: TinkerSettings) {
     this.rows = new TinkerRows(settings.decode);
     const { connections, url, onRequest } = settings;
-    this.connection = observedCalls(new TinkerConnection(settings), (method, [path]) =>
-      requestMethods.has(method) ? onRequest?.(String(path)) : undefined,
+    this.connection = observedCalls(
+      new TinkerConnection(settings),
+      (method, [path]) => (requestMethods.has(method) ? onRequest?.(String(path)) : undefined),
+      (method, returned) => (method === 'submit' ? resultOf(returned as Submitted) : returned),
     );
     this.disk = new ServerDisk(this.connection, reason =>
       settings.onWarning(`${url} does not delete old weights (${reason}), so they stay on its disk`),
