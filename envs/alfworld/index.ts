@@ -1,7 +1,7 @@
 // Household tasks in text (RAGEN, ALFWorld on TextWorld). The games need Python, so they run on a server; the clients
-// in `envs/remote` connect to it. The server uses the seed to select a game of the split. The server's info contains
-// `admissible_commands` and `won`. As RAGEN does, this file computes the observation, the reward and the info flags,
-// and applies the step limit.
+// in `envs/remote` connect to it. The server uses the seed to select a game of the training or validation split. The
+// server's info contains `admissible_commands` and `won`. As RAGEN does, this file computes the observation, the reward
+// and the info flags, and applies the step limit.
 import { z } from 'zod';
 import { defineEnvironment, type StepResult } from '../api/environment';
 import { timeoutMsOf, peerOf, requireServer, serverKeys } from '../remote/index';
@@ -22,7 +22,10 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the game server. `mode` selects the split; the client sends ALFWorld's name for it. */
+/**
+ * The client for the game server. `mode` selects the split of the games; the client sends the server ALFWorld's name
+ * for this split.
+ */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
     train_eval: mode === 'train' ? 'train' : config.eval_dataset,

@@ -25,7 +25,7 @@ export interface DataSetOptions {
    * files are used.
    */
   configuration?: string;
-  /** Name of a split, such as `train`. If no file name contains the name of a split, all files are used. */
+  /** Name of a split, such as `train`. If no file has a split's name in its path, all files are used. */
   split?: string;
   /** What the user can do to get the data, as an imperative. Error messages end with this text. */
   remedy: string;
@@ -155,7 +155,7 @@ function openJson(file: string): DataSet {
 
 /** Maximum number of decoded rows in the cache. The row group in use stays in the cache, whatever its size. */
 const keptRows = 100_000;
-/** Undefined before Node.js 22.15; hyparquet's error then names the missing codec. */
+/** Undefined before Node.js 22.15. If a file needs it there, hyparquet throws an error that names the missing codec. */
 const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };
 const compressors = {
   GZIP: (input: Uint8Array) => zlib.gunzipSync(input),

@@ -73,8 +73,8 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
   /** Schema of `env_config`, with a default for each key. */
   config: Schema;
   /**
-   * Names of the discrete actions. Omitted if actions are texts. A function returns undefined for configurations whose
-   * actions are texts.
+   * Names of the discrete actions. Omitted if actions are texts. If the names depend on the configuration, this is a
+   * function; it returns undefined for a configuration whose actions are texts.
    */
   actions?: ActionLookup | ((config: z.infer<Schema>) => ActionLookup | undefined);
   /** If true, the whole answer, for example a program, is one action and is not split at `agent_proxy.action_sep`. */

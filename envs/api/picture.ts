@@ -1,5 +1,5 @@
-// Draws a board as a PNG with one coloured square per cell. Equal boards give equal pixels. The bytes may differ
-// between versions of zlib, so compare decoded pictures.
+// Draws a board as a PNG with one coloured square per cell. Equal boards give equal pixels. The bytes of the PNG file
+// may differ between versions of zlib, so compare decoded pictures.
 import { PNG } from 'pngjs';
 
 export type Colour = readonly [red: number, green: number, blue: number];

@@ -49,7 +49,7 @@ const common = [
 
 /** Additional variables, by kind of program. */
 export const variablesFor = {
-  /** Node.js, also as Electron's runtime with ELECTRON_RUN_AS_NODE. */
+  /** Programs that run on Node.js, or on Electron in its Node.js mode (ELECTRON_RUN_AS_NODE). */
   node: ['ELECTRON_RUN_AS_NODE', 'NODE_OPTIONS', 'NODE_PATH', 'NODE_ICU_DATA', 'NODE_V8_COVERAGE', 'NVM_*', 'VOLTA_*'],
   /** HTTP proxies and certificates. */
   network: [

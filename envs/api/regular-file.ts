@@ -5,7 +5,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 /** O_NONBLOCK is undefined on Windows, where the file system contains no pipes. */
 const flags = constants.O_RDONLY | ((constants.O_NONBLOCK as number | undefined) ?? 0);
 
-/** Maximum bytes of a file that is read into a string: the limit of a string in Node.js. */
+/** Maximum bytes of a file that is read into a string: the maximum length of a string in Node.js. */
 const mostBytes = 2 ** 29 - 24;
 
 /**

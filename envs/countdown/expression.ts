@@ -1,12 +1,12 @@
 // Evaluates arithmetic expressions as Python's `eval` does, without executing code. Accepts integers and floats, signs,
 // parentheses and the operators + − * / // % **. Rejects names, calls, comparisons, leading zeros and trailing text.
 
-/** A Python number: an int is a bigint, a float is a number. */
+/** A Python number: a bigint stands for a Python int, a number for a Python float. */
 export type PythonNumber = bigint | number;
 
 /**
- * Maximum size of an integer in bits. An expression with a larger integer, such as `9 ** 9 ** 9`, has no value, because
- * it could exhaust memory.
+ * Maximum size of an integer in bits. If an expression leads to a larger integer, as `9 ** 9 ** 9` does, `evaluate`
+ * returns undefined, because the integer could exhaust memory.
  */
 const mostBits = 4096;
 

@@ -1,7 +1,7 @@
-// Countdown (RAGEN): write one expression that uses each given number once and equals the target. The reward is 1 for
-// the target, 0.1 if the right numbers give another value, otherwise 0. The seed modulo the number of problems selects
-// a row of a data set. The built-in problems are in media/data/countdown*.jsonl; those for validation have their own
-// file. RAGEN uses Jiayi-Pan/Countdown-Tasks-3to4 from the Hugging Face Hub.
+// Countdown (RAGEN): write one expression that uses each given number once and equals the target. The reward is 1 if
+// the expression equals the target, 0.1 if it uses the given numbers but has another value, otherwise 0. The seed
+// modulo the number of problems selects a row of a data set. The built-in problems are in media/data/countdown*.jsonl;
+// those for validation have their own file. RAGEN uses Jiayi-Pan/Countdown-Tasks-3to4 from the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { lookForDataSet, openDataSet, openingPatience } from '../api/data-set';

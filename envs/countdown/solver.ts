@@ -1,5 +1,6 @@
-// Finds an expression that uses all given numbers and equals the target. An exhaustive search combines two terms into
-// one until a single term is left. Values are exact fractions. Four numbers need at most a few thousand combinations.
+// Finds an expression that uses all given numbers and equals the target. An exhaustive search repeatedly combines two
+// terms into one until a single term is left. Values are exact fractions. Four numbers need at most a few thousand
+// combinations.
 
 interface Term {
   /** Numerator and denominator of the value. */

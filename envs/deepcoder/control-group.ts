@@ -1,6 +1,6 @@
 // Creates a cgroup for each tested program, if this process has the permission. The kernel then limits the number of
 // the program's processes and their total memory, including kernel structures. With version 2 of cgroups, the new
-// cgroup is a child of the nearest enclosing cgroup that delegates memory to its children. With version 1, one cgroup
+// cgroup is a child of the nearest enclosing cgroup whose children may have memory limits. With version 1, one cgroup
 // is created in the memory hierarchy and one in the pids hierarchy, each as a child of this process's own cgroup.
 // Permissions are not checked in advance, so the creation of a cgroup may fail. extension/node/control-group.ts, which
 // limits the environment process, is a separate implementation, because environments must not import other code of the

@@ -1,7 +1,7 @@
 // Runs programs written by a model under bubblewrap, in separate namespaces for processes, network, mounts, users, IPC
 // and host name.
 //
-// Covered:
+// The isolation covers:
 // * The program gets none of the parent's variables, key rings and descriptors, not even through /proc.
 // * There is no network, not even loopback, and no sockets except connected pairs.
 // * The root is read-only. It contains /usr, the interpreter, /etc/ld.so.cache and /etc/alternatives. /tmp and /dev/shm
@@ -13,7 +13,7 @@
 //   available, the kernel limits it too. All processes are killed when the first process ends, when this process ends,
 //   or when a limit is reached. If this process is root, programs run as nobody, because root is exempt from the
 //   process limit.
-// Not covered: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
+// It does not cover: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
 // information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that is
 // allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
 // No npm package: isolated-vm and vm2 confine JavaScript only.

@@ -10,8 +10,8 @@ const answer = { allow: 0x7fff0000, killProcess: 0x80000000, errno: (errno: numb
 const ENOSYS = 38;
 
 /**
- * Byte offsets in `struct seccomp_data`. `argument` is the offset of an argument's lower half, which comes first
- * because both architectures are little-endian.
+ * Byte offsets in `struct seccomp_data`. `argument(i)` is the offset of the lower half of argument i. The lower half
+ * precedes the upper half, because both architectures are little-endian.
  */
 const field = { number: 0, arch: 4, argument: (i: number) => 16 + 8 * i } as const;
 

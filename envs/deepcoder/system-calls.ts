@@ -10,7 +10,7 @@ export const auditArch: Record<Processor, number> = { x64: 0xc000003e, arm64: 0x
 
 /**
  * The last call number of Linux 5.17. Calls with higher numbers were not reviewed. They fail with ENOSYS, as on a
- * kernel without these calls. On x64 this includes the x32 calls, which start at 2³⁰.
+ * kernel without these calls. On x64, the x32 calls also have higher numbers: they start at 2³⁰.
  */
 export const lastKnown = 450;
 
@@ -139,8 +139,8 @@ const conditional: [string, Numbers, Rule['when']][] = [
 ];
 
 /**
- * All rules for an architecture. clone3 fails with ENOSYS, and the C library then calls clone instead. The reason is
- * that clone3 receives its flags by pointer, and a filter cannot read them.
+ * All rules for an architecture. clone3 receives its flags by pointer, so a filter cannot read them. Therefore clone3
+ * always fails with ENOSYS, and the C library then calls clone instead.
  */
 export function rulesFor(processor: Processor): Rule[] {
   const column = processor === 'x64' ? 0 : 1;

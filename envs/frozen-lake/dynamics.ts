@@ -1,6 +1,7 @@
 // Transition probabilities of a move, as in Gymnasium. On slippery ice, the intended direction has probability
-// `successRate`, and each perpendicular direction has half of the remainder. The outcomes of move a are the directions
-// a − 1, a, a + 1 (modulo 4), in this order. On ice that is not slippery, the intended direction has probability 1.
+// `successRate`, and each perpendicular direction has half of the remainder. The outcomes of the move with number m are
+// the directions m − 1, m, m + 1 (modulo 4), in this order. On ice that is not slippery, the intended direction has
+// probability 1.
 
 export interface Outcome {
   move: number;

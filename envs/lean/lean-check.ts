@@ -14,7 +14,7 @@ export interface LeanMessage {
 }
 
 /**
- * The result of checking a script: Lean's messages and how often `sorry` occurs, or the reason why Lean returned none.
+ * The result of checking a script: Lean's messages and how often `sorry` occurs, or the reason why the check failed.
  */
 export type Check = { messages: LeanMessage[]; sorries: number } | { failure: string; timedOut: boolean };
 

@@ -12,7 +12,7 @@ export interface Theorem {
   proof?: string[];
 }
 
-/** Splits a formal text into the imports, the preamble, and the remaining lines from the statement on. */
+/** Splits a theorem's Lean text into the imports, the preamble, and the statement with all lines after it. */
 export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 'statement'> {
   const imports: string[] = [];
   const preamble: string[] = [];

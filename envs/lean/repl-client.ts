@@ -13,7 +13,7 @@ export interface ReplOptions {
   folder: string | null;
   /** Timeout per command in seconds. */
   timeout: number;
-  /** Timeout in seconds for a header, including the start of the process. */
+  /** Timeout in seconds for executing a header, including the start of the process. */
   headerTimeout: number;
 }
 

@@ -110,8 +110,8 @@ export function timeoutMsOf({ timeout, connect_timeout, retries, backoff }: Serv
 }
 
 /**
- * Adds `success` to the info of an ended episode. The server's own value, at the key `success` or at VAGEN's key, takes
- * precedence; otherwise the episode succeeded if its return exceeds the threshold.
+ * Adds `success` to the info of an ended episode. If the server sends the value (at the key `success` or in VAGEN's
+ * `metrics`), this value is used. Otherwise the episode succeeded if its return exceeds the threshold.
  */
 function withSuccess(info: Record<string, unknown>, total: number, threshold: number): Record<string, unknown> {
   if (info.success !== undefined) return info;
@@ -121,7 +121,7 @@ function withSuccess(info: Record<string, unknown>, total: number, threshold: nu
 
 const remedy = 'start the server, for instance by ragen env serve, or correct env_config.url and env_config.protocol';
 
-/** For each configuration, the server's description of its environment; fetched when the environment is loaded. */
+/** For each configuration, the description of the environment that the server sent when the environment was loaded. */
 const described = new Map<string, RemoteDescription>();
 
 /** Names of the actions, from the configuration, else from the server; undefined if actions are texts. */

@@ -10,8 +10,8 @@ export interface Message {
 }
 
 /**
- * Encodes a body and returns the body and its content type. VAGEN's client sends the subtype `form-data`, VAGEN's
- * server `mixed`.
+ * Encodes a body and returns the body and its content type. In VAGEN's protocol, a client sends the subtype
+ * `form-data`, and a server sends the subtype `mixed`.
  */
 export function encodeMultipart(
   { data, images }: Message,

@@ -1,7 +1,7 @@
 // Client of OpenEnv's sessions (openenv-core 0.3). Each WebSocket connection at /ws is a session. The server receives
 // {"type": "reset" | "step" | "close", "data"} and replies with {"type": "observation", "data": {observation, reward,
-// done}} or {"type": "error"}. The server defines the keys of observations and actions; `OpenEnvFields` contains the
-// keys of text, images and actions.
+// done}} or {"type": "error"}. Each server chooses the keys of its observations and actions; `OpenEnvFields` states
+// which keys hold the text, the images and the action.
 import { WebSocket } from 'ws';
 import type { ActionLookup } from '../api/environment';
 import {

@@ -1,4 +1,4 @@
-// A corpus in memory, ranked by BM25. Each file is indexed once per worker, because all episodes share the index.
+// A corpus in memory, ranked by BM25. Each file is indexed once, because all episodes of a process share the index.
 import MiniSearch from 'minisearch';
 import { openDataSet } from '../api/data-set';
 

@@ -52,7 +52,7 @@ export class TextEmbedder {
   async embed(texts: readonly string[]): Promise<Float32Array[]> {
     const ids = texts.map(text => this.encode(text));
     const found: Float32Array[] = texts.map(() => new Float32Array());
-    // Texts of similar length are put into the same batch, because they need less padding.
+    // Texts of similar length are put into the same batch, because such a batch needs less padding.
     const byLength = [...ids.keys()].sort((a, b) => ids[b].length - ids[a].length);
     for (let from = 0; from < byLength.length;) {
       const rows = Math.max(1, Math.floor(tokensAtATime / ids[byLength[from]].length));

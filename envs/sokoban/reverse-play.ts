@@ -1,8 +1,8 @@
 // Reverse play (gym-sokoban): a depth-first search that starts from the solved room. In each move, the player takes a
-// step and pulls the box behind it, if there is one. The room with the highest score becomes the start. The score is
-// the number of times that the player switched to another box, multiplied by the sum of the boxes' Manhattan distances
-// from their targets. While a target is occupied, the score is 0. As in gym-sokoban, a state also records which boxes
-// have been pulled.
+// step and pulls the box behind it, if there is one. The room with the highest score becomes the room in which the
+// episode starts. The score is the number of times that the player switched to another box, multiplied by the sum of
+// the boxes' Manhattan distances from their targets. While a target is occupied, the score is 0. As in gym-sokoban, a
+// state also records which boxes have been pulled.
 import { columnSteps, rowSteps, target, wall } from './room';
 
 const exploredLimit = 300_000;

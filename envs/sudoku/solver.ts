@@ -11,7 +11,10 @@ export function completions(grid: Grid, most: number): Grid[] {
   const work = grid.slice();
   const found: Grid[] = [];
 
-  /** Fills the cells from index `from` of `open`. Swaps the cell with the fewest candidates to index `from` first. */
+  /**
+   * Fills the cells in `open`, starting with the one at index `from`. Swaps the cell with the fewest candidates to
+   * index `from` first.
+   */
   const search = (from: number) => {
     if (from === open.length) return void found.push(work.slice());
     let fewest = n + 1;

@@ -99,7 +99,9 @@ export default defineEnvironment({
       observation = config.observation_mode === 'html' ? pageHtml(parts) : pageText(parts);
     };
     const clickables = () => [...new Set(parts.flatMap(({ click }) => (click === undefined ? [] : [click])))];
-    /** The actions that the observation lists. On a page of results without products, `next >` is omitted. */
+    /**
+     * The actions that the observation lists. If a page of search results contains no products, `next >` is omitted.
+     */
     const offered = () => {
       const names = clickables().filter(name => name !== 'search');
       const isEnd = names.join() === 'back to search,< prev,next >';

@@ -1,6 +1,6 @@
-// Implements `agent_proxy.batch_adjust_mode`, which applies if the number of kept samples is not a multiple of
-// `batchMultiple`. To reach a multiple, mode `copy` duplicates samples, and mode `delete` drops samples. The default,
-// `weights`, changes no samples: the last mini-batch is smaller, and the loss weights correct for its size
+// Implements `agent_proxy.batch_adjust_mode`, which applies if the number of samples that passed the filters is not a
+// multiple of `batchMultiple`. To reach a multiple, mode `copy` duplicates samples, and mode `delete` drops samples.
+// The default, `weights`, changes no samples: the last mini-batch is smaller, and the loss weights correct for its size
 // (mini-batches.ts, loss-aggregation.ts). RAGEN adjusts the batch before it computes advantages, so a copied sample
 // contributes twice to the mean and std of its group.
 import { appendAll } from '../common/lists';

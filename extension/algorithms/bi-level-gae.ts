@@ -75,7 +75,7 @@ function highLevelReturns(sequence: TurnSequence, options: BiLevelGaeOptions): M
   return returns;
 }
 
-/** Returns the first sampled token of each turn, or the turn end if none was sampled. */
+/** Returns the position of each turn's first sampled token, or of the turn end if no token of the turn was sampled. */
 function turnStarts({ mask, turnEnds }: TurnSequence): number[] {
   return turnEnds.map((end, turn) => {
     const first = mask.indexOf(1, turn === 0 ? 0 : turnEnds[turn - 1] + 1);

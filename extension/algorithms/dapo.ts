@@ -1,7 +1,6 @@
 // Two parts of DAPO (Yu et al., 2025). Dynamic sampling drops prompts whose rollouts all have the same score, and
-// samples other prompts instead. A soft penalty applies to responses close to the length limit. The third part, the
-// asymmetric clip, is in clipped-surrogate.ts. Option names follow verl (`algorithm.filter_groups`,
-// `overlong_buffer_cfg`).
+// samples other prompts instead. A soft penalty applies to responses close to the length limit. DAPO's asymmetric clip
+// is in clipped-surrogate.ts. Option names follow verl (`algorithm.filter_groups`, `overlong_buffer_cfg`).
 import { membersByGroup, momentsOf } from './group-statistics';
 
 /** Ids of the kept and dropped prompt groups, each in batch order. */

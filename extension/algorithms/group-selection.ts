@@ -12,8 +12,8 @@ export const topPModes = ['linear', 'softmax'] as const;
 /** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that control the selection. */
 export interface GroupSelection {
   /**
-   * top_p: share of the score mass; top_k: share of the groups; top_k_abs: number of groups; min_p: share of the best
-   * score.
+   * Its meaning depends on the strategy. top_p: share of the sum of all scores. top_k: share of the groups. top_k_abs:
+   * number of groups. min_p: share of the best score.
    */
   rollout_filter_value: number;
   rollout_filter_strategy: (typeof filterStrategies)[number];
@@ -22,8 +22,8 @@ export interface GroupSelection {
   rollout_filter_include_zero: boolean;
   rollout_filter_top_p_prob_mode: (typeof topPModes)[number];
   /**
-   * Used by linear top_p only: amount that is subtracted from the target score mass. If the difference is not positive,
-   * no group is selected.
+   * Used by linear top_p only: this amount is subtracted from the sum that the scores of the selected groups must
+   * reach. If the difference is not positive, no group is selected.
    */
   rollout_filter_selection_eps: number;
 }
@@ -82,8 +82,8 @@ function requireKnown({
 }
 
 /**
- * Selects groups, best first, until their scores sum to the share `value` of the total score mass. Stops at the first
- * score ≤ 0, so the result may be empty.
+ * Selects groups, best first, until the sum of their scores is the share `rollout_filter_value` of the sum of all
+ * scores. Stops at the first score ≤ 0, so the result may be empty.
  */
 function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const total = candidates.reduce((sum, group) => sum + scores[group], 0);
@@ -98,7 +98,10 @@ function linearTopP(scores: Float32Array, candidates: number[], options: GroupSe
   return taken;
 }
 
-/** Returns the smallest set of groups whose softmax probabilities sum to at least `value`; at least one group. */
+/**
+ * Returns the smallest set of groups whose softmax probabilities sum to at least `rollout_filter_value`. The set has at
+ * least one group.
+ */
 function softmaxTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {
   const order = ranked(scores, candidates, options);
   const sign = options.rollout_filter_type === 'largest' ? 1 : -1;

@@ -1,7 +1,8 @@
-// Splits kept samples into mini-batches in an order drawn from a seeded stream; each mini-batch is one optimizer step.
-// Invariant: every sample is in exactly one mini-batch. If the count is not a multiple of the mini-batch size, the last
-// mini-batch is smaller. models/graphs/pass-plan.ts splits a mini-batch into micro-batches. The micro-batch gradients
-// sum to the exact gradient, because `aggregationWeights` computes the weights for the complete mini-batch.
+// Shuffles the samples of a training step with a seeded random stream and splits them into mini-batches; each
+// mini-batch is one optimizer step. Invariant: every sample is in exactly one mini-batch. If the count is not a
+// multiple of the mini-batch size, the last mini-batch is smaller. models/graphs/pass-plan.ts splits a mini-batch into
+// micro-batches. The micro-batch gradients sum to the exact gradient, because `aggregationWeights` computes the weights
+// for the complete mini-batch.
 
 /** Seeded random stream used for shuffling. */
 export interface IntegerStream {

@@ -87,8 +87,8 @@ export const policyLoss = (
 ): PolicyLoss => weightedPolicyLoss(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
 /**
- * Returns the loss of a mini-batch whose tokens have these weights, one array per sequence. `losses` are its token
- * losses, if they are known.
+ * Returns the loss of a mini-batch as the weighted sum of the losses of its tokens. `weights` and `losses` contain one
+ * array per sequence. A caller that has already computed the token losses passes `losses`.
  */
 export function weightedPolicyLoss(
   sequences: readonly PolicySequence[],
@@ -143,8 +143,8 @@ export const policyLossGradient = (
 ): Float64Array[] => weightedPolicyLossGradient(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
 /**
- * Returns `policyLossGradient` for a mini-batch whose tokens have these weights, one array per sequence. `losses` are its
- * token losses, if they are known.
+ * As `policyLossGradient`, but with given token weights. `weights` and `losses` contain one array per sequence. A
+ * caller that has already computed the token losses passes `losses`.
  */
 export const weightedPolicyLossGradient = (
   sequences: readonly PolicySequence[],
@@ -165,7 +165,7 @@ export const weightedPolicyLossGradient = (
     });
   });
 
-/** The weight of each token by `loss_agg_mode`, one array per sequence. */
+/** The weights that `loss_agg_mode` gives to the tokens, one array per sequence. */
 function tokenWeights(
   sequences: readonly PolicySequence[],
   { loss_agg_mode }: PolicyLossSettings,

@@ -61,8 +61,8 @@ export function filterTrajectories(values: TrajectoryValues, filter: TrajectoryF
 }
 
 /**
- * Sorts best first. Among equally good episodes, the first episodes of all groups precede the second episodes of all
- * groups, so that groups at the start of the batch are not preferred.
+ * Sorts the candidates, best first. Among equally good episodes, the first episodes of all groups precede the second
+ * episodes of all groups, so that groups at the start of the batch are not preferred.
  */
 function ranked(candidates: number[], measured: ArrayLike<number>, groups: ArrayLike<number>): number[] {
   const equals = new Map<string, number>();

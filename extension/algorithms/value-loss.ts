@@ -1,8 +1,8 @@
 // Loss of the critic (PPO's clipped value loss, as in verl). Each sampled token has two squared errors. The first is
 // the error of the new value. The second is the error of the new value after it is clamped to ±`cliprange_value` around
 // the old value. The loss is half the mean, over tokens, of the larger of the two errors. `ragen algo` evaluates this
-// file, and an engine over the network trains with it; the local engine uses a graph (models/decoder/critic.ts). A test
-// compares both, so change both.
+// file, and it is used in training on a remote server. The local engine instead uses graph operations
+// (models/decoder/critic.ts). A test compares the two implementations, so change both.
 import { clamp } from './kl';
 
 /** One sequence. All arrays have one entry per token; only entries with mask = 1 are read. */
@@ -35,8 +35,9 @@ function tokenValueLoss(
 }
 
 /**
- * Returns dL/dvalue of every token, where L is the sum of the token losses with these weights, one array per sequence; 0
- * where mask = 0. The metrics are those of `valueLoss`, except that `vf_loss` is L.
+ * Returns dL/dvalue of every token, where L is the sum of the token losses, each multiplied by its entry in `weights`.
+ * The gradients form one array per sequence; they are 0 where mask = 0. The metrics are those of `valueLoss`, except
+ * that `vf_loss` is L.
  */
 export function weightedValueLoss(
   sequences: readonly ValueSequence[],

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // The CLI. The commands are grouped into folders: the file x.ts of a folder implements `ragen x`, and env/x.ts
-// implements `ragen env x`. The folders options, input, output, run-lifecycle and model-files contain code that several
-// commands use. Every command takes --json: standard output is then one JSON document, and progress and notes go to
-// standard error. A user error prints one sentence and results in exit code 1.
+// implements `ragen env x`. Code that several commands use is in the folders `options`, `input`, `output`,
+// `run-lifecycle` and `model-files`. Every command takes --json: standard output is then one JSON document, and
+// progress and notes go to standard error. A user error prints one sentence and results in exit code 1.
 import { Command, CommanderError } from 'commander';
 import { clearPrinted } from '../node/secrets';
 import { addAlgo } from './algo/algo';

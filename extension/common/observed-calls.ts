@@ -1,12 +1,13 @@
-// An object whose method calls are observed: before a call, `begin` gets the method's name and arguments; what it
-// returns is called when the promise that the method returned has settled. Everything else is passed on unchanged.
+// Observes the method calls of an object. Before each call, `begin` receives the method's name and arguments, and may
+// return a function. This function is called when the method has returned or, if the method returns a promise, when the
+// promise has settled. Arguments, results and errors are passed on unchanged.
 
-/** Returns undefined for a call that is not observed. */
+/** Returns undefined for a call that need not be observed. */
 type Begin = (method: string, args: readonly unknown[]) => (() => void) | undefined;
-/** Returns the promise with which a call ends, given the promise that the method returned. */
+/** Returns the promise with whose settlement a call ends, given the promise that the method has returned. */
 type EndOf = (method: string, returned: Promise<unknown>) => Promise<unknown>;
 
-/** Returns a view of `target` with observed calls. A call ends with its returned promise, unless `endOf` names another. */
+/** Returns a proxy of `target` whose calls are observed. A call ends with its returned promise, unless `endOf` is given. */
 export function observedCalls<T extends object>(target: T, begin: Begin, endOf: EndOf = (_, returned) => returned): T {
   const methods = new Map<string, { value: unknown; observed: Method }>();
   return new Proxy(target, {

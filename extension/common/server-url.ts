@@ -1,7 +1,7 @@
-// Addresses of servers of the Tinker API, and names of the variables with their keys, as the configuration, the terminal
-// and the editor accept them.
+// Rules for the URL of a Tinker API server, and the default name of the environment variable that holds the server's
+// API key. The configuration, the terminal and the editor share these rules.
 
-/** Environment variable with a server's API key, if none is named. */
+/** Environment variable that holds a server's API key, unless the user names another variable. */
 export const defaultKeyVariable = 'TINKER_API_KEY';
 
 /** Whether a text is an http(s) URL without user, path or query. */

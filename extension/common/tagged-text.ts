@@ -28,7 +28,7 @@ export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { tho
     answer.lastIndex = at + close.length;
     if (!answer.test(text)) continue;
     const end = text.indexOf(`</${tag}>`, answer.lastIndex);
-    // If no closing tag follows this `<answer>`, none follows a later one either.
+    // If no closing tag follows this `<answer>`, no closing tag follows a later `<answer>` either.
     return end < 0 ? null : { thought: text.slice(from, at), answer: text.slice(answer.lastIndex, end) };
   }
   return null;

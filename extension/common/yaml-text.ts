@@ -105,7 +105,7 @@ function firstDocument(text: string, options: Options): Document.Parsed {
 
 class TooManyMistakes extends Error {}
 
-/** Yields the parser's tokens up to `mostMistakes` error tokens. */
+/** Yields the parser's tokens until it has yielded `mostMistakes` error tokens. */
 function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
   let mistakes = 0;
   for (const token of tokens) {

@@ -19,7 +19,7 @@ export interface EngineCalls extends Engine<LocalState> {
 export interface EngineReports {
   /** Reports the number of tokens sampled by the running generation calls. */
   tokens(sampled: number): void;
-  /** Reports rows of the running generation calls that have sampled their last token. */
+  /** Reports which rows of the running generation calls have sampled their last token. */
   rows(rows: readonly string[]): void;
   /** Reports the progress of the current call: number of completed work units, and number of all work units. */
   units(done: number, of: number): void;

@@ -138,7 +138,7 @@ export interface Engine<State extends EngineState = EngineState> {
   remember(): Promise<void>;
   /**
    * Restores weights and moments to the state of the last `remember`. Returns false if `remember` made no copy and
-   * optimizer steps have followed it.
+   * optimizer steps have run since.
    */
   rollBack(): Promise<boolean>;
   state(): Promise<State>;

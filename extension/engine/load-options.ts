@@ -4,7 +4,7 @@ import type { FloatType } from './graph/graph';
 import type { Device } from './session/devices';
 import type { Provider } from './session/session';
 
-/** Storage format of a frozen base. */
+/** Storage format of the weights of a frozen base model. */
 export type BaseQuantization = 'none' | 'int8';
 
 /** Low-rank adapters; `targets` has the syntax of PEFT's target_modules. */

@@ -1,10 +1,14 @@
-// Versions of the actor's weights that an engine keeps apart from the weights in training, so that older weights can
-// sample while a step trains. Only servers have them; a version stays usable until its engine is stopped.
+// Versions of the actor's weights that an engine keeps apart from the weights in training, so that tokens can be
+// sampled with older weights while a step trains. Only engines on servers keep versions. A version stays usable until
+// its engine is stopped.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from './generation-calls';
 
 export interface PublishedVersions {
-  /** Publishes the current weights and returns their handle; weights that are published already keep their handle. */
+  /**
+   * Publishes the current weights as a version and returns the version's handle. If they are already published, returns
+   * the existing handle.
+   */
   publish(): Promise<string>;
-  /** Like the engine's `generate`, under a published version instead of the current weights. */
+  /** Like the engine's `generate`, but samples with a published version instead of the current weights. */
   generate(version: string, rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
 }

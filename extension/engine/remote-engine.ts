@@ -20,7 +20,10 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
    * completed units, and `of` is the number of all units.
    */
   onUnits: (done: number, of: number) => void;
-  /** Versions of the weights that can sample while others train; null without such versions, and before `load`. */
+  /**
+   * Versions of the weights with which tokens can be sampled while the current weights are trained. Null if the engine
+   * keeps no versions, and before `load`.
+   */
   readonly versions: PublishedVersions | null;
   /** Makes rollout, scoring and training calls throw RunStopped; a running call throws at its next work unit. */
   interrupt(): void;
@@ -29,7 +32,10 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
    * no row.
    */
   watch(row: string | null, onTokens?: (ids: number[], logprobs: number[]) => void): void;
-  /** Deletes saved states that `state` named; absent for an engine that saves nothing outside of the run folder. */
+  /**
+   * Deletes saved states, given by the paths that `state` returned. Absent if the engine saves nothing outside of the
+   * run folder.
+   */
   discard?(states: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }

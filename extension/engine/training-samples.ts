@@ -4,7 +4,7 @@
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {
   ids: Int32Array;
-  /** 1 for tokens that are trained on; position 0 is always 0. */
+  /** 1 for tokens that are trained on; the entry at position 0 is always 0. */
   mask: Uint8Array;
   /**
    * Log-probs of the behaviour policy, log-probs of the reference policy (zeros if unused), and advantages. Only
@@ -45,8 +45,11 @@ export interface PassBudget {
 export interface InspectedSample {
   logprobs: Float32Array;
   entropies: Float32Array;
-  /** Rank of the token among all tokens by probability; 1 is the most likely. */
+  /** Rank of the sample's token if the whole vocabulary is sorted by probability; rank 1 is the most likely token. */
   ranks: Float32Array;
-  /** The most likely tokens, [rank][token], most likely first. */
+  /**
+   * One entry per rank, the most likely first: the token with this rank at each position of the sample, and its
+   * log-prob.
+   */
   top: { ids: Float32Array; logprobs: Float32Array }[];
 }

@@ -1,6 +1,8 @@
-// The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with its two seeding functions. CPython's `random` seeds
-// it with an array of words (`PythonRandom`), numpy's legacy RandomState with one word (`NumpyLegacy`).
-// No package: this source is bundled into environments, so a package would have to be shipped with the extension.
+// The Mersenne Twister MT19937 (Matsumoto and Nishimura, 1998) with its two seeding functions. CPython's `random` (here
+// `PythonRandom`) seeds the generator with an array of words. numpy's legacy RandomState (here `NumpyLegacy`) seeds it
+// with one word.
+// No npm package is used, because this source is bundled into environments: the extension would have to ship the
+// package.
 
 const size = 624;
 const middle = 397;

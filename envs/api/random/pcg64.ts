@@ -1,7 +1,7 @@
 // numpy's `Generator(PCG64(seed))`, which `gymnasium.utils.seeding.np_random(seed)` returns. Draws the same numbers as
 // numpy; test/golden/envs/random.json holds numpy's values. The algorithm is PCG XSL RR 128/64 (O'Neill, 2014). Its
 // 128-bit state is stored in four 32-bit limbs, least significant first, not in a BigInt.
-// No package: the npm package pcg implements only the 32-bit generators and not numpy's seeding.
+// The npm package pcg is not used: it implements only the 32-bit generators, and it lacks numpy's seeding.
 import { seedSequence } from './seed-sequence';
 
 /** The limbs of PCG's default 128-bit multiplier. */
@@ -35,7 +35,7 @@ export class Pcg64 {
   /** Upper and lower half of the latest 64-bit output. */
   private high = 0;
   private low = 0;
-  /** Upper half of a 64-bit output; `uint32` has returned the lower half, and its next call returns this one. */
+  /** Upper half of the 64-bit output whose lower half `uint32` has returned. The next call of `uint32` returns it. */
   private spare = 0;
   private hasSpare = false;
 

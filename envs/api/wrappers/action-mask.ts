@@ -15,7 +15,7 @@ import type {
 } from '../environment';
 import { actionNames, after, imagesOf, observationOf, textOf, wrap } from './wrap';
 
-/** The state passed to the mask. */
+/** The state passed to the function that decides whether an action is allowed. */
 export interface MaskedState<Config> {
   observation: Observation;
   info: Info;

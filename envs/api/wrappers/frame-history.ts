@@ -1,5 +1,5 @@
-// Makes each observation show the last states and the actions between them (Gymnasium's FrameStackObservation, for
-// texts). Near the start of an episode, an observation shows fewer states; it is not padded.
+// Makes each observation show the most recent states and the actions between them (Gymnasium's FrameStackObservation,
+// for texts). Near the start of an episode, an observation shows fewer states; it is not padded.
 import type { z } from 'zod';
 import type { EnvironmentDefinition, Observation } from '../environment';
 import { actionNames, actionText, after, imagesOf, observationOf, textOf, wrap } from './wrap';

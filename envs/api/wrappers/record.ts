@@ -19,8 +19,8 @@ export interface RecordedEpisode {
 }
 
 /**
- * @param onEpisode receives each episode once, when it ends. An episode that is closed or reset before its end is
- * passed at that time if it has at least one step. If `onEpisode` throws, the episode fails.
+ * @param onEpisode receives each episode once, when it ends. If an episode is closed or reset before its end,
+ * `onEpisode` receives it at that moment, unless it has no steps. If `onEpisode` throws, the episode fails.
  */
 export function withRecord<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

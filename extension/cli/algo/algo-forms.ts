@@ -48,7 +48,10 @@ export function sameLength(
       );
 }
 
-/** Checks the number of rows with `sameLength`, and then the length of each row. */
+/**
+ * Checks that every array of rows in `others` has as many rows as `list`, and that each row is as long as the same row
+ * of `list`.
+ */
 export function sameShape(
   key: string,
   list: readonly (readonly unknown[])[],

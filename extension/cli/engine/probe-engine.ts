@@ -1,5 +1,6 @@
-// The probe of a server, as `ragen engine probe` and `ragen doctor` use it: first requests, measurements, and the limits
-// of runs on this server. The key's variable is declared a secret before anything is sent.
+// Probes a server for `ragen engine probe` and `ragen doctor`: sends the first requests, makes measurements, and lists
+// what runs on this server cannot do. Before anything is sent, the environment variable with the API key is registered
+// as secret.
 import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/server-url';
 import { UserError } from '../../common/user-error';
 import { greetServer } from '../../models/tinker/server-greeting';
@@ -10,13 +11,15 @@ import { ignoredByEngine, limitsOf, supportedText } from '../../run-data/engine-
 
 export interface ProbeRequest {
   url: string;
-  /** Variable with the key; undefined for the default variable if it is set, null to send no key. */
+  /**
+   * Environment variable that holds the API key. Undefined: the default variable, if it is set. Null: no key is sent.
+   */
   keyEnv: string | null | undefined;
-  /** The server's name of the base model; null if it offers only one. */
+  /** The name by which the server offers the base model; may be null if the server offers only one. */
   model: string | null;
   rank: number;
   critic: boolean;
-  /** Whether to create no model. */
+  /** If true, the probe creates no model on the server, so nothing is measured. */
   quick: boolean;
   timeoutS: number;
   signal: AbortSignal;
@@ -69,7 +72,7 @@ export async function probeEngine(asked: ProbeRequest): Promise<EngineReport> {
   }
 }
 
-/** Reads the key. @throws UserError if a variable was named that is not set */
+/** Reads the API key. @throws UserError if `keyEnv` names a variable that is not set */
 function keyOf(keyEnv: string | null | undefined): string | null {
   if (keyEnv === null) return null;
   const name = keyEnv ?? defaultKeyVariable;

@@ -27,8 +27,8 @@ interface ListedVersion extends RanVersion {
   folder: string | null;
   sources: string[];
   /**
-   * Effect relative to the previous version of the tag. Null for the first version, or if one of the two versions has
-   * no episodes.
+   * Effect relative to the previous version of the same environment tag. Null for the first version, or if one of the
+   * two versions has no episodes.
    */
   effect: VersionEffect | null;
 }

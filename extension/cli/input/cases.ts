@@ -4,7 +4,7 @@ import { text as readStream } from 'node:stream/consumers';
 import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
 
-/** Returns how error messages name the source given with `--input`. */
+/** Returns the name of the source given with `--input`, for error messages. */
 export const inputName = (input: string): string => (input === '-' ? 'standard input' : input);
 
 /** Reads the text of `--input`: a file, or standard input for `-`. Throws a UserError. */

@@ -44,8 +44,8 @@ export const withPlace = (command: Command): Command =>
     );
 
 /**
- * Returns the cluster that the options select, after a request that checks it; null for this machine. Throws a
- * UserError.
+ * Returns the cluster that the options select; null if they select this machine. First sends the cluster a request, to
+ * check that it responds. Throws a UserError.
  */
 export async function placeOf(flags: PlaceFlags): Promise<JobPlace | null> {
   if (flags.on === undefined || flags.on === here) {
@@ -77,7 +77,8 @@ export function clusterOf({ on }: OnFlags, env: NodeJS.ProcessEnv = process.env)
 }
 
 /**
- * Returns the cluster of a run's job, whose address the user has named too.
+ * Returns the Ray cluster that a run's job record names. The record is trusted only if the user has named the same
+ * address.
  * @throws UserError if --on or RAY_ADDRESS does not name the address in the record
  */
 export function clusterOfJob(run: string, { id, address }: JobRecord, { on }: OnFlags): RayJobs {
@@ -88,13 +89,17 @@ export function clusterOfJob(run: string, { id, address }: JobRecord, { on }: On
   );
 }
 
-/** RAY_ADDRESS if it is the address of a dashboard; it may also name a cluster's internal port. */
+/**
+ * RAY_ADDRESS if it is the address of a dashboard. Otherwise undefined, because RAY_ADDRESS may also hold a cluster's
+ * internal address.
+ */
 const httpAddress = ({ RAY_ADDRESS }: NodeJS.ProcessEnv): string | undefined =>
   RAY_ADDRESS !== undefined && /^https?:/.test(RAY_ADDRESS) ? RAY_ADDRESS : undefined;
 
 /**
- * Returns where a run is resumed: at --on, or at the address of its earlier job if RAY_ADDRESS names it.
- * @throws UserError if the run had a job and the user names neither its address nor `--on local`
+ * Returns the place where a run is resumed: the one that --on names, or the cluster of its earlier job if RAY_ADDRESS
+ * names this cluster.
+ * @throws UserError if the run had a job, and the user gives neither the address of the job's cluster nor `--on local`
  */
 export async function placeOfResume(
   run: string,

@@ -1,5 +1,6 @@
-// `ragen jobs`: lists the Ray jobs of runs with the node and the state of their runs, prints their logs, and stops them.
-// Jobs of other programs are left out. A listed job that ended before its trainer started ends its run as well.
+// `ragen jobs`: lists the Ray jobs of runs, prints their logs, and stops them. The list shows the node of each job and
+// the state of its run. Jobs of other programs are left out. If a listed job ended before its trainer started, the run
+// is marked as ended as well.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { maximum } from '../../common/lists';
@@ -21,7 +22,7 @@ type JobsFlags = CommonFlags & OnFlags;
 
 /** Number of jobs that are listed without --all. */
 const shownJobs = 50;
-/** Milliseconds between requests for the state of a stopped job, and maximum milliseconds until it has ended. */
+/** Milliseconds between requests for the state of a stopped job, and maximum milliseconds to wait for its end. */
 const [pollMs, endMs] = [500, 30_000];
 
 const onHelp = 'address of the Ray dashboard (default: RAY_ADDRESS)';
@@ -45,7 +46,7 @@ export function addJobs(program: Command): void {
 interface Row {
   job: string;
   status: RayJob['status'];
-  /** Ray's sentence about the status; null if there is none. */
+  /** Ray's message about the job's status; null if Ray gives none. */
   message: string | null;
   run: string;
   name: string;
@@ -147,8 +148,8 @@ async function logs(id: string, flags: JobsFlags): Promise<Answer> {
 }
 
 /**
- * Stops a job. If the trainer of its run answers, the trainer stops the run, so that the checkpoint may take any time.
- * Otherwise, and with --now, Ray stops the job.
+ * Stops a job. If the trainer of its run is alive, the trainer stops the run and may take as long as it needs to write
+ * the checkpoint. Otherwise, and with --now, Ray stops the job.
  */
 async function stopJob(id: string, flags: JobsFlags & { now?: boolean }): Promise<Answer> {
   const jobs = clusterOf(flags);

@@ -1,5 +1,5 @@
-// The Ray job of a run, as the CLI that follows the run sees it. The job's state is polled in the background; the run
-// itself is followed through its folder. While Ray cannot be reached, only the folder counts.
+// Watches the Ray job of a run for a CLI command that follows the run. The job's state is polled in the background; the
+// run itself is followed through its folder. While Ray cannot be reached, only the folder shows what the run does.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../common/user-error';
 import { isOver, type RayJob } from '../../ray/ray-wire';
@@ -10,9 +10,9 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 import type { TrainerExit, TrainerProcess } from '../run-lifecycle/trainer-exit';
 import { cancelJob, isQueued, jobEnd, settleRun } from './settled-run';
 
-/** Milliseconds between requests for the job's state, and between looks at the run folder. */
+/** Milliseconds between requests for the job's state, and milliseconds between reads of the run folder. */
 const [jobPollMs, folderPollMs] = [2000, 250];
-/** Milliseconds that a job with free resources may need to begin; a longer wait is reported. */
+/** If a job has not begun after this many milliseconds, it is reported as waiting for free resources. */
 const quickMs = 5000;
 /** Maximum milliseconds to wait for Ray to notice that a job has ended. */
 const endMs = 15_000;
@@ -41,8 +41,8 @@ export class RunJob implements TrainerProcess {
   }
 
   /**
-   * Whether the run has ended. A lease that seems abandoned does not end a run whose job runs, because a shared file
-   * system may show touches late.
+   * Whether the run has ended. If the trainer seems to have abandoned its lease, the run still counts as running while
+   * its job runs, because a shared file system may show the trainer's updates of the lease late.
    */
   runOver(lease: ReturnType<LeaseWatch['look']>): boolean {
     this.poll();
@@ -52,8 +52,8 @@ export class RunJob implements TrainerProcess {
   }
 
   /**
-   * Waits until the trainer serves the run. Resolves to false if the job ended before that; the run's status then has
-   * the reason. If `halt` is aborted, the job is stopped.
+   * Waits until the trainer serves the run. Resolves to false if the job ended before that; the run's status then
+   * states the reason. If `halt` is aborted, the job is stopped.
    */
   async untilServed(halt: AbortSignal): Promise<boolean> {
     const lease = new LeaseWatch(this.folder.path);

@@ -1,5 +1,5 @@
-// The end of a run whose Ray job ended before its trainer started. No trainer writes the status of such a run, so the
-// process that notices the end of the job writes it. Also formats why a job ended.
+// Ends a run whose Ray job ended before its trainer started. No trainer writes the status of such a run, so the process
+// that notices the end of the job writes the status. This file also formats the reason why a job ended.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
@@ -13,7 +13,7 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 /** Number of lines of a job's log that a message contains, and their maximum length. */
 const [shownLines, mostLineLength] = [5, 300];
 
-/** Whether a run waits for the job in its record. */
+/** Whether a run waits for the job that its job record names. */
 export function isQueued(folder: RunFolder): boolean {
   const status = folder.readStatus();
   return status !== null && isQueuedStatus(status) && folder.readJob() !== null;
@@ -64,8 +64,8 @@ const [cancelMs, pollMs] = [5000, 500];
 
 /**
  * Cancels the job of a queued run; returns the run's status, or null if a trainer has started meanwhile. Ray ends a
- * queued job only when it begins, which may be much later. The run is then `stopped` before its job: when the job
- * begins, `ragen work` sees that the run no longer waits for it, and ends.
+ * queued job only when the job begins, which may be much later. In this case, the run becomes `stopped` first. When the
+ * job begins, `ragen work` sees that the run no longer waits for the job, and exits.
  */
 export async function cancelJob(folder: RunFolder, jobs: RayJobs, id: string): Promise<RunStatus | null> {
   const lease = new LeaseWatch(folder.path);
@@ -82,7 +82,10 @@ export async function cancelJob(folder: RunFolder, jobs: RayJobs, id: string): P
   }
 }
 
-/** Writes the final status of a queued run; null if a trainer has started. `error` is the reason of a failure. */
+/**
+ * Writes and returns the final status of a queued run. Returns null if a trainer has started. `error` is the reason of
+ * a failure.
+ */
 async function endQueued(folder: RunFolder, error?: string): Promise<RunStatus | null> {
   const status = folder.readStatus();
   if (!status || !isQueued(folder)) return null;

@@ -25,13 +25,14 @@ import type { JobPlace } from './job-options';
  */
 const stopWait = { RAY_JOB_STOP_WAIT_TIME_S: '300' };
 
-/** Key of a job's metadata that contains the id of its run; jobs without it are not ours. */
+/** Key of a job's metadata that contains the id of its run; jobs without this key were not submitted by `ragen`. */
 export const runKey = 'ragen_run';
 
 /**
- * Submits a run. `trainerArgs` are options of the trainer, such as --resume. Precondition: the caller created the run or
- * checked that it is trusted, as for `startTrainer`.
- * @throws UserError if a trainer serves the run or a job of it is queued; TrainerEnded if Ray refuses the job
+ * Submits a run. `trainerArgs` are options of the trainer, such as --resume. Precondition: the caller created the run
+ * or checked that it is trusted, as for `startTrainer`.
+ * @throws UserError if a trainer serves the run, or if the run already has a queued job; TrainerEnded if Ray refuses
+ * the job
  */
 export async function submitRun(
   folder: RunFolder,

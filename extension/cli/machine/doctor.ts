@@ -1,6 +1,6 @@
 // `ragen doctor`: reports this machine's resources, and whether a run fits into its memory. The memory plan reads only
-// the model's config.json, so the weights of a hub model are not fetched. Contract: the JSON document contains all
-// facts of the text, with more digits.
+// the model's config.json, so the weights of a hub model are not fetched. Contract: the JSON document contains every
+// fact that the text contains, and gives numbers with more digits.
 import type { Command } from 'commander';
 import { maximum } from '../../common/lists';
 import { autoCandidates, providerStates } from '../../engine/session/devices';

@@ -52,7 +52,10 @@ async function plan(overrides: readonly string[], flags: RemoteFlags): Promise<A
   return { document: { run, config, ignored, sources }, plainText: formatRun(run).join('\n') };
 }
 
-/** The rates that the flags give; undefined without such flags. */
+/**
+ * The server's speed, as the flags state it, or 'measure' if it is to be measured. Undefined if no flag concerns the
+ * speed.
+ */
 function ratesOf(flags: RemoteFlags): RunReportRequest['rates'] {
   const { roundTripMs, sampledPerS, scoredPerS, trainedPerS } = flags;
   const given = {

@@ -81,7 +81,7 @@ export async function withModel<T>(
   }
 }
 
-/** Throws if ids are outside the vocabulary or exceed the context length. */
+/** Throws if an id is outside the vocabulary, or if there are more ids than the context length. */
 function checkIds(
   ids: readonly number[],
   location: () => string,

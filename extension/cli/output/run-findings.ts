@@ -18,7 +18,10 @@ export interface DiagnosedRegime {
   entropy: number;
 }
 
-/** Diagnosis families in order of preference. If a step has several families, the first of this list is printed. */
+/**
+ * Diagnosis families in order of preference. If a step has diagnoses of several families, the diagnosis of the first
+ * such family is printed.
+ */
 const families = ['collapse_trajectory_sample', 'collapse_turn_sample', 'collapse_first_turn_sample'] as const;
 
 /** Returns the diagnosis in a step's metrics; null if the step has none. */

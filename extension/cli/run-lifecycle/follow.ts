@@ -28,7 +28,9 @@ const pollMs = 250;
 
 /** Milliseconds within which a trainer must respond to a connection attempt, to `hello`, or to a command. */
 const answerMs = 10_000;
-/** Milliseconds after which a command fails because the lease is live but its trainer cannot be reached. */
+/**
+ * Milliseconds after which a command fails if the trainer of a run seems alive, by its lease, but cannot be reached.
+ */
 const reachMs = 30_000;
 /** Milliseconds within which a trainer on another machine must reply through the run folder. */
 const fileReplyMs = 30_000;

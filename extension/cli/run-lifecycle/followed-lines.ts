@@ -16,7 +16,10 @@ interface ReadLine {
   json: string;
 }
 
-/** Maximum number of remembered lines. A trainer cuts at most the lines since its newest checkpoint. */
+/**
+ * Maximum number of remembered lines. A trainer that returns to its newest checkpoint removes only lines that were
+ * written since this checkpoint.
+ */
 const mostRemembered = 1000;
 
 export class FollowedLines<T> {
@@ -28,7 +31,7 @@ export class FollowedLines<T> {
 
   /**
    * Yields the values that are new since the last call.
-   * @throws UserError of `read`, unless the line was cut while it was read
+   * @throws the UserError that `read` throws, unless the trainer removed the line while it was read
    */
   *unread(): Generator<T> {
     this.goBack();
@@ -44,7 +47,7 @@ export class FollowedLines<T> {
     }
   }
 
-  /** Forgets the lines that are no longer in the file; returns whether there were any. */
+  /** Forgets the lines that are no longer in the file; returns whether there were such lines. */
   private goBack(): boolean {
     const before = this.offset;
     for (let last = this.remembered.at(-1); last && !this.isUnchanged(last); last = this.remembered.at(-1)) {

@@ -22,8 +22,8 @@ export interface StartOptions {
   configName?: string;
   configFile?: string;
   /**
-   * An earlier run. Its resolved configuration is used instead of a name or a file, and `overrides` are applied to this
-   * configuration.
+   * An earlier run. Its resolved configuration replaces the configuration that a name or a file would give, and
+   * `overrides` are applied to it.
    */
   from?: Manifest;
   /**
@@ -80,7 +80,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };
 }
 
-/** Throws a UserError if a manifest's configuration does not match its hash. */
+/** Throws a UserError if the configuration in a manifest does not match the hash in the manifest. */
 function refuseOtherHash(run: Manifest | undefined): void {
   if (run && /^[0-9a-f]{64}$/.test(run.config_hash) && configHash(run.config) !== run.config_hash)
     throw new UserError(

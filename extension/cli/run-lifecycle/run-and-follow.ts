@@ -52,9 +52,10 @@ export async function start(
 }
 
 /**
- * Starts a trainer with `args` for an existing run, here or as a job at `place`, and follows the run to its end. The
- * result is the same whether the trainer ends before it serves the run or fails later. The CLI cannot distinguish these
- * cases reliably, because it polls the run folder and can miss a trainer that serves the run only briefly.
+ * Starts a trainer with `args` for an existing run, on this machine or as a job at `place`, and follows the run to its
+ * end. The result is the same whether the trainer ends before it serves the run or fails later. The CLI cannot
+ * distinguish these cases reliably, because it polls the run folder and can miss a trainer that serves the run only
+ * briefly.
  */
 export async function serveAndFollow(
   folder: RunFolder,
@@ -165,7 +166,7 @@ export async function followTrainer(
   };
 }
 
-/** Whether the run of a trainer has ended, by the state of its lease. */
+/** Whether the run of a trainer has ended, as far as the state of the run's lease shows. */
 export const isRunOver = (trainer: TrainerProcess, lease: ReturnType<LeaseWatch['look']>): boolean =>
   trainer.runOver?.(lease) ?? (lease === 'gone' || trainer.ended() !== null);
 

@@ -1,4 +1,5 @@
-// Types for a trainer process that the CLI has started, here or as a job of a cluster, and for its exit.
+// Types for the exit of a trainer process, and for the process itself. The CLI has started the process on this machine
+// or as a job of a cluster.
 import type { LeaseWatch } from '../../trainer/store/held-lease';
 
 /** Exit code and signal of a process, as in Node's `exit` event. */
@@ -13,8 +14,14 @@ export interface TrainerProcess {
   readonly pid: number | undefined;
   /** Returns the exit. Null while the trainer runs, or if this process could not observe the exit. */
   ended(): TrainerExit | null;
-  /** Whether the run has ended; by default, if the trainer has ended or its lease is gone. */
+  /**
+   * Whether the run has ended. Without this method, a run counts as ended when its trainer has ended or its lease is
+   * gone.
+   */
   runOver?(lease: ReturnType<LeaseWatch['look']>): boolean;
-  /** Explains why the trainer ended without a final status; by default, from the trainer's log and exit. */
+  /**
+   * Explains why the trainer ended without a final status. Without this method, the explanation is taken from the
+   * trainer's log and exit.
+   */
   explain?(): Promise<string>;
 }

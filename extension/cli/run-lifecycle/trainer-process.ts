@@ -23,8 +23,8 @@ export class TrainerEnded extends UserError {}
  * Starts the trainer of a run and waits until it serves the run or has finished. Precondition: the caller created the
  * run or checked that it is trusted, because the trainer executes the code that the manifest names.
  * @param job id of the Ray job that this process belongs to; the trainer then ends with this process
- * @throws UserError if another trainer serves the run or a job of it is queued; TrainerEnded if the new trainer ends
- * with an error before it serves the run
+ * @throws UserError if another trainer serves the run, or if the run has a queued job; TrainerEnded if the new trainer
+ * ends with an error before it serves the run
  */
 export async function startTrainer(
   folder: RunFolder,

@@ -1,6 +1,6 @@
 // `ragen inspect`: scores the tokens of a stored episode under a checkpoint of its run, and prints a table or JSON.
 // With --stdio, it answers the editor's requests about runs until standard input ends. It can run at the same time as
-// the run's trainer, because it takes no lease, runs at low priority and uses no GPU.
+// the run's trainer, because it does not claim the run, has a low priority and uses no GPU.
 import { constants, setPriority } from 'node:os';
 import type { Command } from 'commander';
 import type { EpisodeRef, Rescored } from '../../protocol/inspection';

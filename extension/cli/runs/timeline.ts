@@ -1,5 +1,5 @@
-// `ragen timeline RUN`: prints where the time of each step went, or writes the kept steps as a Chrome trace, which
-// Perfetto opens.
+// `ragen timeline RUN`: prints how the time of each step was spent. With --export, writes a Chrome trace, which
+// Perfetto can open, of the steps whose single calls were stored.
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';

@@ -29,7 +29,7 @@ export interface Outcome {
 }
 
 export interface Row extends SweepPoint {
-  /** Mean and interval over the finished runs; null if no run is finished. */
+  /** Mean and confidence interval over the finished runs; null if no run is finished. */
   final: Estimate | null;
   best: Estimate | null;
   runs: Outcome[];

@@ -27,7 +27,7 @@ export interface SweepOptions {
   /** Cluster on which each run is a job; null for this machine. */
   place: JobPlace | null;
   halt: AbortSignal;
-  /** Creates the table that displays a followed run; null to display none. */
+  /** Creates the table that displays a followed run. Returns null if no table is to be displayed. */
   table(): StepTable | null;
   /** Prints a line when a run starts or ends. */
   printLine(line: string): void;

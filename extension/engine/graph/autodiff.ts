@@ -68,8 +68,8 @@ export function following(g: Graph, x: Value, first: Value): Value {
 export const detached = (g: Graph, x: Value): Value => g.emit('Identity', [x], x.type, x.dims);
 
 /**
- * Returns x. The backward pass calls `first`; if this returns a scalar, the gradient of x is computed only after it.
- * The scalar may depend on x.
+ * Returns x. The backward pass calls `first`. If `first` returns a scalar, the gradient of x is computed only after
+ * this scalar. The scalar may depend on x.
  */
 export function gradientFollowing(g: Graph, x: Value, first: () => Value | undefined): Value {
   const y = g.emit('Identity', [x], x.type, x.dims);

@@ -2,7 +2,7 @@
 // sequential executor runs them. Computes the bytes of each value from its shape and finds the peak of live bytes. A
 // value is live from the node that produces it to the last node that reads it; an output is live to the end. Inputs and
 // constants are not counted, because they exist before the run. onnxruntime's GraphViewer determines the order of the
-// nodes: depth first from the leaves, last leaf first, and from each node to its latest input first.
+// nodes (see `executionOrder` in onnx-writer.ts).
 import type { Dim, ElementType, Graph, Node } from './graph';
 import { executionOrder } from './onnx-writer';
 
@@ -117,8 +117,8 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
  * Returns the buffer of each value. A buffer has the name of the first value that is stored in it. onnxruntime decides
  * before the run which values share a buffer. A result is stored in the buffer of an input that it may overwrite, else
  * in the buffer of a value without remaining readers. The result and the value that it replaces must have the same
- * shape, which onnxruntime must be able to infer. A shared buffer stays allocated from its first value to the last
- * reader of its last value.
+ * shape, which onnxruntime must be able to infer. A shared buffer stays allocated from the node that produces its first
+ * value to the last node that reads its last value.
  */
 function planBuffers(graph: Graph, order: readonly Node[]): Map<string, string> {
   const known = knownShapes(graph, order);

@@ -1,7 +1,8 @@
 // Operations of the decoder with their pullbacks: matmuls, softmax, RMSNorm, SwiGLU, rotary positions, and log-probs
 // and entropies of target tokens. Each operation records one hand-written pullback, which keeps the backward graph
 // short. Results match Hugging Face's Qwen2/Llama modules; gradients are tested against finite differences and PyTorch.
-// Matmuls compute in the type of their operands, float32 or float16; softmax, norms and log-probs always in float32.
+// Matmuls are computed in the type of their operands, float32 or float16; softmax, norms and log-probs are always
+// computed in float32.
 import { contrib } from './graph';
 import type { Dim, Graph, Value } from './graph';
 import { binary, converted, reduced, sumTo, unary } from './ops';
@@ -65,7 +66,7 @@ export function softmax(g: Graph, x: Value): Value {
 }
 
 /**
- * softmax(scores) · values over the last axis of scores [.., t, s] and values [.., s, d]. Softmax and product are one
+ * Multiplies the softmax of `scores` [.., t, s] over the last axis by `values` [.., s, d]. Softmax and product are one
  * operation because the softmax pullback only needs Σ_s dp·p. This sum equals Σ_d dy·y, which has d terms instead of s
  * (FlashAttention-2, arXiv 2307.08691, §3.1).
  */
@@ -109,9 +110,9 @@ export function rmsNorm(g: Graph, x: Value, weight: Value, eps: number): Value {
 }
 
 /**
- * Returns the norm's result `y`, and a function that returns the value of 1 / sqrt(mean(x²) + eps). The kernel computes
- * this inverse as its second output. On WebGPU that output is wrong (onnxruntime 1.30), so there the function
- * recomputes the inverse.
+ * Returns the norm's result `y`, and a function `inverse` that returns 1 / sqrt(mean(x²) + eps). The kernel computes
+ * this value as its second output. On WebGPU, the second output is wrong (onnxruntime 1.30), so there `inverse`
+ * recomputes the value.
  */
 function normalized(g: Graph, x: Value, weight: Value, eps: number): { y: Value; inverse: () => Value } {
   const attributes = { axis: -1, epsilon: { float: eps }, stash_type: 1 };
@@ -173,7 +174,9 @@ export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTable
   return y;
 }
 
-/** Computes the rotation with several standard ONNX operators; a dedicated one exists only from opset 23 on. */
+/**
+ * Computes the rotation with several standard ONNX operators; ONNX has an operator for rotations only from opset 23 on.
+ */
 function plainRotation(g: Graph, x: Value, positions: Value, cos: Value, sin: Value): Value {
   const [b, t, width] = x.dims;
   const half = Number(cos.dims[1]);

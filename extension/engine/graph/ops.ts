@@ -223,19 +223,19 @@ export function reduced(
   return converted(g, y, expectFloat(op, x));
 }
 
-/** Converts x to another float type without recording it. */
+/** Converts x to another float type. Does not record the conversion on the tape. */
 export function converted(g: Graph, x: Value, type: FloatType): Value {
   if (expectFloat('cast', x) === type) return x;
   return g.emit('Cast', [x], type, x.dims, { to: type === 'float32' ? 1 : 10 });
 }
 
-/** Emits a broadcasting binary node without recording it; used inside pullbacks. */
+/** Emits a broadcasting binary node that is not recorded on the tape; used inside pullbacks. */
 export function binary(g: Graph, op: string, a: Value, b: Value): Value {
   expectType(op, a, b.type);
   return g.emit(op, [a, b], a.type, broadcast(a.dims, b.dims));
 }
 
-/** Emits an elementwise node without recording it. */
+/** Emits an elementwise node that is not recorded on the tape. */
 export function unary(g: Graph, op: string, x: Value): Value {
   return g.emit(op, [x], expectFloat(op, x), x.dims);
 }

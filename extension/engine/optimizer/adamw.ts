@@ -1,7 +1,7 @@
 // AdamW with global-norm gradient clipping, computed by graphs (Loshchilov & Hutter 2019). The order of the update is
-// that of PyTorch: decoupled decay, then the step with bias-corrected moments. One graph computes the norm, others
-// apply the step. On the host, the flat parameter vector is updated in chunks, so that only one chunk needs extra
-// memory; moments may be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. If the norm is not
+// that of PyTorch: decoupled decay, then the step with bias-corrected moments. One graph computes the norm, and other
+// graphs apply the step. On the host, the flat parameter vector is updated in chunks, so that only one chunk needs
+// extra memory; moments may be 8-bit (byte-moments.ts). On a device, the step runs tensor by tensor. If the norm is not
 // finite, no parameter changes and the result has `applied: false`.
 import { blockSize, ditherFeeds, firstFromBytes, firstToBytes, secondFromBytes, secondToBytes } from './byte-moments';
 import type { MomentFormat } from '../load-options';
@@ -14,8 +14,8 @@ import { Session, float32 } from '../session/session';
 import type { SessionOptions, Tensor } from '../session/session';
 
 /**
- * Number of parameters per chunk; a multiple of the block size. All data of the step of one chunk fit into the CPU
- * cache.
+ * Number of parameters per chunk; a multiple of the block size. The CPU cache can hold all data that a step needs for
+ * one chunk.
  */
 export const chunkSize = 2 ** 17;
 
@@ -87,7 +87,7 @@ function emptyMoments(size: number, format: MomentFormat): MomentState {
   return { format, step: 0, m: new Int8Array(length), v: new Uint8Array(length), mScale: scale(), vScale: scale() };
 }
 
-/** Writable view of the moments that can be fed to a session. */
+/** A tensor that is a writable view of some of the moments; it can be fed to a session. */
 interface Part extends Tensor {
   readonly data: Float32Array | Int8Array | Uint8Array;
 }
@@ -117,7 +117,7 @@ function padded(numbers: Float32Array, from: number, to: number): Float32Array {
   return copy;
 }
 
-/** Graph of the sum of squares of `g` [n]; output `sum`. */
+/** Graph that computes the sum of the squares of `g` [n]. Output: `sum`. */
 function squaresGraph(): Graph {
   const g = new Graph('squares');
   g.output('sum', g.emit('ReduceSumSquare', [g.input('g', 'float32', ['n'])], 'float32', [], { keepdims: 0 }));
@@ -125,8 +125,8 @@ function squaresGraph(): Graph {
 }
 
 /**
- * Graph of the step of one chunk. Inputs: `p`, `g`, `m`, `v` [n], the gradient factor `shrink`, and the feeds of
- * `coefficientFeeds`. Outputs: `p_next`, `m_next`, `v_next`.
+ * Graph that computes the optimizer step for one chunk. Inputs: `p`, `g`, `m`, `v` [n], the gradient factor `shrink`,
+ * and the feeds of `coefficientFeeds`. Outputs: `p_next`, `m_next`, `v_next`.
  */
 function floatGraph(): Graph {
   const g = new Graph('adamw');
@@ -137,8 +137,8 @@ function floatGraph(): Graph {
 }
 
 /**
- * Graph of the step over blocks [b, 256], with 8-bit moments and their scales [b, 1]. Inputs in addition to those of
- * `floatGraph`: `first_dither`, `second_dither`.
+ * Graph that computes the optimizer step for blocks [b, 256] whose moments have 8 bits and scales [b, 1]. Inputs in
+ * addition to those of `floatGraph`: `first_dither`, `second_dither`.
  */
 function byteGraph(): Graph {
   const g = new Graph('adamw over bytes');
@@ -159,7 +159,7 @@ function byteGraph(): Graph {
   return g;
 }
 
-/** Graph of the global norm of the gradients `g0`, `g1`, …, which have the given shapes. Output: `norm`. */
+/** Graph that computes the global norm of the gradients `g0`, `g1`, …, which have the given shapes. Output: `norm`. */
 export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('gradient norm', lowering);
   const squares = shapes.map((dims, i) => {
@@ -184,8 +184,8 @@ export function normGraph(shapes: readonly (readonly number[])[], lowering: Lowe
 }
 
 /**
- * Graph of the step for tensors of the given shapes. Inputs: `p0`, `g0`, `m0`, `v0`, `p1`, …, the gradient factor
- * `shrink` and the feeds of `coefficientFeeds`. Outputs: `p0`, `m0`, `v0`, `p1`, ….
+ * Graph that computes the optimizer step for tensors of the given shapes. Inputs: `p0`, `g0`, `m0`, `v0`, `p1`, …, the
+ * gradient factor `shrink` and the feeds of `coefficientFeeds`. Outputs: `p0`, `m0`, `v0`, `p1`, ….
  */
 export function stepGraph(shapes: readonly (readonly number[])[], lowering: Lowering): Graph {
   const g = new Graph('adamw step', lowering);

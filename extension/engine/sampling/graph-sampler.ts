@@ -141,7 +141,10 @@ function inverted(g: Graph, weights: Value, vocab: number): { token: Value; tota
   return { token: clamped, total };
 }
 
-/** Returns, per row, the number of entries that do not exceed the row's target, at most `limit`: int32 [b, 1]. */
+/**
+ * Returns for each row how many of its entries do not exceed the row's target, as int32 [b, 1]. A number above `limit`
+ * becomes `limit`.
+ */
 function countUpTo(g: Graph, cumulative: Value, target: Value, limit: number): Value {
   const notYet = g.emit('LessOrEqual', [cumulative, target], 'bool', cumulative.dims);
   const ones = g.emit('Cast', [notYet], 'float32', cumulative.dims, { to: 1 });

@@ -88,9 +88,9 @@ export function drawToken(
 }
 
 /**
- * Returns tokens in descending probability, at least as many as the cuts can keep. Sorting the complete vocabulary
- * would take longer than the model's forward pass. Therefore only tokens whose weight reaches a threshold are collected
- * and sorted. If these tokens do not suffice, the threshold is lowered.
+ * Returns tokens in order of descending probability, at least as many as the cuts can keep. Sorting the complete
+ * vocabulary would take longer than the model's forward pass. Therefore only tokens whose weight reaches a threshold
+ * are collected and sorted. If these tokens do not suffice, the threshold is lowered.
  */
 function topTokens(p: Float64Array, vocab: number, mass: number, { top_k, top_p, min_p }: SamplingCuts): number[] {
   for (let threshold = 2 ** -8; ; threshold *= 2 ** -8) {

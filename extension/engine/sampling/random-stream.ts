@@ -21,7 +21,7 @@ export class RandomStream {
     [this.a, this.b, this.c, this.d] = [splitmix(), splitmix(), splitmix(), splitmix()];
   }
 
-  /** Returns a uniform number in [0, 1) with 32 bits. */
+  /** Returns a uniform number in [0, 1) with 32 random bits. */
   uniform(): number {
     const product = Math.imul(this.b, 5);
     const result = Math.imul((product << 7) | (product >>> 25), 9);

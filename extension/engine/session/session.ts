@@ -1,8 +1,8 @@
-// One onnxruntime session for one graph. Inputs and outputs are tensors by name. The only file that uses onnxruntime's
-// API. Telemetry is disabled before the module loads. Idle threads spin for `spinMicroseconds`, about the time between
-// two operators, and then sleep. Without spinning, small models lose a third of their speed because threads must be
-// woken. With onnxruntime's default spin time, two sessions compete for the cores, and throughput on a shared machine
-// falls from 21k to 3k tokens/s.
+// One onnxruntime session for one graph. Inputs and outputs are tensors by name. No other file uses onnxruntime's API.
+// Telemetry is disabled before the module loads. Idle threads spin for `spinMicroseconds`, about the time between two
+// operators, and then sleep. Without spinning, small models lose a third of their speed because threads must be woken.
+// With onnxruntime's default spin time, two sessions compete for the cores, and throughput on a shared machine falls
+// from 21k to 3k tokens/s.
 import type * as Ort from 'onnxruntime-node';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-common';
 import { DeviceTensor } from './device-tensor';

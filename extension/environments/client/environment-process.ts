@@ -1,6 +1,6 @@
 // The trainer's interface to environments. All tags share one process. A tag that may have violated a limit or ended
 // the shared process moves to a separate process. A repeated fault then does not affect other tags' episodes. An
-// episode's results do not depend on its process.
+// episode's results do not depend on the process in which it runs.
 import { killAbandoned } from '../../node/end-processes';
 import type {
   CoveredCode,

@@ -1,5 +1,5 @@
-// The check of a server in `ragen doctor`: address, certificate, key, model and round trip, for the server that an option
-// or the configuration names. Nothing is created on the server.
+// Checks a server for `ragen doctor`: its address, certificate, API key, model and round-trip time. An option or the
+// configuration names the server. Nothing is created on the server.
 import { UserError } from '../../../common/user-error';
 import type { EngineReport } from '../../../protocol/engine-report';
 import { engineRows } from '../../../protocol/engine-report-text';
@@ -13,13 +13,16 @@ export interface EngineFlags {
   engineModel?: string;
 }
 
-/** What was found; `problem` is one sentence if the server cannot be used. */
+/** The result of the check. If the server cannot be used, `problem` is one sentence with the reason. */
 export type CheckedEngine = EngineReport | { url: string; problem: string };
 
 /** Maximum seconds of the check. */
 const timeoutS = 30;
 
-/** Checks the server of the options, else that of the configuration; null if there is none. */
+/**
+ * Checks the server that the options name, or else the server that the configuration names. Returns null if neither
+ * names a server.
+ */
 export async function checkEngine(
   { engine, engineKeyEnv, engineModel }: EngineFlags,
   config: Pick<RunConfig, 'workbench'> | undefined,
@@ -43,11 +46,14 @@ export async function checkEngine(
   }
 }
 
-/** A variable that is set; a run whose variable is not set sends no key. */
+/**
+ * Returns the name of an environment variable if the variable is set, else null. A run whose variable is not set sends
+ * no API key.
+ */
 const presentVariable = (name: string | null): string | null =>
   name !== null && (process.env[name]?.trim() ?? '') !== '' ? name : null;
 
-/** The check as rows of name and value. */
+/** Formats the result of the check as table rows of name and value. */
 export const engineCheckRows = (checked: CheckedEngine): [string, string][] =>
   'problem' in checked
     ? [['Engine', checked.problem.replace(/^engine: /, '')]]

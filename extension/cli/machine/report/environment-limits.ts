@@ -25,7 +25,7 @@ export function environmentLimits(): EnvironmentLimits {
   };
 }
 
-/** Formats the limits as rows [name, value] of the doctor's table. */
+/** Formats the limits as rows [name, value] of the table that `ragen doctor` prints. */
 export function environmentLimitRows({ control_group, children_measured }: EnvironmentLimits): [string, string][] {
   const means =
     control_group !== null
