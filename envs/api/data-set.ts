@@ -1,7 +1,8 @@
 // A published data set: one file or a folder of Parquet, JSON Lines or JSON files. Rows are read on demand, so a data
-// set may be larger than memory. In a folder, the files of the requested configuration and split are selected by the
-// Hugging Face Hub's naming scheme (`main/train-00000-of-00001.parquet`). If a folder holds several formats, Parquet is
-// preferred to JSON Lines, and JSON Lines to JSON.
+// set may be larger than memory. In a folder, the Hugging Face Hub's naming scheme
+// (`main/train-00000-of-00001.parquet`) tells which files belong to the requested configuration (here `main`) and the
+// requested split (here `train`). If a folder holds several formats, Parquet is preferred to JSON Lines, and JSON Lines
+// to JSON.
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { closeSync, existsSync, readdirSync, readSync, statSync } from 'node:fs';
 import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path';
@@ -37,8 +38,8 @@ const notRows = new Set(['dataset_infos.json', 'download.json', 'state.json', 'd
 const opened = new Map<string, Promise<DataSet>>();
 
 /**
- * Opens a data set; all episodes share one instance. A relative path is resolved against the working directory of the
- * run.
+ * Opens a data set. All episodes that read the same data set share one opened instance. A relative path is resolved
+ * against the working directory of the run.
  * @throws MissingDependency if there is no data set or a file cannot be read
  */
 export function openDataSet(path: string, options: DataSetOptions): Promise<DataSet> {
@@ -155,7 +156,10 @@ function openJson(file: string): DataSet {
 
 /** Maximum number of decoded rows in the cache. The row group in use stays in the cache, whatever its size. */
 const keptRows = 100_000;
-/** Undefined before Node.js 22.15. If a file needs it there, hyparquet throws an error that names the missing codec. */
+/**
+ * Undefined before Node.js 22.15. If a file needs this function, hyparquet then throws an error that names the missing
+ * codec.
+ */
 const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };
 const compressors = {
   GZIP: (input: Uint8Array) => zlib.gunzipSync(input),

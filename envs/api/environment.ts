@@ -68,7 +68,7 @@ export type ActionLookup = Readonly<Record<number, string>>;
 export type ConfigSchema = z.core.$ZodType;
 
 export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> {
-  /** RAGEN's `env_type`. */
+  /** Name of the environment (RAGEN's `env_type`). */
   name: string;
   /** Schema of `env_config`, with a default for each key. */
   config: Schema;

@@ -26,7 +26,7 @@ const common = [
   'TERM',
   'LD_LIBRARY_PATH',
   'DYLD_LIBRARY_PATH',
-  // Windows: programs are not found or do not start without these.
+  // On Windows, programs are not found or do not start without these variables.
   'SYSTEMROOT',
   'SYSTEMDRIVE',
   'WINDIR',

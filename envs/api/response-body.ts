@@ -19,7 +19,7 @@ interface WithBody {
 export async function bodyBytes({ body }: WithBody, most: number): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   let length = 0;
-  // When an error leaves the loop, the stream of the body is cancelled.
+  // If an error ends this loop, JavaScript cancels the stream of the body.
   for await (const part of body ?? []) {
     length += part.length;
     if (length > most) throw new BodyTooLong(`its answer has more than ${most} bytes`);

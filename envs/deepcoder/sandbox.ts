@@ -13,9 +13,9 @@
 //   available, the kernel limits it too. All processes are killed when the first process ends, when this process ends,
 //   or when a limit is reached. If this process is root, programs run as nobody, because root is exempt from the
 //   process limit.
-// It does not cover: kernel bugs reachable through the remaining system calls, world-readable files in /usr, machine
-// information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that is
-// allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
+// The isolation does not cover: kernel bugs reachable through the remaining system calls, world-readable files in /usr,
+// machine information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that
+// is allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
 // No npm package: isolated-vm and vm2 confine JavaScript only.
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
@@ -377,7 +377,9 @@ function endProcess(pid: number): void {
 }
 
 interface Grip {
-  /** Resolves when the program starts; its time limit begins then. If absent, the time limit begins at once. */
+  /**
+   * Resolves when the program starts; the program's time limit begins then. If absent, the time limit begins at once.
+   */
   begun?: Promise<void>;
   /** Kills all processes of the program; may throw if they have already ended. */
   end(): void;

@@ -1,7 +1,7 @@
 // Assembles the seccomp filter for programs written by a model. `bwrap --seccomp` expects it as classic BPF. The filter
-// is a linear program: it checks the architecture, then whether the call number is a known one, then one rule after
-// another. A system call of another architecture kills the process. Sources:
-// docs.kernel.org/userspace-api/seccomp_filter.html, linux/bpf_common.h.
+// is a linear program: it checks the architecture, then whether the call number is known, then the rules in order. A
+// system call of another architecture kills the process. Sources: docs.kernel.org/userspace-api/seccomp_filter.html,
+// linux/bpf_common.h.
 // No package: no npm package assembles such filters, and libseccomp is native code.
 import { auditArch, lastKnown, rulesFor, type Processor } from './system-calls';
 

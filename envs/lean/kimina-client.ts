@@ -1,5 +1,5 @@
 // Client of the Kimina Lean server: POST /api/check with one snippet returns {results: [{id, time, error | response}]}.
-// Requests equal those of the server's official client (kimina-client 0.2.1 on PyPI).
+// This client sends the same requests as the server's official client (kimina-client 0.2.1 on PyPI).
 import { createHash } from 'node:crypto';
 import { bodyText } from '../api/response-body';
 import { checkOf, type Check, type Checker } from './lean-check';

@@ -110,8 +110,8 @@ export function timeoutMsOf({ timeout, connect_timeout, retries, backoff }: Serv
 }
 
 /**
- * Adds `success` to the info of an ended episode. If the server sends the value (at the key `success` or in VAGEN's
- * `metrics`), this value is used. Otherwise the episode succeeded if its return exceeds the threshold.
+ * Adds `success` to the info of an ended episode. If the server has sent this value (at the key `success` or in VAGEN's
+ * `metrics`), the server's value is used. Otherwise the episode succeeded if its return exceeds the threshold.
  */
 function withSuccess(info: Record<string, unknown>, total: number, threshold: number): Record<string, unknown> {
   if (info.success !== undefined) return info;

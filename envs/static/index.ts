@@ -1,7 +1,7 @@
-// Questions with fixed answers, from one of three data sets (RAGEN's static). Answers are compared as texts for
-// MetaMathQA, as numbers for GSM8K, and as letters for MMLU's abstract algebra. A right answer has the reward 1, halved
-// for each wrong answer before it. The built-in questions (media/data) have the columns of the original data sets. The
-// original data sets are read from a file, a folder or the Hugging Face Hub.
+// Questions with fixed answers, from one of three data sets (RAGEN's static environment). Answers are compared as texts
+// for MetaMathQA, as numbers for GSM8K, and as letters for MMLU's abstract algebra. A right answer has the reward 1,
+// halved for each wrong answer before it. The built-in questions (media/data) have the columns of the original data
+// sets. The original data sets are read from a file, a folder or the Hugging Face Hub.
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { lookForDataSet, openDataSet, openingPatience, type DataSetOptions, type Row } from '../api/data-set';

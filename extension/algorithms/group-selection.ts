@@ -12,8 +12,8 @@ export const topPModes = ['linear', 'softmax'] as const;
 /** RAGEN's `actor_rollout_ref.rollout.rollout_filter_*` keys that control the selection. */
 export interface GroupSelection {
   /**
-   * Its meaning depends on the strategy. top_p: share of the sum of all scores. top_k: share of the groups. top_k_abs:
-   * number of groups. min_p: share of the best score.
+   * The meaning of this value depends on the strategy. top_p: share of the sum of all scores. top_k: share of the
+   * groups. top_k_abs: number of groups. min_p: share of the best score.
    */
   rollout_filter_value: number;
   rollout_filter_strategy: (typeof filterStrategies)[number];

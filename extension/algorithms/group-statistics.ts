@@ -1,7 +1,7 @@
 // Groups of samples, with the mean and deviation of each group. A group is all rollouts of one prompt; ids are
-// arbitrary integers and need not be adjacent. Invariant: both are computed from the differences between the group's
-// values and its first value, so a group of equal values has a deviation of exactly 0. If the deviation were a rounding
-// error instead of 0, dividing by it would give huge advantages.
+// arbitrary integers and need not be adjacent. Invariant: mean and deviation are computed from the differences between
+// the group's values and its first value, so a group of equal values has a deviation of exactly 0. If the deviation
+// were a rounding error instead of 0, dividing by it would give huge advantages.
 
 /** Sample scores with group ids. All arrays have one entry per sample. */
 export interface GroupedScores {

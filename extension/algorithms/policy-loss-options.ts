@@ -43,8 +43,8 @@ export const lossModeOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_los
   policy_loss?.loss_mode ?? 'vanilla';
 
 /**
- * Maximum absolute value of two differences of a token's log-probs: to the old policy (the log-ratio), and to the
- * reference policy.
+ * Bound of two differences, in absolute value: a token's log-prob minus its log-prob under the old policy (the
+ * log-ratio), and a token's log-prob minus its log-prob under the reference policy.
  */
 export const largestLogRatio = 20;
 /** Upper clamp of GSPO's sequence log-ratio. */

@@ -87,8 +87,8 @@ export const policyLoss = (
 ): PolicyLoss => weightedPolicyLoss(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
 /**
- * Returns the loss of a mini-batch as the weighted sum of the losses of its tokens. `weights` and `losses` contain one
- * array per sequence. A caller that has already computed the token losses passes `losses`.
+ * As `policyLoss`, but with given token weights. `weights` and `losses` contain one array per sequence. A caller that
+ * has already computed the token losses passes `losses`.
  */
 export function weightedPolicyLoss(
   sequences: readonly PolicySequence[],

@@ -28,7 +28,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let least = Math.max(2, Math.floor(lower.length / 3)) + 1;
   for (const candidate of candidates) {
     const other = candidate.toLowerCase();
-    // If one word is a prefix of the other, as test_freq is of test_frequency, their distance counts as 1.
+    // If one word is a prefix of the other word (test_freq and test_frequency), their distance counts as 1.
     const cut = Math.min(other.length, lower.length) >= 4 && (other.startsWith(lower) || lower.startsWith(other));
     if (!cut && Math.abs(candidate.length - lower.length) >= least) continue;
     const d = cut ? 1 : distance(lower, other);

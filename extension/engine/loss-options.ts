@@ -36,8 +36,8 @@ export interface PartGradient {
   /** L2 norm of the gradient over all trained parameters, averaged over the mini-batches. */
   norm: number;
   /**
-   * ‖mean gradient‖² / variance of the mean gradient, both estimated from slices of the mini-batches; null with a
-   * single slice.
+   * Signal-to-noise ratio: ‖mean gradient‖² / variance of the mean gradient. Numerator and denominator are estimated
+   * from slices of the mini-batches. Null if there is only one slice.
    */
   snr: number | null;
 }

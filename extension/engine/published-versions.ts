@@ -5,8 +5,8 @@ import type { GeneratedRow, GenerationRow, SamplingOptions } from './generation-
 
 export interface PublishedVersions {
   /**
-   * Publishes the current weights as a version and returns the version's handle. If they are already published, returns
-   * the existing handle.
+   * Publishes the current weights as a version and returns the version's handle. If the current weights are already
+   * published, returns the existing handle.
    */
   publish(): Promise<string>;
   /** Like the engine's `generate`, but samples with a published version instead of the current weights. */

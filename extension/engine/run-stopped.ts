@@ -1,5 +1,5 @@
-// Thrown when the run is requested to stop, in the main thread and in the engine's thread. A stop is not a failure:
-// unfinished work is discarded and repeated on resume.
+// Thrown, in the main thread and in the engine's thread, when the run has been requested to stop. A stop is not a
+// failure: unfinished work is discarded and repeated on resume.
 export class RunStopped extends Error {
   override readonly name = 'RunStopped';
 

@@ -1,5 +1,5 @@
-// Samples, as passed to the engine: token ids with a mask, and arrays of the same length with the inputs of scoring and
-// losses. The engine packs as many samples into a pass as `PassBudget` allows.
+// Samples in the form in which the engine receives them: token ids, a mask, and further arrays of the same length that
+// scoring and the losses read. The engine packs as many samples into a pass as `PassBudget` allows.
 
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {

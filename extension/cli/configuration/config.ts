@@ -62,8 +62,8 @@ function show(overrides: readonly string[], flags: ConfigFlags): Answer {
 }
 
 /**
- * Returns the maximum number of positions of the configuration's model. Returns Infinity if the model is behind an API,
- * has not been fetched, or is unusable.
+ * Returns the maximum number of token positions of the model that the configuration names. Returns Infinity if the
+ * model is behind an API, has not been fetched, or is unusable.
  */
 function positionsAtHand({ model_path, model_config, trainer }: RunConfig, workspace: string): number {
   if (model_config !== null && trainer.val_only) return Infinity;

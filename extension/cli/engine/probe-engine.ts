@@ -1,6 +1,6 @@
-// Probes a server for `ragen engine probe` and `ragen doctor`: sends the first requests, makes measurements, and lists
-// what runs on this server cannot do. Before anything is sent, the environment variable with the API key is registered
-// as secret.
+// Probes a server for `ragen engine probe` and `ragen doctor`: sends first requests, measures the server's speed, and
+// lists the features that are unavailable to runs on this server. Before anything is sent, the environment variable
+// with the API key is registered as a secret.
 import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/server-url';
 import { UserError } from '../../common/user-error';
 import { greetServer } from '../../models/tinker/server-greeting';

@@ -83,8 +83,8 @@ export async function cancelJob(folder: RunFolder, jobs: RayJobs, id: string): P
 }
 
 /**
- * Writes and returns the final status of a queued run. Returns null if a trainer has started. `error` is the reason of
- * a failure.
+ * Writes and returns the final status of a queued run. Returns null if a trainer has started. If the run failed,
+ * `error` is the reason.
  */
 async function endQueued(folder: RunFolder, error?: string): Promise<RunStatus | null> {
   const status = folder.readStatus();

@@ -1,5 +1,5 @@
-// Finds the folder of the model that a command names. The command names a folder, a bundled model or a hub model. A hub
-// model is downloaded, with a progress bar.
+// Finds the folder of the model that a command names. The name is that of a folder, of a bundled model or of a hub
+// model. A hub model is downloaded while a progress bar is shown.
 import { SingleBar, Presets } from 'cli-progress';
 import { modelSource } from '../../trainer/config/model-path';
 import { installation } from '../../node/installation';

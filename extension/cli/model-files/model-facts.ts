@@ -1,4 +1,4 @@
-// Collects the facts about a model that a run's manifest contains, and checks the model before the run is created. For
+// Collects the facts that a run's manifest records about the model, and checks the model before the run is created. For
 // a model in a folder, everything is checked except the values of the weights. For a hub model, only configuration and
 // tokenizer are checked. Its weights need not be downloaded, because the hub's listing contains their checksums.
 import type { Manifest } from '../../run-data/run-manifest';

@@ -29,7 +29,8 @@ const pollMs = 250;
 /** Milliseconds within which a trainer must respond to a connection attempt, to `hello`, or to a command. */
 const answerMs = 10_000;
 /**
- * Milliseconds after which a command fails if the trainer of a run seems alive, by its lease, but cannot be reached.
+ * Milliseconds after which a command fails if the lease of a run shows that its trainer is alive, but the trainer
+ * cannot be reached.
  */
 const reachMs = 30_000;
 /** Milliseconds within which a trainer on another machine must reply through the run folder. */

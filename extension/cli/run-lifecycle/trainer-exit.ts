@@ -8,7 +8,7 @@ export interface TrainerExit {
   signal: NodeJS.Signals | null;
 }
 
-/** Handle of a trainer's process. Only the process that started the trainer can observe its exit. */
+/** Represents a trainer's process. Only the process that started the trainer can observe its exit. */
 export interface TrainerProcess {
   /** Process id; undefined if it is unknown. */
   readonly pid: number | undefined;

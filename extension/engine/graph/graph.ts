@@ -48,8 +48,8 @@ export interface MappedConstant {
 }
 
 /**
- * Maps the gradients of an operation's outputs to the gradients of its inputs. The gradient of an unused output is
- * null, as is that of an input without a gradient.
+ * Maps the gradients of an operation's outputs to the gradients of its inputs. For an output that is not used, and for
+ * an input that has no gradient, the gradient is null.
  */
 export type Vjp = (gradients: readonly (Value | null)[]) => (Value | null)[];
 
@@ -85,7 +85,7 @@ export class Graph {
     return this.lowering === 'cpu' || this.lowering === 'cuda';
   }
 
-  /** Declares an input. Its symbolic dimensions become known to later reshapes. */
+  /** Declares an input. Later reshapes can then use the input's symbolic dimensions. */
   input(name: string, type: ElementType, dims: readonly Dim[]): Value {
     if (this.inputs.some(other => other.name === name)) throw new Error(`graph ${this.name}: has two inputs ${name}`);
     const value: Value = { name, type, dims };

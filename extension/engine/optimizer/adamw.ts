@@ -137,8 +137,8 @@ function floatGraph(): Graph {
 }
 
 /**
- * Graph that computes the optimizer step for blocks [b, 256] whose moments have 8 bits and scales [b, 1]. Inputs in
- * addition to those of `floatGraph`: `first_dither`, `second_dither`.
+ * Graph that computes the optimizer step for blocks [b, 256] with 8-bit moments; the scales of the blocks are [b, 1].
+ * Inputs in addition to those of `floatGraph`: `first_dither`, `second_dither`.
  */
 function byteGraph(): Graph {
   const g = new Graph('adamw over bytes');

@@ -9,7 +9,7 @@ import { binary, reduced, unary } from '../graph/ops';
 import { float32 } from '../session/session';
 import type { Tensor } from '../session/session';
 
-/** Values per block; each block has one scale. */
+/** Number of values in a block; each block has one scale. */
 export const blockSize = 256;
 
 /** Bytes [blocks, 256] and the scale of each block [blocks, 1]. */

@@ -70,9 +70,9 @@ export class Sampler {
 }
 
 /**
- * Inputs: logits [b, vocab] and inverse_temperature. If not greedy, two more inputs: uniform [b, 1], and first_rows [b,
- * 1] with the index of each row's first block, counted over the blocks of all rows. Outputs, all [b, 1]: token, the
- * token's scaled logit minus the row maximum (≤ 0), and the sum of exp(scaled logit − row maximum).
+ * Inputs: logits [b, vocab] and inverse_temperature. If sampling is not greedy, there are two more inputs: uniform [b,
+ * 1], and first_rows [b, 1] with the index of each row's first block, counted over the blocks of all rows. Outputs, all
+ * [b, 1]: token, the token's scaled logit minus the row maximum (≤ 0), and the sum of exp(scaled logit − row maximum).
  */
 export function samplerGraph(vocab: number, greedy: boolean, lowering: Lowering): Graph {
   const g = new Graph('sampler', lowering);

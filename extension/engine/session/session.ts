@@ -35,8 +35,8 @@ export interface SessionOptions {
    */
   prepack?: boolean;
   /**
-   * Whether the output with the given name stays on the device; a run returns it as a `DeviceTensor`. Not supported on
-   * the CPU and on CUDA.
+   * Whether the output with the given name stays on the device; a run returns it as a `DeviceTensor`. Supported only by
+   * WebGPU.
    */
   resident?: (output: string) => boolean;
 }
@@ -105,9 +105,9 @@ export class Session {
 export function sessionSettings(graph: Graph, options: SessionOptions): InferenceSession.SessionOptions {
   const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
   const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
-  // Constant folding would keep two copies of mapped weights in memory, and the other optimizations do not speed up
-  // these graphs. On WebGPU, constants are folded nevertheless: it has no bfloat16 kernels, so folding converts the
-  // weights to float32 once, and the results stay on the device.
+  // Constant folding would keep two copies of mapped weights in memory, and onnxruntime's other optimizations do not
+  // speed up these graphs. On WebGPU, constants are folded nevertheless: it has no bfloat16 kernels, so folding
+  // converts the weights to float32 once, and the results stay on the device.
   const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
   return {
     executionProviders: [provider],

@@ -276,9 +276,9 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // The live episodes of the tag at fault fail, because their replay would allocate the same memory again. Episodes
-    // with a pending call are retried instead, because one of these calls may have allocated the memory. If child
-    // processes use the memory, however, all live episodes of the tag fail.
+    // Live episodes of the tag at fault fail if they have no pending call, because their replay would allocate the same
+    // memory again. Episodes with a pending call are retried, because one of these calls may have allocated the memory.
+    // If child processes use the memory, however, all live episodes of the tag fail.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {
