@@ -62,8 +62,8 @@ export type MaybePromise<T> = T | Promise<T>;
 export type ActionLookup = Readonly<Record<number, string>>;
 
 /**
- * Any zod schema. `EnvironmentDefinition` bounds its type parameter by this type; with `z.ZodType` as the bound, the
- * type check of an environment would take twenty times as long. Environments are type-checked at each save.
+ * Any zod schema. The type parameter of `EnvironmentDefinition` extends this type. If it extended `z.ZodType`, the type
+ * check of an environment would take twenty times as long. Environments are type-checked at each save.
  */
 export type ConfigSchema = z.core.$ZodType;
 

@@ -16,7 +16,7 @@
 // The isolation does not cover: kernel bugs reachable through the remaining system calls, world-readable files in /usr,
 // machine information in /proc, and CPU time taken from other programs. Also not covered without a cgroup: memory that
 // is allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers, mappings).
-// No npm package: isolated-vm and vm2 confine JavaScript only.
+// No npm package is used, because isolated-vm and vm2 confine only JavaScript.
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   accessSync,
@@ -314,8 +314,8 @@ function interpreterFolders(home: string | undefined, interpreter: string): stri
 }
 
 /**
- * bwrap's arguments. Descriptor 3 holds the program's source and 4 the filter; 5 receives the sandbox's process ids,
- * and 6 delivers the start signal.
+ * bwrap's arguments. Descriptor 3 holds the program's source, and descriptor 4 holds the filter. bwrap writes the
+ * sandbox's process ids to descriptor 5, and waits for the start signal on descriptor 6.
  */
 function bubblewrap({ home, interpreter }: Program, command: readonly string[]): string[] {
   // Some systems have folders /bin and /lib; on others they are links into /usr.

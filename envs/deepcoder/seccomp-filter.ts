@@ -2,7 +2,7 @@
 // is a linear program: it checks the architecture, then whether the call number is known, then the rules in order. A
 // system call of another architecture kills the process. Sources: docs.kernel.org/userspace-api/seccomp_filter.html,
 // linux/bpf_common.h.
-// No package: no npm package assembles such filters, and libseccomp is native code.
+// No package is used: no npm package assembles such filters, and libseccomp is native code.
 import { auditArch, lastKnown, rulesFor, type Processor } from './system-calls';
 
 const code = { load: 0x20, and: 0x54, jump: 0x05, jumpEqual: 0x15, jumpGreater: 0x25, return: 0x06 } as const;

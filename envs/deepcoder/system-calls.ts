@@ -1,7 +1,7 @@
-// System calls that are refused to programs written by a model, by architecture. Some of these calls allocate memory
-// outside the memory limits: System V segments, memory files, message queues, pinned buffers. The other calls give
-// access to the kernel, the machine or other processes, for example key rings, sockets, tracing and mounts. Call
-// numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
+// System calls that are refused to programs written by a model. Each architecture has its own call numbers. Some of
+// these calls allocate memory outside the memory limits: System V segments, memory files, message queues, pinned
+// buffers. The other calls give access to the kernel, the machine or other processes, for example key rings, sockets,
+// tracing and mounts. Call numbers are from Linux's asm/unistd_64.h (x64) and asm-generic/unistd.h (arm64).
 
 export type Processor = 'x64' | 'arm64';
 

@@ -1,6 +1,7 @@
 // FrozenLake (RAGEN; Gymnasium's toy_text): walk over ice to the goal and avoid holes; on slippery ice the player may
-// move sideways. The reward is 1 at the goal, otherwise 0. Random slips come from numpy's PCG64, which each reset seeds
-// with the group's seed. Therefore all members of a group draw the same random number in the same step, as in RAGEN.
+// move sideways. The reward is 1 at the goal, otherwise 0. Random slips are drawn from numpy's PCG64. Each reset seeds
+// this generator with the group's seed. Therefore all members of a group draw the same random number in the same step,
+// as in RAGEN.
 import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';

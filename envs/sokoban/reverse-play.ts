@@ -35,7 +35,10 @@ export function pullApart(
   let bestScore = 0;
   let best: PulledRoom | undefined;
 
-  /** The state as a string: the player's cell, then each box's cell and pulled bit, sorted by cell. */
+  /**
+   * The state as a string: the player's cell, then for each box its cell and whether it has been pulled, sorted by
+   * cell.
+   */
   const key = () => {
     codes.length = 0;
     for (const cell of boxes) {

@@ -13,7 +13,9 @@ export interface Scoring {
 const punctuation = /[!-/:-@[-`{-~]/g;
 const normalized = (text: string) => text.toLowerCase().replace(/\s+/g, '').replace(punctuation, '');
 
-/** Patterns of the result in a solution, tried in this order. If none matches, the last line is the result. */
+/**
+ * Patterns that find the result in a solution, tried in this order. If no pattern matches, the last line is the result.
+ */
 const results = [
   /The answer is:?\s*([\s\S]*?)(?:\n|$)/,
   /Answer:?\s*([\s\S]*?)(?:\n|$)/,

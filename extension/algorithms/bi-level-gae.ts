@@ -12,7 +12,7 @@ export interface TurnSequence extends ValuedSequence {
   turnEnds: readonly number[];
 }
 
-/** `gamma` and `lam` apply between the tokens of a turn, the `high_level_*` values between turns. */
+/** `gamma` and `lam` apply between the tokens of a turn; the `high_level_*` values apply between turns. */
 export interface BiLevelGaeOptions extends GaeOptions {
   high_level_gamma: number;
   /** Defaults to `lam`. */

@@ -1,6 +1,6 @@
-// Selects the prompt groups to keep, from one score per group, by the four strategies of RAGEN-2's SNR-adaptive rollout
-// filter. Sums of the float32 scores are computed in double precision. Equal scores keep batch order, so selections are
-// deterministic.
+// Selects the prompt groups to keep. The input is one score per group. The four strategies are those of RAGEN-2's
+// SNR-adaptive rollout filter. Sums of the float32 scores are computed in double precision. Equal scores keep batch
+// order, so selections are deterministic.
 import { maximum, minimum } from '../common/lists';
 import { UserError } from '../common/user-error';
 

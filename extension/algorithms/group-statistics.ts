@@ -8,8 +8,8 @@ export interface GroupedScores {
   scores: ArrayLike<number>;
   groups: ArrayLike<number>;
   /**
-   * Episode id of each sample, set when an episode has several samples (one per turn). Each episode then contributes
-   * only one value to the moments of its group.
+   * Episode id of each sample; given only if an episode has several samples (one per turn). Each episode then
+   * contributes only one value to the moments of its group.
    */
   episodes?: ArrayLike<number>;
 }

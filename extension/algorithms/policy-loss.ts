@@ -133,8 +133,8 @@ export function weightedPolicyLoss(
 /**
  * Returns dL/dlog π of every token of a mini-batch, where L is the loss without the entropy bonus; 0 where mask = 0.
  * Terms that a loss mode holds constant (GSPO's sequence ratio, CISPO's weight) are constant here. The entropy bonus is
- * left out because it depends on complete distributions. Its derivative with respect to a token's entropy is
- * −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
+ * left out because it depends on complete distributions. The derivative of the whole loss with respect to a token's
+ * entropy is −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
  */
 export const policyLossGradient = (
   sequences: readonly PolicySequence[],

@@ -9,7 +9,8 @@ import { largestLogRatio } from './policy-loss-options';
 
 export interface RolloutCorrection {
   /**
-   * Whether there is one ratio per token or per sequence. If null, the weights are 1 and only statistics are computed.
+   * Whether one ratio is computed per token or per sequence. If null, the weights are 1 and only statistics are
+   * computed.
    */
   rollout_is: 'token' | 'sequence' | null;
   rollout_is_threshold: number;

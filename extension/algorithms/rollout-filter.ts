@@ -106,8 +106,8 @@ export function groupScore(values: readonly number[], metric: FilterMetric): num
 }
 
 /**
- * `filter_loss_scaling`: returns the factor for all advantages. A smaller `keptRatio` gives a smaller factor, so that a
- * step over fewer prompts changes the weights less.
+ * `filter_loss_scaling`: returns the factor by which all advantages are multiplied. A smaller `keptRatio` gives a
+ * smaller factor, so that a step over fewer prompts changes the weights less.
  */
 export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: number): number {
   return mode === 'none' ? 1 : mode === 'linear' ? keptRatio : Math.sqrt(keptRatio);

@@ -14,7 +14,7 @@ const newestRows = 64;
 
 /**
  * Divides all rows except the newest 64 into `parts` equal parts. Returns the lowest and the highest value of each
- * part, and all values of the newest 64 rows, sorted by row. NaN is omitted.
+ * part, and all values of the newest 64 rows, sorted by row. Values that are NaN are omitted.
  */
 export function overviewOf(column: Float64Array, parts: number): CurvePoints {
   const split = Math.max(0, column.length - newestRows);

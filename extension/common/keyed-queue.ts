@@ -1,5 +1,6 @@
-// Serializes work per key, such as an episode id. Work on the same key runs in call order; work on different keys may
-// overlap. The package async-lock is not used because it cannot release one of several keys before the work ends.
+// Runs work on the same key, such as an episode id, one piece at a time and in the order of the calls. Work on
+// different keys may overlap. The package async-lock is not used because it cannot release one of several keys before
+// the work ends.
 
 export class KeyedQueue {
   private readonly last = new Map<string, Promise<void>>();

@@ -21,7 +21,7 @@ export function formatNumber(value: number): string {
   if (size === 0) return '0';
   if (size >= 1e15) return sign + size.toExponential(2).replace('e+', 'e');
   for (const [divisor, prefix] of prefixes) {
-    // Rounded to three digits, 999.5 would be written as 1000; the next SI prefix is used instead.
+    // A number such as 999.5 would be rounded to 1000, so it is written with the next SI prefix.
     if (size >= divisor * 0.9995) return sign + threeDigits(size / divisor) + prefix;
   }
   if (Number.isInteger(size)) return sign + String(size);

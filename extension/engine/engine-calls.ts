@@ -1,5 +1,6 @@
 // Functions that the engine's worker thread (models/engine-worker.ts) offers to the main thread (remote-engine.ts), and
-// functions that the main thread offers to the worker. Also the codec that preserves error classes across threads.
+// functions that the main thread offers to the worker. This file also contains the codec that preserves error classes
+// across threads.
 import { recordOf } from '../common/records';
 import type { ErrorCodec } from '../node/thread-calls';
 import { UserError } from '../common/user-error';

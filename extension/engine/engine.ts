@@ -53,7 +53,7 @@ export interface NamedTensor {
 
 export type WhichPolicy = 'actor' | 'reference';
 
-/** The engine's calls. Rows and samples are plain data; the engine packs samples into passes. */
+/** The engine's calls. Rows and samples are plain data; the engine packs samples into forward and backward passes. */
 export interface Engine<State extends EngineState = EngineState> {
   load(options: LoadOptions): Promise<LoadedModel>;
   /**

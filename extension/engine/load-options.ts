@@ -1,5 +1,5 @@
-// Options of the engine's `load`: model, adapters, reference policy and critic, with their devices and formats. Also
-// the properties of a loaded model.
+// Options of the engine's `load`: model, adapters, reference policy and critic, with their devices and formats. This
+// file also declares the properties of a loaded model.
 import type { FloatType } from './graph/graph';
 import type { Device } from './session/devices';
 import type { Provider } from './session/session';

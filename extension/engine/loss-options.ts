@@ -1,5 +1,5 @@
-// Arguments of an optimizer step except its samples: the loss options of policy and critic, and AdamW's options. Also
-// the step's results: metrics, and the gradients of the parts of the loss.
+// Arguments of an optimizer step except its samples: the loss options of policy and critic, and AdamW's options. This
+// file also declares the results of the step: metrics, and the gradients of the parts of the loss.
 import type { LossAggMode, PolicyLossSettings } from '../algorithms/policy-loss-options';
 
 export interface PolicyLossOptions extends PolicyLossSettings {

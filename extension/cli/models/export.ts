@@ -1,5 +1,5 @@
-// `ragen export`: writes a model or a run's checkpoint, optionally with a merged adapter, as a folder that other tools
-// can load. An interrupted or failed export leaves nothing behind.
+// `ragen export`: writes a model or a run's checkpoint as a folder that other tools can load. An adapter can be merged
+// into the written model. An interrupted or failed export leaves nothing behind.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleBar, Presets } from 'cli-progress';

@@ -1,6 +1,7 @@
-// `ragen score`: log-probabilities of given tokens under a model. Contract: a row's `logprobs` is as long as its
-// `tokens`; entry 0 is null, because no token precedes it. Entry t is the natural log of the probability of tokens[t]
-// given tokens[0 … t−1], at temperature 1. Rows of similar length share a forward pass; results are in input order.
+// `ragen score`: computes the log-probabilities of given tokens under a model. Contract: a row's `logprobs` is as long
+// as its `tokens`; entry 0 is null, because no token precedes it. Entry t is the natural log of the probability of
+// tokens[t] given tokens[0 … t−1], at temperature 1. Rows of similar length share a forward pass; results are in input
+// order.
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { answer } from '../output/answer';

@@ -1,5 +1,6 @@
-// `ragen sft`: supervised fine-tuning on solvers' demonstrations, as a starting point for reinforcement learning.
-// Ctrl-C saves a checkpoint of the last step and ends the command; the same command continues from the checkpoint.
+// `ragen sft`: trains a model on solvers' demonstrations (supervised fine-tuning), as a starting point for
+// reinforcement learning. Ctrl-C saves a checkpoint of the last step and ends the command; the same command continues
+// from the checkpoint.
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadSftConfig } from '../../trainer/sft/sft-config';

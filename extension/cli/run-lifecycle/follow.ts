@@ -198,7 +198,10 @@ export async function joinTrainer(
   };
 }
 
-/** Connects to the socket that a lease names. Undefined if that fails, as in `joinTrainer`. */
+/**
+ * Connects to the socket that a lease names. Returns undefined if the trainer on this machine cannot be reached, does
+ * not answer `hello` in time, or serves another run.
+ */
 async function connect(
   folder: RunFolder,
   lease: Lease,

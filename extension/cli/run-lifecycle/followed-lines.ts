@@ -1,6 +1,6 @@
-// Reads a log that a trainer is writing, and yields each value once. A trainer that returns to its checkpoint cuts its
-// logs and writes other lines after the cut. The reader therefore remembers the newest lines. Before it reads on, it
-// goes back to the last remembered line that is still in the file.
+// Reads a log that a trainer is writing, and yields each value once. A trainer that returns to its checkpoint removes
+// the newest lines of its logs and then writes other lines. The reader therefore remembers the newest lines that it has
+// read. Before it reads on, it goes back to the last remembered line that is still in the file.
 import { UserError } from '../../common/user-error';
 
 /** A value of the log, and the byte offset after its line. */

@@ -29,9 +29,9 @@ interface FollowFlags {
 }
 
 /**
- * Creates a run and follows it to its end. If `earlier` holds the manifest of an earlier run, that run's configuration
- * is used instead of a name or file. With `earlier.from`, `overrides` are applied to that configuration. With
- * `earlier.again`, they replace the overrides of the earlier run.
+ * Creates a run and follows it to its end. If `earlier` holds the manifest of an earlier run, the new run uses that
+ * run's configuration, and the user gives no configuration name or file. With `earlier.from`, `overrides` are applied
+ * to that configuration. With `earlier.again`, they replace the overrides of the earlier run.
  */
 export async function start(
   overrides: readonly string[],

@@ -1,6 +1,6 @@
-// Compares the points of a sweep: their final and best validation success, as means over seeds with 95 % intervals.
-// Also finds the keys in which the points differ. The comparison depends only on the run folders, so it can be computed
-// before the sweep has finished.
+// Compares the points of a sweep: their final and best validation success, as means over seeds with 95 % confidence
+// intervals. Also finds the keys in which the points differ. The comparison depends only on the run folders, so it can
+// be computed before the sweep has finished.
 import { estimate } from '../../common/mean-estimate';
 import type { Estimate } from '../../common/mean-estimate';
 import { maximum } from '../../common/lists';

@@ -154,7 +154,7 @@ export interface RotaryTables {
 
 /**
  * Rotates the two halves of each head of x [b, t, heads·headSize] according to the token's position [b, t] (as Hugging
- * Face's rotate_half).
+ * Face's rotate_half does).
  */
 export function rotary(g: Graph, x: Value, positions: Value, tables: RotaryTables): Value {
   const [b, t, width] = x.dims;

@@ -28,8 +28,8 @@ export class Sampler {
   ) {}
 
   /**
-   * Samples one token per row from logits [rows, vocab], with one uniform per row. Throws if `cuts` truncates the
-   * distribution.
+   * Samples one token per row from logits [rows, vocab], with one uniform number per row. Throws if `cuts` truncates
+   * the distribution.
    */
   async draw(logits: Tensor, uniforms: Float32Array, cuts: SamplingCuts): Promise<Drawn> {
     if (!isUncut(cuts)) throw new Error('sampler: top-k, top-p, min-p and repetition penalty require the host sampler');

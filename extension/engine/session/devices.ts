@@ -33,7 +33,10 @@ export interface DeviceCheck {
   passed: boolean;
   /** Whether the provider multiplies matrices faster than the CPU; false if `passed` is false. */
   faster: boolean;
-  /** Findings of the test with measured numbers, as a clause. Messages append the clause to "webgpu: " or "…, but ". */
+  /**
+   * What the test has found, including the measured numbers, as a clause. Messages append the clause to "webgpu: " or
+   * "…, but ".
+   */
   about: string;
 }
 

@@ -1,4 +1,4 @@
-// The machine report of `ragen doctor`: versions, processor, memory with the limits of control groups, and disk. It
+// The machine report of `ragen doctor`: versions, processor, memory, the memory limits of control groups, and disk. It
 // lists onnxruntime's providers and the provider that `auto` selects. It also lists programs and libraries that some
 // features need. The report downloads nothing and leaves the machine unchanged.
 import { execFileSync } from 'node:child_process';
