@@ -14,7 +14,10 @@ export async function sizeOf(file: string): Promise<number | null> {
   return found?.isFile() ? found.size : null;
 }
 
-/** Returns a new hash of the type of an etag: sha256, or git's sha1 of a blob, which includes the blob's length. */
+/**
+ * Returns a new hash object for the algorithm of an etag: sha256, or git's sha1 of a blob. Git's sha1 includes the
+ * blob's length, which is already added to the hash.
+ */
 export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
   return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
 }

@@ -87,10 +87,7 @@ export const mostRequests = 1000;
 export type Fetch = typeof globalThis.fetch;
 type Check = (response: Response) => void;
 
-/**
- * Error codes of failed connections for which an immediate retry would fail again. The hub is then considered
- * unreachable.
- */
+/** Codes of connection errors that an immediate retry would not avoid. The hub is then considered unreachable. */
 const noWay = [
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -108,8 +105,8 @@ const badCertificate =
 export class NotAHub extends Error {}
 
 /**
- * One exchange with the hub. Provides its `fetch` and its timeout, and stores the first error, because the library
- * reduces some errors to their text.
+ * One exchange with the hub. Provides the exchange's `fetch` and timeout. Also stores the exchange's first error,
+ * because the library keeps only the text of some errors.
  */
 export class Call {
   private readonly controller = new AbortController();

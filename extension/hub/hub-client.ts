@@ -10,7 +10,8 @@ import type { Fetch, HubModel, HubOptions } from './hub-call';
 
 export interface HubFile {
   /**
-   * For a model: the name of a file next to config.json; subfolders are ignored. For a data set: a path with slashes.
+   * For a model: the file's name; only files in the folder of config.json are listed. For a data set: the file's path
+   * with slashes.
    */
   name: string;
   bytes: number;

@@ -156,7 +156,7 @@ export async function fetchHubTexts(model: HubModel, options: FetchOptions = {})
   return { ...made, commit };
 }
 
-/** Name of the cache's folder with the files of a commit except its weights. */
+/** Returns the name of the folder in the cache that contains all files of a commit except the weights. */
 const textsOf = (commit: string): string => `${commit}-texts`;
 
 /** Calls `work` with a folder that contains the model's files except its weights. */

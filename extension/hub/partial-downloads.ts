@@ -14,9 +14,9 @@ export class PartialDownloads {
   constructor(readonly folder: string) {}
 
   /**
-   * Claims for this process the download of the content whose etag is `etag`. Returns the path of the partial file,
-   * whose name contains this process's host and pid. An abandoned partial file is renamed to this path. If another
-   * living process is downloading the content, returns the file of that process instead.
+   * Claims a download, so that only this process continues it. `etag` is the etag of the content. Returns the path of
+   * the partial file, whose name contains this process's host and pid. An abandoned partial file is renamed to this
+   * path. If another living process is downloading the content, returns the file of that process instead.
    */
   async claim(etag: string): Promise<{ file: string } | { busyWith: string }> {
     const { folder } = this;
@@ -53,7 +53,9 @@ export class PartialDownloads {
   }
 }
 
-/** Host and PID namespace of this process, in which its pid is valid, encoded for file names. */
+/**
+ * The host and the PID namespace of this process, encoded for file names. The process's pid is valid only within both.
+ */
 export const thisHost = encodeURIComponent(
   [currentPidScope.host, currentPidScope.pid_namespace].filter(Boolean).join('~'),
 );

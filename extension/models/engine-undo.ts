@@ -1,6 +1,7 @@
-// Reverts the optimizer steps of a training step that is stopped before its end. Weights and moments are restored to
-// their state before the first of these optimizer steps. The copy takes as much memory as the weights and moments. With
-// more than `undoParameters` trained parameters, no copy is made, and a stop returns to the newest checkpoint.
+// Reverts the optimizer steps of a training step that is stopped before its end. Before the first of these optimizer
+// steps, weights and optimizer moments are copied. If the training step is stopped, weights and moments are restored
+// from this copy. The copy takes as much memory as the weights and moments themselves. With more than `undoParameters`
+// trained parameters, no copy is made, and a stop returns to the newest checkpoint.
 import type { MomentState } from '../engine/engine';
 import { elements } from './decoder/decoder-config';
 import type { ParameterBank } from './weights/parameter-bank';

@@ -1,9 +1,10 @@
-// For each part of the policy loss and each bucket of mini-batches, measures the norm and noise of the gradient. Also
-// measures the cosines between the gradients of different parts and buckets. Gradients are not applied. A gradient has
-// as many numbers as there are trained weights. With more than 2²⁰ trained weights, only sketches of the gradients are
-// stored. A sketch (count sketch) adds each coordinate of the gradient, with a random sign, to one of 2²⁰ cells. Inner
-// products of sketches have an error of about 1/√cells times the product of the two gradients' norms. The norms of
-// mini-batch gradients are always exact. The analysis does not change the optimizer state.
+// Measures the gradients of a policy update. The mini-batches are divided into buckets. For each bucket and each part
+// of the policy loss, the norm and the noise of the gradient are measured. The cosines between these gradients are
+// measured too. Gradients are not applied. A gradient has as many numbers as there are trained weights. With more than
+// 2²⁰ trained weights, only sketches of the gradients are stored. A sketch (count sketch) adds each coordinate of the
+// gradient, with a random sign, to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells times
+// the product of the two gradients' norms. The norms of mini-batch gradients are always exact. The analysis does not
+// change the optimizer state.
 import type {
   GradientAnalysis,
   LossPart,

@@ -13,7 +13,8 @@ import { builtInFiles } from './environment-specs';
  */
 const readBy: Readonly<Record<string, (config: Readonly<Record<string, unknown>>) => readonly string[]>> = {
   search: () => ['RETRIEVAL_SERVER_URL'],
-  // A local REPL executes code that a model wrote, so it must not receive the server's API key.
+  // If `repl_command` is set, a local REPL executes code that a model wrote. The REPL must not receive the API key of
+  // the Lean server.
   lean: ({ repl_command }) =>
     repl_command ? ['ELAN_*', 'LEAN_PATH', 'LEAN_SYSROOT', 'LAKE_*'] : ['LEAN_SERVER_API_KEY'],
 };

@@ -1,6 +1,6 @@
 // The data from which an environment cell rebuilds its process: the code of each tag, and the history of each live
-// episode. The history includes the version of the code at the episode's start. Also records failed episodes and the
-// tags of episodes that moved to another cell.
+// episode. The history includes the version of the code at the episode's start. The data also include the failed
+// episodes, and the tag of each episode that was moved to another cell.
 import type {
   EnvironmentFailure,
   EnvironmentSpec,
@@ -33,10 +33,11 @@ export class HeldEpisodes {
   readonly specs = new Map<string, EnvironmentSpec>();
   readonly history: EpisodeHistory<EpisodeReset, string>;
   /**
-   * Code by tag and version, in load order: each tag's current code, and older code with which live episodes started.
+   * Code by tag and version, in the order of loading. Contains each tag's current code, and the older code with which
+   * live episodes started.
    */
   private readonly builds = new Map<string, EnvironmentSpec>();
-  /** Tags of episodes that were moved to another cell, by episode. */
+  /** Tag of each episode that was moved to another cell, by episode id. */
   private readonly moved = new Map<string, string>();
 
   constructor(held?: TagState) {
@@ -73,7 +74,10 @@ export class HeldEpisodes {
     return { spec, builds, episodes };
   }
 
-  /** Records the result of a reset: a started episode or, if the reset failed, nothing. */
+  /**
+   * Records the result of a reset. If the reset succeeded, the episode is recorded as started. If the reset failed, the
+   * episode is removed from the history.
+   */
   begun(reset: EpisodeReset, state: EpisodeState): EpisodeState {
     if (state.error) this.history.close(state.episode);
     else this.history.begun(reset, state.version);
@@ -102,9 +106,9 @@ export class HeldEpisodes {
   }
 
   /**
-   * The code that a new process must load, and the episodes that it must replay with this code, in order. Older code
-   * comes first: each version with the live episodes that started with it. The current code comes last, with all other
-   * live episodes.
+   * Returns which code a new process must load, and which episodes the process must replay with each piece of code.
+   * Older code comes first: each older version with the live episodes that started with it. The current code comes
+   * last, with all other live episodes.
    */
   replays(): CodeReplay[] {
     const present = [...this.specs.values()];
@@ -140,7 +144,10 @@ export class HeldEpisodes {
     this.history.fail(episode, { kind: 'died', message });
   }
 
-  /** The failure of an episode whose request ended the process while no other request was pending. */
+  /**
+   * Returns the failure of an episode whose reset or step has ended the process. No other request was pending, so this
+   * request is the cause.
+   */
   endedBy(method: 'reset' | 'step', item: EpisodeReset | EpisodeActions, end: ProcessEnd): EnvironmentFailure {
     const record = this.history.get(item.episode);
     const reset = 'tag' in item ? item : record?.start;
@@ -151,7 +158,7 @@ export class HeldEpisodes {
     return this.failure(tag, ` in ${method}(${given})${where}`, end);
   }
 
-  /** The failure to report for the tag at fault after its process has ended. */
+  /** Returns the failure that is reported after a process has ended because of the environment `tag`. */
   failure(tag: string, where: string, { how, offence }: ProcessEnd): EnvironmentFailure {
     const source = this.specs.get(tag)?.source;
     const { what, remedy } = offence ?? {

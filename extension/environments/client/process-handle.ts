@@ -44,7 +44,8 @@ export interface ProcessEnd {
 }
 
 /**
- * Milliseconds to wait for remaining output after the process has exited, or for the exit after the channel has closed.
+ * After the process has exited: milliseconds to wait for its remaining output. After the channel has closed:
+ * milliseconds to wait for the exit.
  */
 const exitTimeoutMs = 300;
 
@@ -166,7 +167,10 @@ export class ProcessHandle {
     return pieces;
   }
 
-  /** Emits the text that was withheld per stream because it might have been the start of a secret. */
+  /**
+   * Emits the text that was withheld because it might have been the start of a secret. Each stream may have such a
+   * text.
+   */
   private printRests(): void {
     for (const [key, pieces] of this.pieces) {
       const [tag, stream] = key.split('\n') as [string, 'stdout' | 'stderr'];

@@ -49,7 +49,7 @@ export class EnvironmentProcessPool implements EnvironmentPool {
     return this.processes.flatMap(({ pids }) => pids);
   }
 
-  /** Loads environments before a run's first episodes, one per tag; `error` is the first failure. */
+  /** Loads one environment per tag. Called before the first episodes of a run. `error` is the first failure. */
   async load(specs: EnvironmentSpec[]): Promise<{ environments: LoadedEnvironment[]; error?: EnvironmentFailure }> {
     const [first, ...others] = this.processes;
     const { environments, error } = await first.load(specs);
@@ -88,7 +88,10 @@ export class EnvironmentProcessPool implements EnvironmentPool {
     return (await Promise.all(this.processes.map(process => process.debug(on)))).flat();
   }
 
-  /** Switches line coverage on or off for later resets. Returns each process's counts since the last call. */
+  /**
+   * Switches line coverage on or off for later resets. Returns how often each process has executed each line since the
+   * last call.
+   */
   async cover(on: boolean): Promise<CoveredCode[]> {
     return (await Promise.all(this.processes.map(process => process.cover(on)))).flat();
   }
@@ -179,6 +182,6 @@ export class EnvironmentProcessPool implements EnvironmentPool {
   }
 }
 
-/** Specifications of the environments that were built, each with its build. */
+/** Returns the specification of each environment that was built. Its field `built` contains the result of the build. */
 const withBuilt = (specs: readonly EnvironmentSpec[], built: readonly LoadedEnvironment[]): EnvironmentSpec[] =>
   built.map(({ tag, bundle, files }) => ({ ...specs.find(spec => spec.tag === tag)!, built: { bundle, files } }));

@@ -1,7 +1,7 @@
-// The current environment process of a cell, as a runtime for the supervisor: starts processes, loads the tags' code,
-// and replays the live episodes in a new process. When a process ends, it is not known which call is the cause, so the
-// supervisor repeats all interrupted calls. It first repeats them all together, because most processes end for an
-// external reason, such as another program that uses up the memory.
+// Runs the environment process of a cell for the supervisor: starts a new process when the previous one has ended,
+// loads the tags' code into it, and replays the live episodes in it. When a process ends, it is not known which call is
+// the cause, so the supervisor repeats all interrupted calls. It first repeats them all together, because most
+// processes end for an external reason, such as another program that uses up the memory.
 import type { EnvironmentFailure, EnvironmentReply, EnvironmentRequest } from '../../protocol/environment-link';
 import type { Ending, Replay, Runtime } from '../supervision/supervisor';
 import { UserError } from '../../common/user-error';
@@ -37,8 +37,8 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
   private nextId = 1;
 
   /**
-   * @param owner its method `died` is called when a process has ended, and `separate` before calls are repeated one at
-   * a time
+   * @param owner receives two calls: `died` when a process has ended, and `separate` before interrupted requests are
+   * repeated one at a time
    */
   constructor(
     private readonly options: EnvironmentProcessOptions,
@@ -136,7 +136,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
       Reply<M> | undefined;
   }
 
-  /** Why the process that ended last has ended. A newer process may already be running. */
+  /** The reason for the end of the latest process that has ended. A newer process may already be running. */
   get ending(): Ending<ProcessCause> {
     return { blame: 'unknown', cause: this.lastEnd };
   }

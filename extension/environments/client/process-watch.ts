@@ -57,7 +57,7 @@ export interface WatchOwner {
   offended(offence: Offence): void;
 }
 
-/** Control groups whose processes were killed but may not have exited. */
+/** Control groups whose processes were killed, but may not have exited yet. */
 const leaving = new Set<ControlGroup>();
 let clearing: NodeJS.Timeout | undefined;
 

@@ -2,7 +2,8 @@
 import { killTree, ownerTagVariable } from '../../node/end-processes';
 
 /**
- * Ends the processes that carry this process's owner tag, then the process group, then this process.
+ * First ends the processes whose environment variables contain the same owner tag as those of this process, then the
+ * process group, and finally this process.
  * @param code exit code of this process. If the code is 0, this process kills the process group itself; otherwise the
  * trainer kills the group
  */

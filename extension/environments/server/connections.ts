@@ -68,7 +68,7 @@ export class Connections {
     return this.sockets.size;
   }
 
-  /** Answers a request after all earlier requests of its connection have been answered and their responses sent. */
+  /** Answers a request after the responses to all earlier requests of the same connection have been sent. */
   inTurn(response: ServerResponse, respond: () => Promise<void>): void {
     const socket = response.req.socket;
     const queue = this.queues.get(socket) ?? { waiting: 0, last: Promise.resolve() };

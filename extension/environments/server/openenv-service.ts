@@ -223,7 +223,7 @@ function meant(given: number | string, names: Readonly<Record<number, string>> |
   throw new ServiceError(422, `action is ${JSON.stringify(given)}: use one of ${Object.values(names!).join(', ')}`);
 }
 
-/** The JSON-RPC error reply to requests for tools, because the environments of this server have no tools. */
+/** Returns the JSON-RPC error that replies to a request for tools. The environments of this server have no tools. */
 export function mcpAnswer(request: unknown): Record<string, unknown> {
   const asked = z
     .strictObject({

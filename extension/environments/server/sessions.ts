@@ -66,7 +66,7 @@ export interface SessionState {
   info: Record<string, unknown>;
 }
 
-/** Maximum number of configurations that clients have sent and that are loaded; each of them uses a thread. */
+/** Maximum number of loaded configurations that clients have sent. Each loaded configuration uses a thread. */
 const mostConfigurations = 16;
 
 /** Seconds after which a client should retry if the server has no free session. */

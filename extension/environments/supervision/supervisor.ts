@@ -1,10 +1,11 @@
-// Supervises a runtime of environment code that can be replaced: a thread (environments/runtime/threads/thread.ts) or a
-// process (environments/client/process-runtime.ts). If the runtime ends, the supervisor starts a new runtime, replays
-// the live episodes and repeats the calls that have no result. Each call is answered exactly once. If a call ended the
-// runtime, only its episode fails. The runtime may name this episode. If it names none, the calls or replays are
-// repeated one at a time. If a runtime then ends again, the episode whose call or replay was running is at fault. Calls
-// of one episode run in order; calls of different episodes overlap. trainer/rollout/agent-proxy.ts decides whether a
-// run pauses because many episodes fail.
+// Supervises a runtime, which executes environment code. The runtime is a thread
+// (environments/runtime/threads/thread.ts) or a process (environments/client/process-runtime.ts) that can be replaced
+// by a new one. If the runtime ends, the supervisor starts a new runtime, replays the live episodes and repeats the
+// calls that have no result. Each call is answered exactly once. If a call ended the runtime, only its episode fails.
+// The runtime may name this episode. If it names none, the calls or replays are repeated one at a time. If a runtime
+// then ends again, the episode whose call or replay was running is at fault. Calls of one episode run in order; calls
+// of different episodes overlap. trainer/rollout/agent-proxy.ts decides whether a run pauses because many episodes
+// fail.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**
@@ -31,7 +32,10 @@ export interface Replay<Cause> {
 export interface Runtime<Cause> {
   /** Whether the thread or process exists and has not ended. */
   readonly running: boolean;
-  /** Whether interrupted calls are first repeated all together, and one at a time only if the runtime ends again. */
+  /**
+   * If true, interrupted calls are first repeated together, and one at a time only after the runtime has ended again.
+   * If false, interrupted calls are repeated one at a time from the start.
+   */
   readonly repeatsTogether: boolean;
   /**
    * Starts a new runtime after the previous runtime has ended. If no runtime can be started at present, returns the
@@ -65,14 +69,15 @@ export interface Job<Result, Cause> {
    * Sends the calls of these episodes. Resolves when all results have been reported, or with the reason if the runtime
    * ended earlier.
    * @param alone whether the calls are repeated one at a time
-   * @param report must be called with each result; returns the episodes whose results are new
+   * @param report must be called with each result; it returns the episodes for which it had not received a result
+   * before
    */
   send(
     episodes: readonly string[],
     alone: boolean,
     report: (results: Results<Result>) => string[],
   ): Promise<Ending<Cause> | undefined>;
-  /** The result of a failed call: the call ended the runtime, or no runtime can be started. */
+  /** Returns the result of a call that failed, because it ended the runtime or because no runtime can be started. */
   fail(episode: string, ending: Ending<Cause>): Result;
   /** Receives results as soon as they are ready. */
   onResults?(results: Results<Result>): void;
@@ -152,8 +157,8 @@ export class Supervisor<Cause> {
   }
 
   /**
-   * Sends the open calls, again after each end of the runtime, until each call has a result. Returns false if the
-   * remaining calls must be repeated by an exclusive job.
+   * Sends the calls that have no result. If the runtime ends, sends the remaining calls again, until each call has a
+   * result. Returns false if the remaining calls must be repeated by an exclusive job.
    */
   private async perform<Result>(calls: Calls<Result, Cause>, exclusive: boolean): Promise<boolean> {
     for (let open = calls.open; open.length > 0; open = calls.open) {

@@ -1,6 +1,6 @@
 // Checks an environment against its contract and against the cases of its author (expected-cases.ts). The contract is
-// checked in a separate process (`environment-contract.cjs`), because environment code may end its process, stop it, or
-// write to its channel.
+// checked in a separate process (`environment-contract.cjs`), because environment code may end its process, suspend it,
+// or write to its channel.
 import { spawn } from 'node:child_process';
 import { fromContractSchema, type ToContract } from '../../protocol/contract-link';
 import { killTree, ownerTagVariable, newOwnerTag } from '../../node/end-processes';

@@ -8,8 +8,8 @@ const named = (names: ActionNames): names is Readonly<Record<string, string>> =>
   names !== undefined && Object.keys(names).length > 0;
 
 /**
- * Converts an action, as a user wrote it, to the form that the environment receives. Numbers are returned unchanged,
- * even if no action has this id. If actions are not named, texts are returned unchanged too.
+ * Converts an action, as a user wrote it, to the form that the environment receives. A number is returned unchanged,
+ * even if it is not the id of an action. If actions are not named, texts are returned unchanged too.
  * @throws UserError for a text that is neither a name nor an id
  */
 export function actionOf(given: number | string, names: ActionNames): number | string {

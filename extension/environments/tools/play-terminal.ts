@@ -12,7 +12,8 @@ export async function playInTerminal(session: Session): Promise<void> {
   const begun = await session.answer(0, { do: 'reload' });
   if (begun.session) say(opening(begun.session));
   say(formatState(begun));
-  // The interface is not created earlier, because it would lose lines that arrive before the loop below starts.
+  // The readline interface is not created earlier, because it would lose the lines that the user enters before the loop
+  // below starts.
   const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
   lines.prompt();
   for await (const line of lines) {

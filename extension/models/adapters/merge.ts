@@ -1,6 +1,6 @@
-// Merges an adapter into its base, W + alpha/rank · B·A, in single precision. Works on blocks of rows, so that the
-// model need not fit into memory. Each block is computed by one Gemm of onnxruntime on a single thread, so the result
-// is bit-reproducible.
+// Merges an adapter into its base: computes W + alpha/rank · B·A in single precision. Works on blocks of rows, so that
+// the model need not fit into memory. Each block is computed by one Gemm of onnxruntime on a single thread, so the
+// result is bit-reproducible.
 import { Graph } from '../../engine/graph/graph';
 import { Session, float32 } from '../../engine/session/session';
 import { factorName, loraScale } from './lora';

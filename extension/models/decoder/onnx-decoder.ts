@@ -1,7 +1,7 @@
 // The decoder as a plain ONNX model for other runtimes. Inputs: input_ids, position_ids and attention_mask, all int64
 // [b, t]. A 0 in attention_mask marks padding, which may be on either side. Output: logits [b, t, vocab] in float32.
-// Uses standard ONNX operators only, without a key-value cache. The weights are ONNX external data in the safetensors
-// files of the same folder.
+// The model uses only standard ONNX operators and has no key-value cache. The weights are ONNX external data in the
+// safetensors files of the same folder.
 import { Graph } from '../../engine/graph/graph';
 import type { Value } from '../../engine/graph/graph';
 import { matmul, softmax } from '../../engine/graph/layer-ops';

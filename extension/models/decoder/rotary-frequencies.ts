@@ -1,7 +1,8 @@
 // Frequencies of rotary positions. They may be scaled to contexts longer than in pretraining by one of three methods:
 // linear interpolation, the method of Llama 3, or YaRN (Peng et al. 2023, arXiv:2309.00071). The methods are those of
-// transformers' modeling_rope_utils. Rounds to single precision after the same operations as transformers. With a
-// frequency rounded differently, the angle at position 30,000 would differ by about a thousandth of a radian.
+// transformers' modeling_rope_utils. Results are rounded to single precision after the same operations as in
+// transformers. If a frequency were rounded differently, its angle at position 30,000 would differ by about a
+// thousandth of a radian.
 import { z } from 'zod';
 
 const positive = z.number().positive();

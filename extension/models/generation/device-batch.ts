@@ -1,6 +1,6 @@
-// A batch that is decoded on a device. For each layer, the batch has the past [rows, kvHeads, slots, headSize] and a
-// window of 32 slots. Each step writes one token per row into the window. A full window is appended to the past. The
-// past is therefore copied once in 32 steps instead of once per step.
+// A batch that is decoded on a device. For each layer, the keys and values of the batch are stored in two parts: the
+// past [rows, kvHeads, slots, headSize], and a window of 32 slots. Each step writes one token per row into the window.
+// A full window is appended to the past. The past is therefore copied once in 32 steps instead of once per step.
 import { appendAll } from '../../common/lists';
 import { dispose } from '../../engine/session/device-tensor';
 import { masked } from '../../engine/session/padding';

@@ -36,13 +36,13 @@ export class DeviceRow implements CachedRow {
   }
 }
 
-/** The past of several rows, gathered for a run. */
+/** The past of several rows, gathered for a run. The past of a row is the keys and values of its cached tokens. */
 export interface Past {
   /** Rows in the order of the tensors' first axis. */
   rows: readonly DeviceRow[];
-  /** Null if no row has a past. */
+  /** Keys and values, two tensors per layer; null if no row has cached tokens. */
   parts: Tensor[] | null;
-  /** Slots per row; the tokens of a row are in its first slots. */
+  /** Number of slots per row. The cached tokens of a row are in the row's first slots. */
   slots: number;
 }
 

@@ -59,8 +59,8 @@ export class Generator {
 
   /**
    * Generates for all rows; results are in the order of `requests`. `onTokens` receives the number of tokens that all
-   * running calls have sampled so far, and `onRows` the rows of any running call whose last token has been sampled. A
-   * row may be in only one call at a time.
+   * running calls have sampled so far. `onRows` receives the rows of running calls for which the last token has been
+   * sampled. A row may be in only one call at a time.
    */
   generate(
     requests: readonly GenerationRow[],
@@ -170,7 +170,10 @@ export class Generator {
     this.serving = false;
   }
 
-  /** Decodes the pending calls with the sampling options of the first one, also those that arrive during decoding. */
+  /**
+   * Decodes all pending calls that have the same sampling options as the first pending call. Such calls also join if
+   * they arrive during the decoding.
+   */
   private async decode(): Promise<void> {
     const [{ sampling }] = this.calls;
     const alike = JSON.stringify(sampling);
@@ -228,7 +231,7 @@ export class Generator {
     this.reportToWatcher();
   }
 
-  /** Reports those of the rows that have sampled their last token. */
+  /** Reports the rows whose last token has been sampled. */
   private reportFinished(decodings: readonly Decoding[]): void {
     const rows = decodings.filter(({ finish }) => finish !== null).map(({ request }) => request.row);
     if (rows.length > 0) for (const onRows of new Set([...this.calls].map(call => call.onRows))) onRows?.(rows);

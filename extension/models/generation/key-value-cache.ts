@@ -173,7 +173,10 @@ export class BatchCache {
   }
 }
 
-/** Returns the past of rows as feeds of the generate graph, padded to the longest row. */
+/**
+ * Returns the cached keys and values of rows as feeds of the generate graph. All rows are padded to the length of the
+ * longest row.
+ */
 export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<string, Tensor> {
   const batch = new BatchCache(config);
   batch.enter(rows);

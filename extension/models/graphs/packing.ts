@@ -9,7 +9,7 @@ import type { DecoderConfig } from '../decoder/decoder-config';
 import type { Pass, Sample, Cluster } from './pass-plan';
 import { headIndex } from './head-index';
 
-/** A pass as feeds, with the mapping from samples to its packed tokens. */
+/** The feeds of a pass, and the mapping from positions in samples to packed tokens. */
 export interface PackedPass {
   /** ids, positions [n] and the inputs of packedAttention. */
   feeds: Record<string, Tensor>;
@@ -110,8 +110,8 @@ export function packPass(
 
 /**
  * Returns the additive masks of the two halves of a row of t tokens. Tokens of the early half attend to the early half;
- * tokens of the late half attend to the complete row. With clusters, each mask starts with u slots for the shared
- * prefix; if the prefix is shorter, the remaining slots are masked.
+ * tokens of the late half attend to the complete row. If there are clusters, each mask starts with u slots for the
+ * shared prefix of a cluster. If this prefix has fewer than u tokens, its remaining slots are masked.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);

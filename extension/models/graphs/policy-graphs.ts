@@ -29,7 +29,7 @@ import type { ParameterPlan } from '../decoder/decoder-parameters';
 import { chunkLoss, lossInputs, sequenceLogRatios, updateSums } from './policy-loss-graph';
 import type { LossTerms } from './policy-loss-graph';
 
-/** A decoder with the storage of its parameters. */
+/** A decoder's configuration, and how its parameters are stored. */
 export interface Network {
   config: DecoderConfig;
   plan: ParameterPlan;
@@ -74,8 +74,9 @@ export function scoreGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Builds the graph that computes, for each target, statistics of the distribution that predicts it. Inputs as in the score graph. Outputs: logprob,
- * entropy, rank [n'] (1 for the most likely token), top_ids and top_logprobs [n', top], most likely first.
+ * Builds the graph that computes statistics of the distribution that predicts each target. The inputs are those of the
+ * score graph. Outputs: logprob, entropy, rank [n'] (1 for the most likely token), top_ids and top_logprobs [n', top],
+ * most likely first.
  */
 export function inspectGraph(network: Network, shape: PackedShape, top: number): Graph {
   const g = new Graph('inspect', shape.lowering);

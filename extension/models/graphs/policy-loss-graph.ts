@@ -55,8 +55,8 @@ export interface LossTerms {
 type Split = (vector: Value, stem: string) => Value[];
 
 /**
- * Scalar bounds. `low` and `high` bound the ratio. `ceiling`, a multiple of the advantage, bounds the loss of tokens
- * with a negative advantage.
+ * Scalar bounds. `low` and `high` bound the ratio. `ceiling` is used only by the loss mode `vanilla`. It bounds the
+ * loss of each token with a negative advantage: the loss is at most `ceiling` times the absolute advantage.
  */
 interface ClipBounds {
   low: Value;
@@ -102,8 +102,8 @@ export interface ChunkLoss {
 }
 
 /**
- * Returns the loss of chunk `i` from the log-probs and entropies [n] of its tokens. `ofSequence` returns the log-ratio
- * of the sequence of each token in the chunk.
+ * Returns the loss of chunk `i` from the log-probs and entropies [n] of its tokens. `ofSequence` returns, for each
+ * token of the chunk, the log-ratio of the token's sequence.
  */
 export function chunkLoss(
   g: Graph,

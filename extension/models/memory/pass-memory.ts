@@ -1,6 +1,7 @@
 // Memory of single passes of a run. Builds the engine's graphs with the sizes of the run and computes their live bytes
 // (engine/graph/graph-memory.ts). The results therefore account for checkpointing, chunked logits, adapters and 8-bit
-// bases. The number of arenas (onnxruntime's memory pools) that exist at a time follows packed-sessions.ts.
+// bases. packed-sessions.ts determines how many arenas (onnxruntime's memory pools) exist at a time; this file makes
+// the same decision.
 import type { Graph } from '../../engine/graph/graph';
 import { graphMemory } from '../../engine/graph/graph-memory';
 import { headChunks, headTokens, logitsAtATime } from '../graphs/batch-feeds';

@@ -1,4 +1,5 @@
-// The adapter in a checkpoint archive of a server: a tar.gz with an adapter in PEFT format.
+// Reads the adapter from a checkpoint archive that a server has sent. The archive is a tar.gz file that contains an
+// adapter in PEFT format.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +17,7 @@ const unpackedBytes = 2 ** 32;
 /**
  * Returns the tensors of the archive's adapter, under their names without PEFT's prefix.
  * @param most maximum bytes of the unpacked archive
- * @throws UserError if the archive holds none, is damaged or is too large
+ * @throws UserError if the archive contains no adapter weights, is damaged or is too large
  */
 export async function adapterTensors(archive: Uint8Array, url: string, most = unpackedBytes): Promise<NamedTensor[]> {
   const data = await weightsIn(archive, most, url);
@@ -46,7 +47,9 @@ export async function adapterTensors(archive: Uint8Array, url: string, most = un
   }
 }
 
-/** The bytes of the archive's weights; undefined if it is damaged or has none. */
+/**
+ * Returns the bytes of the adapter's weights file; undefined if the archive is damaged or does not contain this file.
+ */
 async function weightsIn(archive: Uint8Array, most: number, url: string): Promise<Uint8Array | undefined> {
   try {
     const files = parseTar(await promisify(gunzip)(archive, { maxOutputLength: most }));

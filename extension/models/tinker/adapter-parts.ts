@@ -1,10 +1,11 @@
-// Which layers get adapters, in the API's form: attention, MLP and unembedding can be chosen only as a whole. A choice of
-// lora.target_modules that is not such a whole cannot be expressed. The local engine has no adapters on the
-// unembedding, so it is never chosen; otherwise checkpoints could not be loaded on this machine.
+// Converts lora.target_modules to the API's choice of layers that get adapters. The API offers three parts: attention,
+// MLP and unembedding. Each part can be chosen only as a whole, so a list with only some layers of a part cannot be
+// expressed. The unembedding is never chosen, because the local engine supports no adapters on it and therefore could
+// not load such a checkpoint.
 import type { AdapterOptions } from '../../engine/load-options';
 import { choosesAll } from '../adapters/lora';
 
-/** The API's choice of layers. */
+/** Which parts of the model get adapters, with the API's names. */
 export interface AdapterParts {
   train_attn: boolean;
   train_mlp: boolean;
@@ -14,10 +15,13 @@ export interface AdapterParts {
 const attention = ['q_proj', 'k_proj', 'v_proj', 'o_proj'];
 const mlp = ['gate_proj', 'up_proj', 'down_proj'];
 
-/** Choices of lora.target_modules that a server can be asked for, for messages. */
+/** The values of lora.target_modules that the API can express, as text for error messages. */
 export const expressibleTargets = `all-linear, [${attention.join(', ')}] or [${mlp.join(', ')}]`;
 
-/** The parts that `targets` chooses; null if it chooses no whole parts. */
+/**
+ * Returns the parts that `targets` selects. Returns null if `targets` is a regular expression, selects only some layers
+ * of a part, or selects nothing.
+ */
 export function adapterParts(targets: AdapterOptions['targets']): AdapterParts | null {
   if (choosesAll(targets)) return { train_attn: true, train_mlp: true, train_unembed: false };
   if (typeof targets === 'string') return null;

@@ -1,11 +1,12 @@
-// One HTTP request to a Tinker server, with time and size limits: its answer, or the reason why none came. The file also
-// reads what an answer says about a failure: which statuses mean that a request was not executed, and the error text.
+// Sends one HTTP request to a Tinker server, with limits on time and size. The result is the server's answer, or the
+// reason why no answer arrived. If the answer reports a failure, `detailOf` reads the error text from it, and
+// `passingFailure` decides by the answer's status whether another attempt may succeed.
 import { request, type Agent } from 'undici';
 import { bodyBytes, BodyTooLong } from '../../../envs/api/response-body';
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 
-/** Reason of an attempt that ended at its time limit. */
+/** Value of `reason` if no answer arrived within the time limit. */
 export const timedOut = 'no answer in time';
 
 export interface Attempt {
@@ -15,9 +16,9 @@ export interface Attempt {
   body?: object;
   agent: Agent;
   signal: AbortSignal;
-  /** Maximum milliseconds until the headers, and between two parts of the body. */
+  /** Maximum milliseconds until the answer's headers arrive, and then between two parts of its body. */
   timeoutMs: number;
-  /** Maximum bytes of the body. */
+  /** Maximum bytes of the answer's body. */
   most: number;
 }
 
@@ -34,7 +35,7 @@ export interface Failure {
   executed: boolean;
 }
 
-/** Connection errors before anything was sent. */
+/** Codes of errors that occur before any data has been sent. */
 const notSent = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -44,7 +45,7 @@ const notSent = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Statuses of a request that the server did not execute because it is busy or restarting. */
+/** Statuses with which a busy or restarting server refuses a request without executing it. */
 const notExecuted = new Set([425, 429, 503]);
 
 /**
@@ -73,7 +74,10 @@ export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: At
   }
 }
 
-/** Returns the failure that a status describes and that may pass; undefined for an answer that is final. */
+/**
+ * Returns the failure that an answer reports, if a later attempt may succeed. Returns undefined for a success, and for
+ * a failure that another attempt would not avoid.
+ */
 export function passingFailure({ status, bytes }: Answer): Failure | undefined {
   if (status === 408 || notExecuted.has(status) || (status >= 500 && !isDeliberate(status, jsonOf(bytes))))
     return { reason: `status ${status}`, executed: !notExecuted.has(status) };

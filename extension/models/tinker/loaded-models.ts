@@ -1,6 +1,7 @@
-// The models that a run has on a Tinker server: a session is opened, the server is probed on a model of its own, and the
-// actor and, if needed, a critic are created after it. What a server cannot do is found here, before the run's first
-// step, and reported by key, value and remedy.
+// Creates the models of a run on a Tinker server. First opens a session, and probes the server with a model that is
+// used for nothing else. Then creates the actor and, if the run needs it, the critic. If the server lacks something
+// that the run needs, the error is reported here, before the first step. The message names the configuration key, its
+// value and the remedy.
 import { UserError } from '../../common/user-error';
 import type { AdapterOptions, LoadOptions } from '../../engine/load-options';
 import { adapterParts, expressibleTargets, type AdapterParts } from './adapter-parts';
@@ -15,28 +16,31 @@ export interface LoadedModels {
   /** The critic, if the run needs one. */
   critic?: ServerCritic;
   facts: ServerFacts;
-  /** The server's name of the base model. */
+  /** Name of the base model on the server. */
   base: string;
-  /** Folder of the tokenizer, for messages. */
+  /** Folder of the tokenizer; used in error messages. */
   modelFolder: string;
-  /** Creates a further model of the session. */
+  /** Creates another model in the same session. */
   create(seed: number, role?: 'policy' | 'critic'): Promise<ServerModel>;
 }
 
 /** Settings for connecting. */
 export interface LoadSettings extends ConnectionOptions {
-  /** The server's name of the base model; null if it offers only one. */
+  /** Name of the base model on the server. May be null if the server offers only one model. */
   baseModel: string | null;
-  /** Whether the run has a checkpoint, so that the server may still hold the models of an earlier session. */
+  /**
+   * Whether the run is resumed from a checkpoint. The models of the run's earlier session may then still be on the
+   * server.
+   */
   resumes: boolean;
 }
 
-/** Milliseconds between attempts to create a model on a server without room for it. */
+/** Milliseconds between attempts to create a model while the server has no room for another adapter. */
 const roomMs = 10_000;
 /** Version of the SDK whose protocol the requests follow. */
 const sdkVersion = '0.24.1';
 
-/** The adapters to train. @throws UserError if a server cannot be asked for them */
+/** Returns the options of the adapters to train. @throws UserError if the API cannot express them */
 export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { parts: AdapterParts } {
   if (!lora) throw new UserError('config: lora.rank is 0, but a Tinker server trains adapters: set lora.rank above 0');
   const parts = adapterParts(lora.targets);
@@ -48,7 +52,8 @@ export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { p
 
 /**
  * Connects to a server and creates a run's models.
- * @param created receives the models that are on the server, to be unloaded at the end or after an error
+ * @param created receives each model that was created on the server. The caller must unload these models at the end and
+ * after an error
  * @param draw samples a response to a prompt from a published version, always with the same seed
  */
 export async function loadModels(
@@ -83,7 +88,7 @@ export async function loadModels(
   return critic ? { ...loaded, critic: await createCritic(create, facts, url) } : loaded;
 }
 
-/** Creates the critic. @throws UserError if the server has none */
+/** Creates the critic. @throws UserError if the server does not support critics */
 async function createCritic(
   create: LoadedModels['create'],
   { gradientNorm }: ServerFacts,
@@ -100,8 +105,9 @@ async function createCritic(
 }
 
 /**
- * The result of `create`. On a resume it is repeated while the server has no room for an adapter, up to the limit of an
- * outage: the models of a lost session stay on the server until the session times out.
+ * Returns the result of `create`. If a resumed run finds that the server has no room for another adapter, calls
+ * `create` again, for at most `outageMs`. The wait is useful because the models of a lost session stay on the server
+ * until this session times out.
  */
 async function whenRoom(
   connection: TinkerConnection,
@@ -126,7 +132,10 @@ async function whenRoom(
   }
 }
 
-/** The base model to use. @throws UserError if it is not offered, or none is chosen among several */
+/**
+ * Returns the name of the base model to use. @throws UserError if the server lists models, but not the chosen model; or
+ * if no model is chosen and the server does not list exactly one
+ */
 function chosenModel(chosen: string | null, offered: readonly string[], url: string): string {
   if (chosen === null && offered.length === 1) return offered[0];
   if (chosen !== null && (offered.length === 0 || offered.includes(chosen))) return chosen;

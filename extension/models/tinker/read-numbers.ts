@@ -1,5 +1,6 @@
-// Numbers that a model on a server has returned for samples, such as log-probs, so that they are not read again. They are
-// kept by a sample's ids for as long as the sample lives, and are valid for one version of the weights.
+// Caches the numbers that a model on a server has returned for each sample, such as log-probs, so that they need not be
+// requested again. The key of an entry is the sample's `ids` array; when this array is garbage-collected, the entry is
+// removed. An entry is valid for one version of the weights.
 import type { MaskedSample } from './server-model';
 
 export class ReadNumbers {
@@ -9,7 +10,10 @@ export class ReadNumbers {
     samples.forEach(({ ids, mask }, i) => this.known.set(ids, { version, mask, numbers: numbers[i] }));
   }
 
-  /** The numbers of all samples under a version of the weights; undefined if those of one are unknown. */
+  /**
+   * Returns the numbers of all samples for a version of the weights. Returns undefined if the numbers of at least one
+   * sample are not cached.
+   */
   get(samples: readonly MaskedSample[], version: number): Float32Array[] | undefined {
     const found: Float32Array[] = [];
     for (const { ids, mask } of samples) {

@@ -1,9 +1,10 @@
-// Limits how many jobs run at the same time, over all callers. Waiting jobs start in the order in which they came.
+// Limits how many jobs of all callers together run at the same time. Waiting jobs start in the order in which `run` was
+// called.
 
-/** HTTP requests that sampling leaves for scoring and training. */
+/** Number of connections that sampling leaves free for scoring and training. */
 const trainingRequests = 5;
 
-/** The number of rows that are sampled at the same time over `connections` connections. */
+/** Returns how many rows may be sampled at the same time if there are `connections` connections. */
 export const samplingSlots = (connections: number): number =>
   Math.max(1, connections - Math.min(trainingRequests, connections >> 1));
 

@@ -1,6 +1,6 @@
-// The policy loss of a mini-batch from the log-probs of its sampled tokens alone, for engines that return no complete
-// distributions: the gradient per token, and the metrics. The entropy of a token's distribution is estimated by −log π
-// of the sampled token, which is unbiased on-policy.
+// Computes the policy loss of a mini-batch for engines that return only the log-probs of the sampled tokens, and no
+// complete distributions. Returns the gradient for each token, and the metrics. The entropy of a token's distribution
+// is estimated by −log π of the sampled token. This estimate is unbiased on-policy.
 import {
   miniBatchTokenLosses,
   weightedPolicyLoss,
@@ -11,7 +11,8 @@ import type { PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options
 import type { WeightedSample } from '../../engine/training-samples';
 
 /**
- * Returns dL/dlogπ of each token, and the loss metrics under RAGEN's keys; `entropy_estimate` in place of `entropy`.
+ * Returns dL/dlogπ of each token, and the loss metrics under RAGEN's keys. The metric `entropy` is replaced by
+ * `entropy_estimate`.
  * @param logprobs log-probs under the current weights, one array per sample
  */
 export function sampledLoss(
@@ -47,9 +48,9 @@ export function sampledLoss(
 }
 
 /**
- * Adds the gradient of the entropy bonus, −coefficient · Σ weight · entropy, to the given gradients in place. The gradient
- * is a score-function estimate: for log π of a sampled token, it is coefficient · weight · (log π − b). The baseline b is
- * the mean log-prob of the other tokens of the mini-batch.
+ * Adds the gradient of the entropy bonus, −coefficient · Σ weight · entropy, to the given gradients in place. The
+ * gradient is a score-function estimate. Its component for the log π of a sampled token is coefficient · weight · (log
+ * π − b). The baseline b is the mean log-prob of the other tokens of the mini-batch.
  */
 function addEntropyBonus(
   gradients: readonly Float64Array[],
@@ -72,7 +73,7 @@ function addEntropyBonus(
   });
 }
 
-/** Mean of the estimated entropies over masked tokens. */
+/** Returns the mean of the estimated entropies of the masked tokens. */
 function meanEntropy(sequences: readonly PolicySequence[]): number {
   let [sum, count] = [0, 0];
   for (const { mask, entropies } of sequences)

@@ -1,5 +1,7 @@
-// A critic on a Tinker server (SkyRL's model role "critic", which its FSDP backend has): values of tokens, and optimizer
-// steps on the clipped value loss, which is computed here (algorithms/value-loss.ts) and sent as a surrogate.
+// A critic on a Tinker server: returns the values of tokens, and makes optimizer steps on the clipped value loss. SkyRL
+// offers critics as the model role "critic", which only its FSDP backend supports. The loss and its gradient are
+// computed on this machine (algorithms/value-loss.ts), and the server receives a surrogate loss with the same gradient
+// (value-surrogate.ts).
 import { weightedValueLoss } from '../../algorithms/value-loss';
 import type { CriticLossOptions, OptimizerOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { CriticSample } from '../../engine/training-samples';
@@ -9,14 +11,14 @@ import type { MaskedSample, ServerModel } from './server-model';
 import { valueSurrogateData } from './value-surrogate';
 
 export class ServerCritic {
-  /** Values that were read. */
+  /** Values that the server has returned, by sample. */
   private readonly known = new ReadNumbers();
-  /** Optimizer steps made; identifies the weights. */
+  /** Number of optimizer steps so far; serves as the version of the weights. */
   private steps = 0;
 
   constructor(
     readonly model: ServerModel,
-    /** Name of the gradient norm among the metrics of an optimizer step. */
+    /** Name under which the server reports the gradient norm among the metrics of an optimizer step. */
     private readonly gradientNorm: string,
   ) {}
 
@@ -30,8 +32,8 @@ export class ServerCritic {
   }
 
   /**
-   * Makes one optimizer step; a loss that is not finite changes nothing and counts as skipped. `values` are those of the
-   * current weights.
+   * Makes one optimizer step. If the loss is not finite, the weights stay unchanged and the metric `skipped` is 1.
+   * `values` must have been computed with the current weights.
    */
   async update(
     samples: readonly CriticSample[],
@@ -57,12 +59,12 @@ export class ServerCritic {
     return { ...measured, grad_norm: reported[this.gradientNorm] ?? NaN, skipped: 0 };
   }
 
-  /** Saves weights and optimizer state on the server. */
+  /** Saves weights and optimizer state on the server. Returns the address, and the number of optimizer steps so far. */
   async save(newName: () => string): Promise<{ path: string; updates: number }> {
     return { path: await this.model.save(newName), updates: this.steps };
   }
 
-  /** Loads weights and optimizer state. */
+  /** Loads weights and optimizer state that `save` has saved. */
   async load({ path, updates }: { path: string; updates: number }): Promise<void> {
     await this.model.load(path);
     this.steps = updates;

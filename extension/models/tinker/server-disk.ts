@@ -1,6 +1,7 @@
-// Deletes what a run no longer needs on a server's disk: published versions that nothing samples from any more, copies
-// made for a download, and saved states that no checkpoint of the run folder refers to. The API's SDK has a call for it,
-// which not every server has; a refusal is reported once, and nothing more is deleted.
+// Deletes data that a run no longer needs from a server's disk. These are published versions from which no row is
+// sampled any more, copies that were made for a download, and saved states to which no checkpoint in the run folder
+// refers. Some servers do not support the API's request for deletion. After the first refusal, the reason is reported,
+// and no further deletion is requested.
 import { z } from 'zod';
 import type { TinkerConnection } from './tinker-connection';
 
@@ -14,7 +15,10 @@ export class ServerDisk {
     private readonly onRefusal: (reason: string) => void,
   ) {}
 
-  /** Deletes weights by their address, such as tinker://model/weights/name. Never throws and never waits. */
+  /**
+   * Deletes the weights at an address, such as tinker://model/weights/name. Never throws, and does not repeat a request
+   * that fails.
+   */
   async remove(address: string): Promise<void> {
     const [, model, name] = /^tinker:\/\/([^/]+)\/(.+)$/.exec(address) ?? [];
     if (this.refused || model === undefined) return;
@@ -25,7 +29,7 @@ export class ServerDisk {
     this.onRefusal(reason);
   }
 
-  /** Deletes the weights of a sampling session. */
+  /** Deletes the published weights that a sampling session uses. */
   async removeVersion(session: string): Promise<void> {
     if (this.refused) return;
     const sampler = await this.connection

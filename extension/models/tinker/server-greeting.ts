@@ -1,6 +1,7 @@
-// The first requests to a server of the Tinker API, before anything is created on it: whether it answers, with which
-// certificate, name, models and round trip, and whether it accepts the key. Each request is sent once; every failure is
-// one sentence with the remedy.
+// Sends the first requests to a server of the Tinker API, before anything is created on the server. Checks whether the
+// server answers, whether its certificate is trusted, and whether it accepts the key. Determines the server's name and
+// models, and the time of a round trip. Each request is sent only once. Every failure is reported as one sentence with
+// the remedy.
 import { performance } from 'node:perf_hooks';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
@@ -14,14 +15,14 @@ export interface GreetingOptions {
   /** URL without a trailing slash. */
   url: string;
   key: string | null;
-  /** Where the key comes from, for messages. */
+  /** Name of the variable that contains the key; used in error messages. */
   keyName: string;
   /** Maximum milliseconds of one request. */
   timeoutMs: number;
   signal: AbortSignal;
 }
 
-/** What a server says about itself. */
+/** What the first requests have shown about a server. */
 export interface Greeting {
   server: { name: string; version: string } | null;
   key: 'accepted' | 'not checked' | 'none';
@@ -32,7 +33,7 @@ export interface Greeting {
 
 /** Maximum bytes of an answer. */
 const mostBytes = 2 ** 20;
-/** Number of requests whose median is the round trip. */
+/** Number of timed requests; the reported round trip is the median of their times. */
 const roundTrips = 5;
 
 const modelsSchema = capabilitiesSchema.extend({
@@ -51,7 +52,7 @@ interface Reply {
   ms: number;
 }
 
-/** Sends the first requests. @throws UserError with the reason and the remedy */
+/** Sends the first requests. @throws UserError with reason and remedy, if the server cannot be used */
 export async function greetServer(options: GreetingOptions): Promise<Greeting> {
   const agent = new Agent({ connections: 1, pipelining: 1 });
   try {
@@ -118,10 +119,10 @@ async function send(
   }
 }
 
-/** Errors of certificates that this machine does not trust (Node's codes of OpenSSL). */
+/** Matches Node's error codes for certificates that this machine does not trust. */
 const untrusted = /CERT|SIGNATURE|ISSUER/;
 
-/** Explains why no answer came: place, reason and remedy. */
+/** Returns a sentence that explains why no answer arrived. It contains the URL, the reason and the remedy. */
 export function explainFailure(
   url: string,
   { code = '', name, message }: Pick<NodeJS.ErrnoException, 'code' | 'name' | 'message'>,
@@ -148,5 +149,5 @@ export function explainFailure(
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1];
 
-/** A text of the server on one line, truncated. */
+/** Prepares a text from the server for display: one line, without secrets, truncated. */
 const shown = (text: string): string => secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, 80);

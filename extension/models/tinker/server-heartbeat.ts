@@ -1,27 +1,32 @@
-// Heartbeats of a session, which keep its models on the server, and what they show about the server: after several
-// heartbeats without any answer it counts as silent, although requests that it holds have not failed. After a stop,
-// heartbeats are sent more often, and fewer unanswered ones end the waiting.
+// Sends the heartbeats of a session. Without heartbeats, the server would drop the session's models. Heartbeats also
+// show whether the server still answers: after several unanswered heartbeats, the server is considered silent, even if
+// no pending request has failed yet. After a stop of the run, heartbeats are sent more often, and fewer unanswered
+// heartbeats are enough to end the wait for the server.
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Milliseconds between heartbeats; a server drops the models of a session without one for 300 s. */
+/** Milliseconds between heartbeats. A server drops a session's models if it receives no heartbeat for 300 s. */
 export const heartbeatMs = 10_000;
-/** Consecutive unanswered heartbeats after which the server counts as silent. */
+/** Number of consecutive unanswered heartbeats after which the server is considered silent. */
 const silentAfter = 3;
 /**
- * Milliseconds between heartbeats after a stop, and time limit of each; the second unanswered one in a row ends the
- * waiting. A single one may be late because this process computes a loss.
+ * Milliseconds between two heartbeats after a stop, and maximum milliseconds until a heartbeat is answered. After
+ * `stopAfter` consecutive unanswered heartbeats, the wait ends. One unanswered heartbeat is not enough, because an
+ * answer may be late while this process computes a loss.
  */
 const stopBeatMs = 750;
 const stopAfter = 2;
 
 export interface HeartbeatOptions {
-  /** Milliseconds between heartbeats, and time limit of each. */
+  /** Milliseconds between two heartbeats, and maximum milliseconds until a heartbeat is answered. */
   everyMs: number;
   /** Sends one heartbeat; resolves with whether the server answered. Rejects when the connection has ended. */
   send(timeoutMs: number): Promise<boolean>;
-  /** Number of answers to any requests so far; an answer to another request counts like one to a heartbeat. */
+  /**
+   * Returns the number of answers to requests of any kind so far. If this number grows while a heartbeat waits for its
+   * answer, the heartbeat counts as answered.
+   */
   answers(): number;
-  /** Called after each heartbeat; `silent`: whether several in a row had no answer. */
+  /** Called after each heartbeat. `silent` is true if several consecutive heartbeats were not answered. */
   onBeat(silent: boolean): void;
 }
 
@@ -47,8 +52,8 @@ export class ServerHeartbeat {
   }
 
   /**
-   * Resolves when the server leaves two heartbeats unanswered, or when `mayWait` is false. For the time after a stop, in
-   * which only a server that answers is waited for.
+   * Resolves when the server has not answered two consecutive heartbeats, or when `mayWait` returns false. Called after
+   * a stop: the run then waits for a server only as long as the server answers.
    */
   async untilSilent(mayWait: () => boolean): Promise<void> {
     const limit = Math.min(stopBeatMs, this.options.everyMs);
@@ -73,7 +78,7 @@ export class ServerHeartbeat {
     return answered || this.options.answers() > before;
   }
 
-  /** Resolves with false if the heartbeats have ended. */
+  /** Waits. Resolves with false if `end` was called. */
   private pause(ms: number): Promise<boolean> {
     return sleep(ms, true, { signal: this.ended.signal, ref: false }).catch(() => false);
   }

@@ -1,6 +1,6 @@
-// Measures what a server of the Tinker API can do and how fast it samples, with models that are created for it and
-// unloaded afterwards, also if the inspection ends early. The numbers are those that a run finds when it connects
-// (server-probe.ts).
+// Measures what a server of the Tinker API supports, and how fast it samples. The models that are created for these
+// measurements are unloaded at the end, even if the inspection ends early. Except for the speed, a run makes the same
+// measurements when it connects (server-probe.ts).
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../common/user-error';
@@ -17,34 +17,34 @@ export interface InspectionOptions {
   /** URL without a trailing slash. */
   url: string;
   key: string | null;
-  /** The server's name of the base model. */
+  /** Name of the base model on the server. */
   model: string;
-  /** Rank of the adapter that is created. */
+  /** LoRA rank of the models that are created. */
   rank: number;
   /** Whether to try to create a critic. */
   critic: boolean;
   /** Maximum milliseconds of one HTTP request; computations may take longer. */
   requestMs: number;
-  /** Aborted with the reason if the inspection must end. */
+  /** Must be aborted to end the inspection; `inspectServer` then throws the signal's reason. */
   signal: AbortSignal;
-  /** Receives what is done next. */
+  /** Called at the start of each phase with a description of the phase. */
   onPhase(phase: string): void;
 }
 
-/** Rows and tokens per row of the sample whose time is measured. */
+/** Number of rows that are sampled to measure the speed, and maximum number of tokens per row. */
 const [rows, rowTokens] = [8, 32];
-/** The prompt of the sample; every vocabulary has these ids. */
+/** The prompt of each sampled row; every vocabulary contains these ids. */
 const prompt = [1, 2, 3, 4, 5, 6, 7, 8];
-/** Milliseconds of an outage that is waited for, and of the unloading at the end. */
+/** Maximum milliseconds of an outage of the server, and of the unloading at the end. */
 const [outageMs, unloadMs] = [10_000, 5000];
-/** The layers with adapters: all. */
+/** Parts of the model that get adapters: all parts that the local engine supports. */
 const parts = { train_attn: true, train_mlp: true, train_unembed: false };
 /** Version of the SDK whose protocol the requests follow. */
 const sdkVersion = '0.24.1';
 
 /**
  * Inspects a server.
- * @throws UserError with the reason and the remedy if the server cannot be used, or the reason of `signal`
+ * @throws UserError with reason and remedy, if the server cannot be used; the reason of `signal` when it is aborted
  */
 export async function inspectServer(options: InspectionOptions): Promise<MeasuredEngine> {
   const { url, key, signal, requestMs } = options;
@@ -106,13 +106,19 @@ class Inspection {
     };
   }
 
-  /** Unloads the created models; a server that refuses unloads them when it misses heartbeats. */
+  /**
+   * Unloads the created models. If the server refuses this, it drops the models itself when it receives no more
+   * heartbeats.
+   */
   async unload(): Promise<void> {
     const unloaded = this.created.splice(0).map(model => model.unload());
     await Promise.allSettled(unloaded);
   }
 
-  /** Samples all rows at once, after one round for the server to prepare. */
+  /**
+   * Measures how fast the server samples all rows concurrently. An earlier round is not measured, because the server
+   * may need time to prepare.
+   */
   private async rate(sampler: string): Promise<MeasuredEngine['sampling']> {
     const round = async (seed: number): Promise<number> => {
       const sequences = await Promise.all(
@@ -146,7 +152,8 @@ class Inspection {
   }
 
   /**
-   * Tries a critic. A server that does not know the role creates a policy, which returns no values.
+   * Finds out whether the server offers critics. A server that does not know the role `critic` creates a policy
+   * instead, which returns no values.
    */
   private async tryCritic(create: Create): Promise<MeasuredEngine['critic']> {
     try {

@@ -1,7 +1,6 @@
-// One model on a Tinker server, a policy or a critic: its log-probs or values, its optimizer steps, its published versions
-// and its saved states. Batches
-// are split into requests of a bounded size. Every request has a sequence number, which newer servers use to recognise
-// repeated requests.
+// One model on a Tinker server: a policy or a critic. Requests its log-probs or values, makes optimizer steps,
+// publishes versions of its weights for sampling, and saves and loads its state. Batches are split into requests of
+// limited size. Every request has a sequence number, by which newer servers recognise repeated requests.
 import pMap from 'p-map';
 import { UserError } from '../../common/user-error';
 import { WeightsUncertain } from '../../engine/weights-uncertain';
@@ -24,10 +23,10 @@ import {
   type Datum,
 } from './tinker-wire';
 
-/** A sample without the numbers of its loss. */
+/** A sample without the fields that only its loss needs. */
 export type MaskedSample = Pick<TrainingSample, 'ids' | 'mask'>;
 
-/** Facts for the creation of a model. */
+/** Data from which a model is created. */
 export interface NewModel {
   session: string;
   /** Number of the model within the session. */
@@ -36,13 +35,16 @@ export interface NewModel {
   rank: number;
   seed: number;
   parts: AdapterParts;
-  /** `critic`: a model with values of tokens, which is an extension of SkyRL. */
+  /** A critic returns values of tokens. Critics are an extension of the API by SkyRL. */
   role?: 'policy' | 'critic';
 }
 
-/** What `forward` returns of a model, and the loss under which it is asked for. */
+/** For each role: the output of `forward` that is used, and the loss that the request must name to get this output. */
 const read = { policy: ['logprobs', 'cross_entropy'], critic: ['values', 'ppo_critic'] } as const;
-/** The losses whose gradients carry those computed here (surrogate.ts, value-surrogate.ts). */
+/**
+ * For each role: the loss of the server that is used as a surrogate, so that the server applies the gradient that was
+ * computed on this machine (surrogate.ts, value-surrogate.ts).
+ */
 const carriers = { policy: 'importance_sampling', critic: 'ppo_critic' };
 
 /** Maximum tokens per request. */
@@ -51,13 +53,13 @@ export const requestTokens = 2 ** 17;
 const scoringRequests = 4;
 /** Maximum bytes of an adapter's archive. */
 const archiveBytes = 2 ** 32;
-/** Maximum seed: servers take 31 bits. */
+/** Mask for the bits of a seed that servers accept: the lowest 31. */
 export const seedMask = 0x7fffffff;
-/** LoRA's alpha of SkyRL's JAX backend, used if a server does not report its own. */
+/** LoRA's alpha in SkyRL's JAX backend. Used if a server does not report its value of alpha. */
 const usualAlpha = 32;
 
 export class ServerModel {
-  /** Number of the next request. */
+  /** Sequence number of the next request. */
   private requests = 0;
 
   private constructor(
@@ -134,9 +136,11 @@ export class ServerModel {
   }
 
   /**
-   * Makes one optimizer step with the gradient of the carrying loss over `data`; returns the server's metrics. Requests
-   * are sent while the server still computes the ones before, so that it does not wait between them.
-   * @throws WeightsUncertain if an answer is lost, or a gradient failed after the step was sent
+   * Makes one optimizer step with the gradient of the surrogate loss over `data`. Returns the server's metrics. Each
+   * request is sent while the server still computes the previous request, so that the server is never idle between two
+   * requests.
+   * @throws WeightsUncertain if an answer is lost, or if the server reports a failed gradient when the request for the
+   * optimizer step has already been sent
    */
   async step(
     data: readonly Datum[],
@@ -177,7 +181,10 @@ export class ServerModel {
     return result.sampling_session_id;
   }
 
-  /** Saves weights and optimizer state on the server under a new name; returns their address. */
+  /**
+   * Saves weights and optimizer state on the server under the name that `newName` returns. Returns the address of the
+   * saved state.
+   */
   async save(newName: () => string): Promise<string> {
     const body = (): object => ({ model_id: this.id, path: newName(), type: 'save_weights' });
     return (await this.connection.later('save_weights', body, savedSchema)).result.path;
@@ -190,8 +197,8 @@ export class ServerModel {
   }
 
   /**
-   * Downloads the adapter's tensors, under their names in the local engine. The server keeps a copy at the address
-   * `copy`.
+   * Downloads the tensors of the adapter. Their names are those of the local engine. For the download, the server saves
+   * a copy of the adapter, which stays at the address `copy`.
    */
   async parameters(newName: () => string): Promise<{ tensors: NamedTensor[]; copy: string }> {
     let name = '';
@@ -212,7 +219,7 @@ export class ServerModel {
   }
 }
 
-/** Throws if the server says that it has put adapters on other layers. */
+/** Throws a UserError if the server reports that other parts of the model have adapters than requested. */
 function checkParts(asked: AdapterParts, made: Partial<Record<keyof AdapterParts, boolean | null>>, url: string): void {
   const other = (Object.keys(asked) as (keyof AdapterParts)[]).filter(
     part => (made[part] ?? asked[part]) !== asked[part],
@@ -240,7 +247,10 @@ function inRequests<T>(items: readonly T[], tokensOf: (item: T) => number): T[][
   return parts;
 }
 
-/** The numbers of a sample from a server's output, whose first entry belongs to token 1; 0 where mask = 0. */
+/**
+ * Returns one number per token of a sample, taken from the server's output; 0 where mask = 0. The first entry of the
+ * output belongs to the token with index 1.
+ */
 function numbersOf(
   output: { data: (number | null)[] } | undefined,
   { ids, mask }: MaskedSample,

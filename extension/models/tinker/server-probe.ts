@@ -1,8 +1,9 @@
-// Measures what a server does, on a model made for it and unloaded afterwards: how it reduces losses over tokens and
-// samples, whether it reports gradient norms, and whether a published version stays apart from the weights in training.
-// A new adapter's gradient depends only on its data, and its norm scales with the loss. All datums have the same two
-// tokens with an advantage, so their gradients are parallel, and four norms decide: of one sample, of the sample twice,
-// of the sample with doubled weights, and of the sample with one of fewer weights.
+// Measures three properties of a server with a model that is used for nothing else: whether the server sums or averages
+// losses over tokens and samples, under which name it reports gradient norms, and whether a published version stays
+// unchanged while training continues. To find out how losses are reduced, four gradient norms of a new adapter are
+// compared: of one sample, of the same sample sent twice, of the sample with doubled token weights, and of the sample
+// together with a sample that has fewer weighted tokens. In all samples, the same two tokens have an advantage, so all
+// gradients are parallel. The ratios of their norms therefore show how the server reduces losses.
 import { UserError } from '../../common/user-error';
 import { unwatched } from '../../engine/work-units';
 import type { ServerModel } from './server-model';
@@ -10,10 +11,10 @@ import type { Reduction } from './surrogate';
 import { hasLogprobs } from './tinker-rows';
 import { datumOf, type Datum, type SampledSequence } from './tinker-wire';
 
-/** What a probe has found. */
+/** The properties of a server that the probe has measured. */
 export interface ServerFacts {
   reduction: Reduction;
-  /** Name of the gradient norm among the metrics of an optimizer step. */
+  /** Name under which the server reports the gradient norm among the metrics of an optimizer step. */
   gradientNorm: string;
   /**
    * Whether a published version is not changed by later optimizer steps, so that it can be sampled while the next step
@@ -22,25 +23,32 @@ export interface ServerFacts {
   keepsVersions: boolean;
 }
 
-/** What the probe uses of a model. */
+/** The methods of a model that the probe calls. */
 export type ProbedModel = Pick<ServerModel, 'step' | 'publish' | 'logprobs'>;
 
-/** Relative deviation within which a measured ratio counts as the expected one. */
+/** Maximum relative deviation of a measured ratio from the expected ratio. */
 const tolerance = 0.02;
 /** The token ids of the probe's samples, which every vocabulary has. */
 const ids = [1, 2, 3, 4, 5, 6, 7, 8, 9];
-/** Number of tokens with an advantage, and the two numbers of tokens with a weight. */
+/**
+ * Number of tokens with an advantage in every sample, and number of weighted tokens in the shorter and the longer
+ * sample.
+ */
 const [active, few, many] = [2, 2, 8];
-/** Deviation of log-probs within which they count as equal, and above which they count as moved. */
+/**
+ * Log-probs that differ by less than the first number are considered equal. Log-probs that differ by more than the
+ * second number are considered changed.
+ */
 const [equalWithin, movedAbove] = [1e-3, 5e-3];
 
 /** An optimizer step that changes nothing, since its learning rate is 0. */
 const noStep = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 0 };
 
 /**
- * Probes a server with a new model that nothing else uses and that must be unloaded afterwards.
+ * Probes a server. `model` must be new and used for nothing else. The caller must unload it afterwards.
  * @param draw samples a response to a prompt from a published version, always with the same seed
- * @throws UserError if the server reports no gradient norm, or reduces losses in another way
+ * @throws UserError if the server reports no gradient norm, or if its losses are neither sums nor means that this
+ * engine supports
  */
 export async function probeServer(
   model: ProbedModel,
@@ -69,7 +77,7 @@ export async function probeServer(
   return { gradientNorm, reduction, keepsVersions: await keepsVersions(model, draw) };
 }
 
-/** A sample whose first `weighted` predicted tokens have a weight. */
+/** Returns a sample in which the first `weighted` predicted tokens have the weight `weight`. */
 function sample(weighted: number, weight = 1): Datum {
   const first = (count: number, value: number): number[] => ids.map((_, i) => (i > 0 && i <= count ? value : 0));
   return datumOf(ids, first(weighted, weight), { logprobs: first(weighted, -5), advantages: first(active, 0.01) });
@@ -83,7 +91,10 @@ function kindOf(what: string, ratio: number, url: string): 'sum' | 'mean' {
   );
 }
 
-/** Checks the gradient of two samples of unequal length, relative to that of the longer one. */
+/**
+ * Checks the gradient norm of two samples with different numbers of weighted tokens. `ratio` is this norm divided by
+ * the norm of the longer sample alone.
+ */
 function checkUneven({ tokens, samples }: Reduction, ratio: number, url: string): void {
   const expected = (tokens === 'mean' ? 1 + many / few : 2) / (samples === 'mean' ? 2 : 1);
   if (isAbout(ratio, expected)) return;
@@ -98,8 +109,8 @@ function checkUneven({ tokens, samples }: Reduction, ratio: number, url: string)
 const isAbout = (ratio: number, expected: number): boolean => Math.abs(ratio / expected - 1) < tolerance;
 
 /**
- * Whether a published version samples the same before and after an optimizer step that moves the log-probs of its
- * sample.
+ * Whether an optimizer step leaves a published version unchanged. To find out, samples a response from the version,
+ * makes an optimizer step that changes the response's log-probs, and samples again with the same seed.
  */
 async function keepsVersions(
   model: ProbedModel,
@@ -124,6 +135,6 @@ async function keepsVersions(
   );
 }
 
-/** The largest deviation of two arrays of equal length. */
+/** Returns the largest absolute difference between two entries with the same index. */
 const farthest = (a: ArrayLike<number | null>, b: ArrayLike<number | null>): number =>
   Array.from(a).reduce<number>((most, value, i) => Math.max(most, Math.abs((value ?? NaN) - (b[i] ?? NaN))), 0);

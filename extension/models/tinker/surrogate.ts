@@ -1,23 +1,27 @@
-// The importance-sampling loss of a Tinker server as a carrier of any gradient: at the log-probs just read, the
-// derivative of −exp(logπ − logprobs)·advantage with respect to a token's log-prob is −advantage. With
-// advantages = −dL/dlogπ the server therefore takes exactly the gradient of a loss L that was computed here, whatever
-// its clips, masks, KL terms and aggregation. Servers reduce token losses differently (`Reduction`, measured by
-// server-probe.ts); the advantages are scaled so that every server sums them.
+// Makes a Tinker server apply any gradient that was computed on this machine. For this purpose, the server's
+// importance-sampling loss −exp(logπ − logprobs)·advantage serves as a surrogate loss. If `logprobs` are the current
+// log-probs, the derivative of this loss with respect to a token's log-prob is −advantage. With advantage = −dL/dlogπ,
+// the server therefore applies exactly the gradient of the loss L, whatever clipping, masks, KL terms and aggregation L
+// contains. Some servers sum token losses and others average them (`Reduction`, measured by server-probe.ts). The
+// advantages are scaled so that the result is the sum on every server.
 import type { TrainingSample } from '../../engine/training-samples';
 import { datumOf, type Datum } from './tinker-wire';
 
-/** How a server reduces weighted token losses to the loss of an optimizer step. */
+/** How a server computes the loss of an optimizer step from the weighted losses of tokens. */
 export interface Reduction {
-  /** Token losses of a sample: `sum` adds them, `mean` divides their sum by the sum of the token weights. */
+  /**
+   * How the loss of a sample is computed from its token losses: `sum` adds them, and `mean` divides their sum by the
+   * sum of the token weights.
+   */
   tokens: 'sum' | 'mean';
-  /** Losses of the samples until the optimizer step. */
+  /** How the losses of all samples since the previous optimizer step are combined. */
   samples: 'sum' | 'mean';
 }
 
 /**
- * Returns the datums whose loss has the gradient `gradients` (dL/dlogπ per token) at the log-probs `logprobs`. Every
- * sample must have a masked token, and all samples until the optimizer step must be in one call. Returns null if a number
- * that would be sent is not finite.
+ * Returns the datums for which the surrogate loss has the gradient `gradients` (dL/dlogπ per token). `logprobs` are the
+ * current log-probs. Every sample must have a masked token. All samples of an optimizer step must be passed in one
+ * call. Returns null if a number that would be sent is not finite.
  */
 export function surrogateData(
   samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],

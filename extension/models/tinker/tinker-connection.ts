@@ -1,7 +1,9 @@
-// Requests to a server of the Tinker REST API: results that are computed later, and what follows from a failure. One loop
-// (`persist`) serves requests, polls and downloads: an outage is waited for and reported, up to a limit. A request that
-// changes weights is sent once: if its answer is lost, WeightsUncertain is thrown, because the server may have executed
-// it. After a stop nothing waits for a server that does not answer. Error texts of the server are shown without secrets.
+// Sends requests to a server of the Tinker REST API, polls for results that the server computes later, and handles
+// failures. One loop (`persist`) repeats requests, polls and downloads during an outage of the server. The outage is
+// reported, and it is an error if it lasts longer than `outageMs`. A request that changes weights is sent only once. If
+// the answer to such a request is lost, WeightsUncertain is thrown, because the server may have executed the request.
+// After a stop of the run, no request waits for a server that does not answer. Secrets are removed from the server's
+// error texts before they are shown.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent } from 'undici';
@@ -17,27 +19,33 @@ import { failedSchema, notReadySchema, pendingSchema } from './tinker-wire';
 export interface ConnectionOptions {
   /** Base URL without a trailing slash, such as https://host:8000. */
   url: string;
-  /** API key, sent as X-API-Key; null for none. */
+  /** API key, sent in the header X-API-Key; null if no key is needed. */
   key: string | null;
   /** Maximum milliseconds of one HTTP request. */
   timeoutMs: number;
-  /** Maximum milliseconds of an outage that is waited for. */
+  /** Maximum milliseconds of an outage. If an outage lasts longer, the pending requests fail. */
   outageMs: number;
-  /** Maximum number of concurrent HTTP requests, heartbeats excepted. */
+  /** Maximum number of concurrent HTTP requests; heartbeats are not counted. */
   connections: number;
   /** Reports the reason of an outage when it begins, and null when the server answers again. */
   onOutage(reason: string | null): void;
-  /** First and maximum pause between attempts in milliseconds. */
+  /** Milliseconds of the first pause between two attempts, and of the longest pause. */
   pauseMs?: { first: number; longest: number };
   /** Milliseconds between heartbeats. */
   heartbeatMs?: number;
-  /** Milliseconds for which a stop waits for results of a server that answers. */
+  /**
+   * After a stop: if the server still answers heartbeats, requests continue until no request has been completed for
+   * this number of milliseconds.
+   */
   stopMs?: number;
 }
 
-/** Milliseconds after which a poll for a result is sent again; servers hold it for up to 300 s. */
+/**
+ * Time limit of a poll for a result in milliseconds; then another poll is sent. Servers delay the answer to a poll by
+ * up to 300 s.
+ */
 const pollMs = 45_000;
-/** Maximum bytes of a JSON response: log-probs of some 10 million tokens. */
+/** Maximum bytes of a JSON response; enough for the log-probs of about 10 million tokens. */
 const mostBytes = 2 ** 28;
 /** Maximum bytes of the answer to a heartbeat or a deletion. */
 const shortBytes = 2 ** 16;
@@ -45,32 +53,35 @@ const shortBytes = 2 ** 16;
 const mostDetail = 400;
 /** Maximum redirects of a download. */
 const mostRedirects = 3;
-/** Polls in a row with status 500 after which a result counts as failed: the server cannot send it. */
+/** Number of polls with status 500 after which the request fails, because the server cannot send the result. */
 const mostCrashedPolls = 5;
 const defaultStopMs = 120_000;
 
 /** Whether a request may be sent again if its answer is lost. */
 export type Repeatable = 'repeatable' | 'once';
 
-/** What an attempt came to: a value, a reason to wait and try again, or a result that is not computed yet. */
+/**
+ * The result of an attempt: a value; the reason why another attempt is needed after a pause; or `pending`, if the
+ * server has not computed the result yet.
+ */
 type Outcome<T> = { value: T } | { reason: string } | 'pending';
 
 export class TinkerConnection {
   private readonly agent: Agent;
-  /** Connections of heartbeats, because polls may hold all others. */
+  /** Connections that only heartbeats use, because polls may occupy all other connections. */
   private readonly ownAgent = new Agent({ connections: 2, pipelining: 1 });
   private heartbeat: ServerHeartbeat | undefined;
   private session: string | undefined;
   /** Start of the current outage by `performance.now()`; null while the server answers. */
   private outageSince: number | null = null;
-  /** True during an outage that began with unanswered heartbeats. */
+  /** True during an outage that was detected by unanswered heartbeats. */
   private silent = false;
-  /** Number of answers to any request. */
+  /** Number of answers so far, to requests of any kind. */
   private answers = 0;
-  /** Time of the newest final answer or result, or of the stop. */
+  /** Time at which the latest request was completed; after a stop, the time of the stop if this is later. */
   private progressed = 0;
   private stopping = false;
-  /** Aborted with the reason why nothing is requested or waited for any more. */
+  /** When aborted, all requests and waits end. The reason of the signal is the error that they throw. */
   private readonly ended = new AbortController();
 
   constructor(private readonly options: ConnectionOptions) {
@@ -94,10 +105,12 @@ export class TinkerConnection {
   }
 
   /**
-   * Sends a POST request that the server executes later, and returns its result and the first answer. A `body` that is a
-   * function is called for each attempt, for requests whose names must not repeat.
+   * Sends a POST request that the server executes later. Waits for the result and returns it, together with the model
+   * id from the server's first answer. If `body` is a function, it is called for each attempt, so that each attempt can
+   * contain a new name.
    * @throws UserError with the server's reason if the request fails
-   * @throws WeightsUncertain if the answer to a request with `once` is lost, or the server no longer knows the request
+   * @throws WeightsUncertain if `repeatable` is `once` and the answer is lost, or if the server no longer knows the
+   * request
    * @throws RunStopped if the server does not answer after a stop
    */
   async later<T>(
@@ -110,7 +123,10 @@ export class TinkerConnection {
     return { result: await this.result(path, request_id, schema), modelId: model_id };
   }
 
-  /** Sends a POST request as `later` does; resolves when the server has accepted it, with a promise of its result. */
+  /**
+   * Sends a POST request like `later`, but resolves as soon as the server has accepted the request. `result` is a
+   * promise of the request's result.
+   */
   async submit<T>(
     path: string,
     body: object,
@@ -157,7 +173,10 @@ export class TinkerConnection {
     return answer.status < 400 ? null : this.shown(detailOf(answer));
   }
 
-  /** Sends heartbeats of a session until `close`. A server that leaves several unanswered is in an outage. */
+  /**
+   * Sends heartbeats of a session until `close` is called. If the server does not answer several heartbeats, an outage
+   * begins.
+   */
   keepAlive(session_id: string): void {
     this.session = session_id;
     this.heartbeat = new ServerHeartbeat({
@@ -176,7 +195,10 @@ export class TinkerConnection {
     return 'status' in answer && answer.status < 500;
   }
 
-  /** Begins or ends the outage of a silent server, and ends all waiting when it has lasted too long. */
+  /**
+   * Begins an outage if the server is silent, and ends this outage if the server is no longer silent. If the outage has
+   * lasted longer than `outageMs`, aborts all requests.
+   */
   private judge(silent: boolean): void {
     if (silent && this.outageSince === null) {
       this.silent = true;
@@ -187,8 +209,9 @@ export class TinkerConnection {
   }
 
   /**
-   * Ends waiting for a server that does not answer, with RunStopped. Requests to a server that answers heartbeats are
-   * still waited for, up to `stopMs`, so that a step can be finished and a checkpoint written.
+   * Called when the run is stopped. As long as the server answers heartbeats, requests continue, so that a training
+   * step can be finished and a checkpoint can be written. All requests reject with RunStopped when the server stops
+   * answering, or when no request has been completed for `stopMs`.
    */
   interrupt(): void {
     if (this.stopping) return;
@@ -225,7 +248,7 @@ export class TinkerConnection {
     });
   }
 
-  /** The parsed content of an answer, or why the request must be sent again. */
+  /** Returns the parsed content of an answer, or the reason why the request must be sent again. */
   private answeredBy<T>(
     path: string,
     answer: Answer,
@@ -243,7 +266,7 @@ export class TinkerConnection {
     return this.passing(path, answer);
   }
 
-  /** What the answer to a poll says about the result of the request `path`. */
+  /** Returns what the answer to a poll shows about the result of the request to `path`. */
   private async polled<T>(path: string, answer: Answer | Failure, schema: z.ZodType<T>): Promise<Outcome<T>> {
     if ('reason' in answer) return answer.reason === timedOut ? 'pending' : answer;
     const json = jsonOf(answer.bytes);
@@ -268,7 +291,7 @@ export class TinkerConnection {
     throw new WeightsUncertain(`the result of ${path} is unreadable (${issueOf(result.error)})`);
   }
 
-  /** The loop of every request: attempts until there is a value; waits during an outage. */
+  /** Calls `once` until it returns a value. Waits between attempts during an outage. */
   private async persist<T>(path: string, once: () => Promise<Outcome<T>>): Promise<T> {
     for (;;) {
       const outcome = await once();
@@ -282,7 +305,10 @@ export class TinkerConnection {
     }
   }
 
-  /** Sends one request to the server, or to where it has redirected. */
+  /**
+   * Sends one request to a URL. Adds the key only if the URL belongs to the server, and not for a redirect to another
+   * host.
+   */
   private async send(
     method: 'GET' | 'POST' | 'DELETE',
     url: string,
@@ -310,7 +336,9 @@ export class TinkerConnection {
     return answer;
   }
 
-  /** The failure of an answer that may pass. @throws UserError if it is final */
+  /**
+   * Returns the failure that an answer reports, if a later attempt may succeed. @throws UserError for any other failure
+   */
   private passing(path: string, answer: Answer): Failure {
     const failure = passingFailure(answer);
     if (failure) return failure;
@@ -319,7 +347,7 @@ export class TinkerConnection {
   }
 
   /**
-   * Waits before the next attempt; pauses grow during an outage.
+   * Waits before the next attempt. The longer the outage lasts, the longer the pause is.
    * @throws UserError if the outage lasts longer than `outageMs`, or RunStopped after a stop
    */
   private async wait(path: string, reason: string): Promise<void> {
@@ -330,7 +358,7 @@ export class TinkerConnection {
     await this.pause(Math.min(this.pauses.longest, Math.max(this.pauses.first, lasted)));
   }
 
-  /** Waits, unless the connection ends. */
+  /** Waits. Throws the reason if all requests are aborted during the wait. */
   async pause(ms: number): Promise<void> {
     const { signal } = this.ended;
     await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
@@ -354,7 +382,7 @@ export class TinkerConnection {
     this.options.onOutage(null);
   }
 
-  /** The error of a request that failed on the server. */
+  /** Returns the error to throw for a request that failed on the server. */
   private failure(path: string, detail: string, status?: number): Error {
     this.answered();
     return /\bnot loaded\b|\b(model|session) not found\b/i.test(detail)

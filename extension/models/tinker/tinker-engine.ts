@@ -1,9 +1,10 @@
-// An engine whose model is on a server that speaks the Tinker REST API. The loop, the losses and the environments run
-// here; the server samples, scores and trains. Losses are computed here and sent as a surrogate (surrogate.ts).
-// Invariants: `generate` uses only the newest published version, and nothing is sampled between a gradient and the next
-// publication, because on some servers a published version is the model in training; `versions` is for servers that
-// keep versions apart. Ids are checked before they are sent. A request that changes weights is sent once.
-// trainer/config/engine-checks.ts refuses what the protocol lacks.
+// An engine whose model is on a server that speaks the Tinker REST API. The training loop and the environments run on
+// this machine; the server samples, scores and trains. Losses and their gradients are computed on this machine, and the
+// server receives a surrogate loss with the same gradients (surrogate.ts). Invariants: `generate` samples only from the
+// newest published version, and nothing is sampled between a gradient and the next publication. On some servers,
+// training also changes the published version. `versions` exists only for servers on which published versions do not
+// change. Ids are checked before they are sent. A request that changes weights is sent only once.
+// trainer/config/engine-checks.ts rejects configurations that the protocol does not support.
 import { setTimeout as sleep } from 'node:timers/promises';
 import pMap from 'p-map';
 import { observedCalls } from '../../common/observed-calls';
@@ -32,20 +33,23 @@ import { hasLogprobs, TinkerRows } from './tinker-rows';
 import { modelInput, sampledSchema, type SampledSequence } from './tinker-wire';
 
 export interface TinkerSettings extends LoadSettings {
-  /** Size of the local tokenizer's vocabulary and maximum sequence length, from the model folder. */
+  /** Size of the vocabulary and maximum sequence length, both read from the local model folder. */
   vocabSize: number;
   maxPositions: number;
-  /** Number of published versions that stay on the server's disk: the newest one, and those that rows still use. */
+  /**
+   * Number of published versions that stay on the server's disk: the newest version, and earlier versions from which
+   * rows may still be sampled.
+   */
   keptVersions: number;
-  /** Reports what the user should know and the run need not. */
+  /** Receives a warning for the user; the run continues unchanged. */
   onWarning(sentence: string): void;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
-  /** Called when a request begins; returns a function that is called when its result is there. */
+  /** Called when a request begins. Returns a function that is called when the request's result has arrived. */
   onRequest?(path: string): () => void;
 }
 
-/** Maximum milliseconds to wait for the server to unload the models at the end. */
+/** Maximum milliseconds for unloading the models at the end. */
 const unloadMs = 3000;
 /** Methods of the connection that send a request. */
 const requestMethods: ReadonlySet<string> = new Set<keyof TinkerConnection>([
@@ -64,7 +68,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   onUnits: (done: number, of: number) => void = () => undefined;
 
   private readonly connection: TinkerConnection;
-  /** Rows that are sampled at the same time; each holds one HTTP request from its prompt to its result. */
+  /**
+   * Limits the number of rows that are sampled at the same time. Each such row occupies one HTTP connection until its
+   * response has arrived.
+   */
   private readonly sampling: RequestSlots;
   private readonly interrupted = new AbortController();
   private readonly rows: TinkerRows;
@@ -73,20 +80,20 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private readonly onDisk: string[] = [];
   private readonly units = new StoppableUnits((done, of) => this.onUnits(done, of));
   private loadedModels?: LoadedModels;
-  /** The models on the server. */
+  /** All models that this engine has created on the server. */
   private readonly created = new Set<ServerModel>();
   private reference?: Promise<ServerModel>;
-  /** Optimizer steps of the actor; identifies its weights. */
+  /** Number of optimizer steps of the actor so far; serves as the version of its weights. */
   private version = 0;
-  /** Optimizer steps since `remember`. */
+  /** Number of optimizer steps since `remember` was called. */
   private steps = 0;
   private published: { version: number; session: Promise<string> } | null = null;
-  /** Log-probs of the actor that were read. */
+  /** Log-probs that the server has returned for the actor, by sample. */
   private readonly known = new ReadNumbers();
   private watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | null = null;
-  /** Tokens sampled by the running calls of `generate`, and the number of these calls. */
+  /** Number of running calls of `generate`, and number of tokens that these calls have sampled. */
   private sampled = { tokens: 0, calls: 0 };
-  /** Number of the next sampling request, and of the next saved state. */
+  /** Counter whose values make sampling requests and the names of saved states distinct. */
   private requests = 0;
 
   constructor(private readonly settings: TinkerSettings) {
@@ -135,7 +142,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     };
   }
 
-  /** Samples responses by a published version; null for the current weights, which are published if necessary. */
+  /**
+   * Samples responses from a published version. If `version` is null, samples from the current weights, which are
+   * published first if necessary.
+   */
   private async generateBy(
     version: string | null,
     rows: GenerationRow[],
@@ -153,7 +163,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
           this.units.check();
           return this.sample(session, prompts[i], params);
         });
-        // A forward pass has the current weights; a server with versions returns log-probs (server-probe.ts).
+        // A forward pass uses the current weights, so it cannot compute the log-probs of an older version. Servers for
+        // which `version` is set always return log-probs (server-probe.ts).
         const complete = version === null ? await this.withLogprobs(prompts[i], sequence) : sequence;
         const generated = this.rows.accept(row, complete, sampling);
         this.sampled.tokens += generated.ids.length;
@@ -187,7 +198,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return sequence;
   }
 
-  /** A sequence with log-probs: those of its sampling, or of a forward pass if the server returned none. */
+  /**
+   * Returns the sequence with log-probs. If the server has not returned log-probs with the sample, a forward pass
+   * computes them.
+   */
   private async withLogprobs(prompt: readonly number[], sequence: SampledSequence): Promise<SampledSequence> {
     if (hasLogprobs(sequence)) return sequence;
     const ids = Int32Array.from([...prompt, ...sequence.tokens]);
@@ -196,12 +210,15 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return { ...sequence, logprobs: Array.from(scored.subarray(prompt.length)) };
   }
 
-  /** The probe's sample: a few tokens, always with the same seed. */
+  /** Samples a response for the probe: a few tokens, always with the same seed. */
   private draw(session: string, prompt: number[]): Promise<SampledSequence> {
     return this.sample(session, prompt, { max_tokens: 4, seed: 1, temperature: 1, top_p: 1, top_k: -1, stop: [] });
   }
 
-  /** Publishes the actor's weights for sampling, unless this version is published already. */
+  /**
+   * Publishes the actor's weights for sampling, unless this version has already been published. Returns the sampling
+   * session.
+   */
   private publish(): Promise<string> {
     if (this.published?.version !== this.version) {
       const session = this.models.actor.publish(this.version);
@@ -214,7 +231,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return this.published.session;
   }
 
-  /** Notes a published version, and deletes those that are too old to be sampled from. */
+  /** Records that a version was published. Deletes the versions from which no row is sampled any more. */
   private keepNewest(newest: string): void {
     this.onDisk.push(newest);
     const old = this.onDisk.splice(0, Math.max(0, this.onDisk.length - this.settings.keptVersions));
@@ -242,7 +259,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return { logprobs };
   }
 
-  /** A model that is never trained: its new adapter changes nothing, so it is the base. */
+  /**
+   * Returns the reference policy: a model that is never trained. Its new adapter has no effect, so the model is equal
+   * to the base.
+   */
   private referenceModel(): Promise<ServerModel> {
     return (this.reference ??= this.models.create(0));
   }
@@ -281,21 +301,24 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return -logprobs.reduce((sum, values) => sum + values.reduce((all, value) => all + value, 0), 0) / total;
   }
 
-  /** Log-probs under the current weights: those read before, unless the weights have changed since. */
+  /**
+   * Returns the samples' log-probs under the current weights. Uses cached log-probs if the weights have not changed
+   * since.
+   */
   private async currentLogprobs(samples: readonly MaskedSample[]): Promise<readonly Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
     const { actor } = this.models;
     return this.known.get(samples, this.version) ?? this.untilStep(units => actor.logprobs(samples, units));
   }
 
-  /** A call that a stop interrupts, unless the training step has made an optimizer step. */
+  /** Makes a call. A stop interrupts the call, unless the current training step has already made an optimizer step. */
   private untilStep<T>(call: (units: WorkUnits) => Promise<T>): Promise<T> {
     return this.steps > 0 ? call(this.units.unstoppable) : this.stoppable(call(this.units));
   }
 
   /**
-   * Makes one optimizer step with a gradient. As in the local engine, a gradient that is not finite changes nothing, and
-   * the step counts as skipped. A stop does not interrupt a step that has begun.
+   * Makes one optimizer step with a gradient. If the gradient is not finite, the weights stay unchanged and the metric
+   * `skipped` is 1, as in the local engine. A stop does not interrupt an optimizer step that has begun.
    */
   private async optimize(
     samples: readonly MaskedSample[],
@@ -393,8 +416,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private readonly checkpointName = (): string => `v${this.version}-${(this.requests++).toString(36)}`;
 
   /**
-   * Makes rollout and scoring calls throw RunStopped. An optimizer step that has begun is finished, unless the server
-   * does not answer; then it throws RunStopped too, and `rollBack` cannot undo it.
+   * Makes rollout and scoring calls throw RunStopped. An optimizer step that has begun is finished if the server
+   * answers. If the server does not answer, this step throws RunStopped too, and `rollBack` cannot undo it.
    */
   interrupt(): void {
     this.units.stop();
@@ -414,7 +437,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     await this.connection.close();
   }
 
-  /** The result of a call, or RunStopped as soon as the run is stopped. */
+  /** Returns the result of a call. Throws RunStopped as soon as the run is stopped. */
   private async stoppable<T>(call: Promise<T>): Promise<T> {
     const { signal } = this.interrupted;
     let end = (): void => undefined;
@@ -435,7 +458,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     checkIds(sequences, this.settings.vocabSize, this.models.modelFolder);
   }
 
-  /** What was measured of the server when it was connected. */
+  /** The properties of the server that were measured when the run connected. */
   get facts(): ServerFacts {
     return this.models.facts;
   }
@@ -452,7 +475,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 }
 
-/** Sampling options in the API's form; cuts that it lacks are refused when the configuration is checked. */
+/**
+ * Returns the sampling options in the format of the API. Options that the API lacks, such as min_p, are rejected when
+ * the configuration is checked.
+ */
 function samplingParams(sampling: SamplingOptions, length: number, seed: number): object {
   const { temperature, top_p, top_k, do_sample, max_new_tokens, max_model_len, stop_token_ids } = sampling;
   return {

@@ -1,6 +1,7 @@
-// The rows of an engine whose server keeps none: each row's ids, and what a sampled response becomes. The server is
-// asked to stop at ids; stop strings, of which a server may not take both, are found here and cut the response, which
-// does not change the distribution of what is kept.
+// Stores the ids of each row, because a Tinker server stores no rows, and ends each sampled response where it must
+// stop. Requests contain only stop ids, because a server may not accept both stop ids and stop strings. Stop strings
+// are found here: the response is cut after the first one. The cut does not change the distribution of the remaining
+// tokens.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -8,8 +9,8 @@ import { completesStop } from '../generation/stop-strings';
 import type { SampledSequence } from './tinker-wire';
 
 /**
- * Whether a sequence has the log-probs of its tokens. Servers with vLLM fill missing ones with 0, the log-prob of a token
- * that is certain.
+ * Whether a sequence contains the log-probs of its tokens. Servers with vLLM return 0 for each missing log-prob, so
+ * log-probs that are all 0 are considered missing.
  */
 export const hasLogprobs = ({ tokens, logprobs }: SampledSequence): boolean =>
   logprobs?.length === tokens.length && (tokens.length === 0 || logprobs.some(logprob => logprob !== 0));
@@ -20,7 +21,7 @@ export class TinkerRows {
 
   constructor(private readonly decode: (ids: readonly number[]) => string) {}
 
-  /** Appends a row's new ids, and returns all its ids. The list changes with the row's next ids. */
+  /** Appends new ids to a row, and returns the list of all ids of the row. Later calls change this same list. */
   append({ row, append }: GenerationRow): number[] {
     const ids = this.rows.get(row) ?? [];
     appendAll(ids, append);
@@ -29,7 +30,7 @@ export class TinkerRows {
   }
 
   /**
-   * Appends a sampled response with log-probs to its row and returns it.
+   * Appends a sampled response to its row, and returns the response with its log-probs.
    * @throws NotFiniteError if a log-prob is not finite
    */
   accept(row: string, { tokens, logprobs }: SampledSequence, sampling: SamplingOptions): GeneratedRow {
@@ -47,7 +48,10 @@ export class TinkerRows {
     for (const row of rows) this.rows.delete(row);
   }
 
-  /** The number of tokens up to the first one that ends the response, and why it ends. */
+  /**
+   * Returns the number of tokens up to and including the first token that ends the response, and the reason for the
+   * end.
+   */
   private end(
     tokens: readonly number[],
     { stop, stop_token_ids }: SamplingOptions,
@@ -66,5 +70,5 @@ export class TinkerRows {
 const isFinite = (logprobs: SampledSequence['logprobs']): logprobs is number[] =>
   logprobs?.every(Number.isFinite) ?? false;
 
-/** Maximum tokens of a stop string, with a margin; bounds the ids that are copied for each position. */
+/** Maximum number of tokens that are searched for a stop string at each position; more than any stop string needs. */
 const longestStop = 256;

@@ -1,9 +1,9 @@
-// Requests and responses of the Tinker REST API (tinker SDK 0.24 … 0.38; SkyRL 0.3 is the reference server), as far as
-// this engine uses them. Requests are plain objects; responses are parsed by schemas, which ignore additional keys.
-// Position t of a datum is the prediction of the sequence's token t + 1 from its first t + 1 tokens.
+// The requests and responses of the Tinker REST API that this engine uses (tinker SDK 0.24 to 0.38; SkyRL 0.3 is the
+// reference server). Requests are plain objects; responses are parsed by schemas, which ignore additional keys. Tokens
+// are counted from 0: at position t of a datum, the model predicts token t + 1 of the sequence from the tokens 0 to t.
 import { z } from 'zod';
 
-/** A tensor as JSON; `data` is flat. */
+/** A tensor as JSON; `data` contains its elements in one flat list. */
 export interface TensorData {
   data: number[];
   dtype: 'int64' | 'float32';
@@ -15,13 +15,16 @@ export interface ModelInput {
   chunks: [{ type: 'encoded_text'; tokens: number[] }];
 }
 
-/** One training sequence: its input, targets and per-target loss inputs. */
+/** One training sequence: the input tokens, the target tokens, and the inputs of the loss for each target. */
 export interface Datum {
   model_input: ModelInput;
   loss_fn_inputs: Record<'target_tokens' | 'weights', TensorData> & Partial<Record<LossInput, TensorData>>;
 }
 
-/** Inputs of losses: log-probs and advantages of a policy's tokens, or old values and returns of a critic's. */
+/**
+ * Inputs of a loss. A policy's loss needs the log-probs and advantages of tokens; a critic's loss needs their old
+ * values and returns.
+ */
 type LossInput = 'logprobs' | 'advantages' | 'values' | 'returns';
 
 /** Returns token ids as the input of a model. */
@@ -34,7 +37,8 @@ const floats = (data: ArrayLike<number>): TensorData => ({
 });
 
 /**
- * Returns the datum of a sequence. All inputs have the length of `ids`; position 0, which no model predicts, is left out.
+ * Returns the datum of a sequence. `weights` and the arrays in `inputs` have the same length as `ids`. The entries of
+ * token 0 are omitted, because no model predicts this token.
  */
 export function datumOf(
   ids: ArrayLike<number>,
@@ -63,7 +67,10 @@ export const sessionSchema = z.looseObject({ session_id: z.string().min(1) });
 /** The first answer to a request that the server executes later. */
 export const pendingSchema = z.looseObject({ request_id: z.string().min(1), model_id: z.string().optional() });
 
-/** Answers of retrieve_future that do not hold a result: still pending, or failed (Twinkle and the official service). */
+/**
+ * An answer of retrieve_future without a result. `notReadySchema`: the result is not computed yet. `failedSchema`: the
+ * request failed; Twinkle and the official service report failures in this way.
+ */
 export const notReadySchema = z.looseObject({ type: z.literal('try_again') });
 export const failedSchema = z.looseObject({ error: z.string(), category: z.string().nullish() });
 
@@ -80,20 +87,20 @@ export const createdSchema = z.looseObject({
     .nullish(),
 });
 
-/** JSON has no NaN; servers send null for it. */
+/** An output of a model. Servers send null in place of NaN, because JSON has no NaN. */
 const tensorSchema = z.looseObject({ data: z.array(z.number().nullable()) });
 
-/** Result of `forward`: one entry per datum, with log-probs of a policy or values of a critic. */
+/** Result of `forward`. For each datum, it contains the log-probs of a policy or the values of a critic. */
 export const forwardSchema = z.looseObject({
   loss_fn_outputs: z.array(z.looseObject({ logprobs: tensorSchema.optional(), values: tensorSchema.optional() })),
 });
 
-/** Result of `forward_backward`, of which nothing is used. */
+/** Result of `forward_backward`. Its content is not used. */
 export const accumulatedSchema = z.looseObject({});
 
 export const optimizedSchema = z.looseObject({ metrics: z.record(z.string(), z.number()).nullish() });
 
-/** Result of publishing weights under a sampling session. */
+/** Result of publishing weights: the id of the sampling session that uses them. */
 export const publishedSchema = z.looseObject({ sampling_session_id: z.string().min(1) });
 
 export const loadedSchema = z.looseObject({});
@@ -109,6 +116,6 @@ export type SampledSequence = z.infer<typeof sequenceSchema>;
 
 export const sampledSchema = z.looseObject({
   sequences: z.array(sequenceSchema),
-  /** The log-prob of each prompt token; null or absent for the first one. */
+  /** The log-prob of each prompt token; null or absent for the first token. */
   prompt_logprobs: z.array(z.number().nullable()).nullish(),
 });

@@ -1,16 +1,17 @@
-// SkyRL's critic loss as a carrier of any gradient of values, like surrogate.ts for log-probs: with old values equal to
-// the values just read, nothing is clipped, and the derivative of ½(value − return)² is value − return. With
-// return = value − c·dL/dvalue, where c is the loss's divisor, the server takes the gradient of a loss L that was
-// computed here. The divisor is that of SkyRL 0.3.0 (ppo_critic_loss, CriticWorkerBase): the number of a sample's tokens,
-// times the number of samples until the optimizer step. It is not measured, because a server has one critic, whose
-// optimizer a measurement would change.
+// Makes a server apply any gradient of values that was computed on this machine, as surrogate.ts does for log-probs.
+// SkyRL's critic loss serves as the surrogate loss. If the old values are equal to the current values, nothing is
+// clipped, and the derivative of ½(value − return)² is value − return. The server divides the loss by a number c. With
+// return = value − c·dL/dvalue, the server therefore applies the gradient of the loss L. c is defined as in SkyRL 0.3.0
+// (ppo_critic_loss, CriticWorkerBase): the number of masked tokens of the sample, times the number of samples in the
+// optimizer step. c is not measured, because a server has only one critic, and a measurement would change the critic's
+// optimizer state.
 import type { CriticSample } from '../../engine/training-samples';
 import { datumOf, type Datum } from './tinker-wire';
 
 /**
- * Returns the datums whose loss has the gradient `gradients` (dL/dvalue per token) at the values `values`. Every sample
- * must have a masked token, and all samples until the optimizer step must be in one call. Returns null if a number that
- * would be sent is not finite.
+ * Returns the datums for which the surrogate loss has the gradient `gradients` (dL/dvalue per token). `values` are the
+ * current values. Every sample must have a masked token. All samples of an optimizer step must be passed in one call.
+ * Returns null if a number that would be sent is not finite.
  */
 export function valueSurrogateData(
   samples: readonly Pick<CriticSample, 'ids' | 'mask'>[],

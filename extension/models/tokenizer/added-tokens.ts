@@ -1,7 +1,7 @@
 // Splits a text at a tokenizer's added tokens, like the Rust tokenizers library (added_vocabulary.rs). The leftmost
 // match wins; of several matches at the same position, the longest wins. A `single_word` token matches only if no word
-// character is adjacent. An `lstrip` token includes the white space before it, and an `rstrip` token the white space
-// after it. Word characters and white space are defined by Unicode, so U+0085 is white space and U+FEFF is not.
+// character is adjacent. An `lstrip` token includes the white space before it; an `rstrip` token includes the white
+// space after it. Word characters and white space are defined by Unicode, so U+0085 is white space and U+FEFF is not.
 // @huggingface/tokenizers ignores single_word and uses JavaScript's white space.
 
 /** An entry of `added_tokens` in tokenizer.json. */

@@ -79,7 +79,10 @@ export class ChatTemplate {
 /** Replaces \r\n and \r by \n. Python does the same when it reads a text file, and Jinja when it parses a template. */
 const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
 
-/** Returns the text of a special token, given as a string or as an object with `content`; undefined otherwise. */
+/**
+ * Returns the text of a special token. `said` may be this text, or an object with the text in `content`; for any other
+ * value, returns undefined.
+ */
 function specialToken(said: unknown): string | undefined {
   const token = typeof said === 'object' && said !== null && 'content' in said ? said.content : said;
   return typeof token === 'string' ? token : undefined;

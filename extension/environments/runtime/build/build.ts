@@ -25,8 +25,9 @@ export interface Bundle {
 }
 
 /**
- * Error for a source that does not build. `at` is the location of the first error (`file:line` if known). The message
- * completes the sentence `<location> …`, for example "does not build (…): …". `problems` lists all errors.
+ * Error for a source that does not build. `at` is the location of the first error (`file:line` if known). In the text
+ * that the user sees, the message follows the location. It therefore begins with a verb, for example "does not build
+ * (…): …". `problems` lists all errors.
  */
 export class BuildError extends Error {
   override readonly name = 'BuildError';

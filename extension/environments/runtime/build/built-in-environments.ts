@@ -22,7 +22,10 @@ export function builtInSource(installation: string, name: string): string | unde
 /** Name of the bundle's parameter through which the worker passes the URL of the built-in environments' folder. */
 export const builtInFolder = '__builtInEnvironments';
 
-/** The text of a built-in environment's file for bundling. Replacements keep line numbers unchanged. */
+/**
+ * The text of a built-in environment's file for bundling. Every `import.meta.url` in the text is replaced by the URL
+ * that the worker supplies; line numbers do not change.
+ */
 export function builtInText(installation: string, file: string): string {
   const path = relative(join(installation, 'envs'), file).replaceAll('\\', '/');
   const url = `new URL(${JSON.stringify(path)}, ${builtInFolder}).href`;

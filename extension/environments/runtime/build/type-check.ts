@@ -29,7 +29,7 @@ export class TypeCheckService {
     this.registry = ts.createDocumentRegistry();
   }
 
-  /** Checks the file and its imports, except packages, as they are on disk now. */
+  /** Checks the present contents of the file and of the files that it imports. Packages are not checked. */
   check(source: string): TypeCheck {
     const settings = this.ts.findConfigFile(dirname(source), this.ts.sys.fileExists);
     const stamp = settings === undefined ? '' : `${settings}\n${this.ts.sys.readFile(settings)}`;
@@ -79,7 +79,7 @@ class Project {
     private readonly installation: string,
     private readonly source: string,
     settings: string | undefined,
-    /** Path and text of the tsconfig.json; if it changes, the project is created anew. */
+    /** Path and text of the tsconfig.json. If either has changed at the next check, the project is created anew. */
     readonly stamp: string,
   ) {
     const folder = dirname(source);
@@ -174,7 +174,10 @@ class Project {
     };
   }
 
-  /** A file's text and version in this check; undefined if the file does not exist. Package files are read once. */
+  /**
+   * Returns the text and version of a file; undefined if the file does not exist. Each check reads a file at most once,
+   * and a package's file is read only by the first check that needs it.
+   */
   private read(file: string): { text: string; version: number } | undefined {
     const known = this.texts.get(file);
     if (known && (known.read === this.checks || file.includes('/node_modules/'))) return known;
@@ -201,7 +204,8 @@ function readSettings(ts: typeof TypeScript, file: string) {
   const read: { config?: unknown; error?: TypeScript.Diagnostic } = ts.readConfigFile(file, ts.sys.readFile);
   const { config, error } = read;
   const parsed = ts.parseJsonConfigFileContent(config ?? {}, ts.sys, dirname(file), undefined, file);
-  // Error 18003 means that no input files were found; it does not apply, because the entry is passed explicitly.
+  // Error 18003 means that no input files were found; this error is ignored, because the entry file is passed
+  // explicitly.
   const errors = [...(error ? [error] : []), ...parsed.errors].filter(({ code }) => code !== 18003);
   return {
     options: parsed.options,

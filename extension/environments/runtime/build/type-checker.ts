@@ -1,5 +1,5 @@
-// Client of the type-check thread, which is started by the first check. If a check times out or the thread crashes,
-// `unchecked` contains the reason, and the code may be used without a check.
+// Client of the type-check thread, which is started by the first check. If a check times out or the thread crashes, the
+// reply contains the reason in `unchecked`. The code may then be used without a check.
 import { Worker } from 'node:worker_threads';
 import { programEnvironment } from '../../../../envs/api/program-environment';
 import { WorkerCalls } from '../../../node/thread-calls';

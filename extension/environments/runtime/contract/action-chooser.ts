@@ -1,6 +1,6 @@
-// Chooses actions for random play. If actions are named, draws one of the ids. If actions are texts, draws a plausible
-// text or a meaningless text. Plausible texts come from the examples in the instruction, the solver's plan or the words
-// of the observation.
+// Chooses actions for random play. If actions are named, draws the id of an action. If actions are texts, draws a
+// plausible text or a meaningless text. Plausible texts come from the examples in the instruction, the solver's plan or
+// the words of the observation.
 import type { Action } from '../../../../envs/api/environment';
 import type { Pcg64 } from '../../../../envs/api/random/pcg64';
 import type { State } from './environment-instance';

@@ -1,5 +1,6 @@
-// Checks an environment against its contract by playing it. Episodes of random play and of the solver are replayed,
-// interleaved and reset, in the same instance and in new ones. Everything is seeded, so failures are reproducible.
+// Checks an environment against its contract by playing it. First, random play plays the reference episodes. Then the
+// same episodes are played again: in new instances, alternately with other episodes, and in the same instance after a
+// reset. The solver's plans are played too. Everything is seeded, so failures are reproducible.
 // docs/environments/writing-your-own.md lists the requirements under the same names.
 import type { EnvironmentDefinition } from '../../../../envs/api/environment';
 import { actionsDoSomething, closes, refusesAfterEnd, rendersPurely } from './call-requirements';

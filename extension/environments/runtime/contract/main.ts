@@ -19,8 +19,8 @@ import { checkContract, type ContractResult } from './contract';
 import { calls } from './environment-instance';
 
 /**
- * Messages of the worker. After the load: the environment's name and time limit. At the end: the results. A fault ends
- * the check.
+ * Messages of the worker. After it has loaded the environment, it sends the environment's name and time limit. At the
+ * end, it sends the results. If the load fails, it sends a fault instead, and the check ends.
  */
 type FromWorker = { name: string; limitMs: number } | { fault: Fault } | { results: ContractResult[] };
 

@@ -1,5 +1,5 @@
 // Random play for a contract check. Records the reference episodes, how often each action was played, and the instances
-// to close. The checks of later requirements compare the episodes that they play with the reference episodes.
+// to close. The checks of later requirements play these episodes again and compare the states with the recorded states.
 // Everything is seeded, so failures are reproducible.
 import type { Action, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { Pcg64 } from '../../../../envs/api/random/pcg64';
@@ -12,13 +12,13 @@ export interface ContractOptions {
   seeds: number;
   /** Maximum number of actions per episode. */
   steps: number;
-  /** Milliseconds after which no new episode is started; at least two episodes are played. */
+  /** Milliseconds after which no further episode is started. The first two episodes are always played. */
   budgetMs: number;
   /** Called before each call into the environment. */
   announce(call: Call): void;
 }
 
-/** An episode of random play. The checks of later requirements compare the episodes that they play with it. */
+/** An episode of random play. The checks of later requirements play it again and compare the states. */
 export interface Reference {
   seed: number;
   first: State;
@@ -114,7 +114,7 @@ export class RandomPlay {
   private async randomEpisode(seed: number): Promise<Reference> {
     const instance = this.create();
     const first = await instance.reset(seed);
-    // The candidates include the solver's actions, which a separate instance computes.
+    // The actions to choose from include those of the solver's plan. A separate instance computes this plan.
     const choose = actionChooser(first, this.instruction(), await this.planOf(seed));
     const random = new Pcg64(seed, [0]);
     const reference: Reference = { seed, first, actions: [], steps: [], instance };

@@ -1,6 +1,6 @@
 // Assigns episodes to threads. All items of an episode, such as its reset and steps, are sent to the thread that
-// started the episode. Results are returned in the order of the request; states that are ready before the others are
-// reported at once.
+// started the episode. Results are returned in the order of the request. A state that is ready early is reported at
+// once.
 import type { EnvironmentFailure, EpisodeStep } from '../../../protocol/environment-link';
 import type { EnvironmentThread, ThreadItem, ThreadResult } from './thread';
 

@@ -5,7 +5,7 @@ import type { Fault } from './worker-messages';
 
 type Found = Omit<Fault, 'action'>;
 
-/** The error of one of our checks, with its fault. */
+/** The error that our own checks throw; contains the fault to report. */
 export class FaultError extends Error {
   override readonly name = 'FaultError';
   readonly #fault: Found;
@@ -44,7 +44,7 @@ export function faultOf(error: unknown): Found {
   return { kind: 'threw', what: `threw ${shown(message ?? error)}`, remedy: 'fix the file and save it', stack };
 }
 
-/** Converts an error of a promise or callback that no code awaits into a fault. */
+/** Returns the fault for an error in a promise or callback that no code awaits. */
 export function unhandledFault(error: unknown): Found {
   const fault = faultOf(error);
   if (FaultError.faultIn(error)) return fault;

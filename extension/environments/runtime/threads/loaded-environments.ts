@@ -1,7 +1,7 @@
-// The loaded environments of the process; each tag has a thread for its next episodes. If a tag is loaded with changed
-// code or configuration, later episodes use a new thread. The old thread is ended when its last episode is closed
-// (episode-threads.ts). If a build fails, the old thread stays in use. Code that is edited during a run is first
-// prepared in a new thread; `use` activates it when the trainer requests it.
+// The environments that this process has loaded. For each tag, one thread is current: the tag's next episodes run on
+// it. If a tag is loaded with changed code or configuration, later episodes use a new thread. The old thread is ended
+// when its last episode is closed (episode-threads.ts). If a build fails, the old thread stays in use. Code that is
+// edited during a run is first prepared in a new thread; `use` activates it when the trainer requests it.
 import * as inspector from 'node:inspector';
 import type {
   CoveredCode,

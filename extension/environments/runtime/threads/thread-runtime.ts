@@ -1,6 +1,6 @@
-// The worker thread of one environment, as a runtime for the supervisor: starts workers, loads the code, and replays
-// the live episodes in a new worker. The worker publishes its current call, so that the episode at fault is known at
-// once, unless several calls were waiting for promises.
+// Runs the worker thread of one environment for the supervisor: starts a new worker when the previous one has ended,
+// loads the code into it, and replays the live episodes in it. The worker publishes its current call, so that the
+// episode at fault is known at once, unless several calls were waiting for promises.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { EpisodeHistory, type EpisodeStart } from '../../supervision/episode-history';
 import { gibibytes } from '../../../common/numbers';
@@ -166,8 +166,8 @@ export class ThreadRuntime implements Runtime<Fault> {
   }
 
   /**
-   * Ends the worker because of an offence. If no items are pending, the offender is unknown and all episodes of the
-   * worker fail.
+   * Ends the worker because its code did something that is not allowed; `fault` describes what it did. If no items are
+   * pending, it is unknown which episode did this, so all episodes of the worker fail.
    */
   private endForOffence(fault: Omit<Fault, 'action'>, collect = false): void {
     const idle = this.handle?.idle ?? true;

@@ -80,8 +80,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * Runs items. An episode may have at most one of the items, which starts after all earlier items of this episode.
-   * Returns results in the order of the items; `onResult` receives each result as soon as it is ready.
+   * Runs items. No two of the items may belong to the same episode. An item starts after all earlier items of its
+   * episode. Returns results in the order of the items; `onResult` receives each result as soon as it is ready.
    */
   async run(items: readonly ThreadItem[], onResult?: ThreadListener): Promise<ThreadResult[]> {
     const indices = new Map(items.map(({ episode }, i) => [episode, i]));

@@ -69,10 +69,12 @@ interface Batch {
 /** Maximum number of items that wait for promises concurrently. */
 const overlap = 64;
 
-/** How many characters per second are forwarded, at most, of output that bypasses the worker's own limit. */
+/**
+ * Some output bypasses the worker's own limit. At most this many characters of such output are forwarded per second.
+ */
 const bypassedOutputPerSecond = 16_384;
 
-/** Highest item number; the numbering then restarts at 0. */
+/** Highest item number. After this number, the numbering restarts at 0. */
 const lastNumber = 2 ** 30;
 
 export class WorkerHandle {

@@ -1,5 +1,6 @@
-// Counts how often each range of an environment's code runs, with V8's precise coverage in the worker thread. Must be
-// started before the code is compiled. With coverage, code takes about 2.5 times as long.
+// Counts how often each range of an environment's code runs, with V8's precise coverage in the worker thread. The
+// recorder must be created before the code is compiled. While coverage is counted, code takes about 2.5 times as long
+// to run.
 import { Session, type Profiler } from 'node:inspector';
 import { pathToFileURL } from 'node:url';
 import type { CoveredRange } from '../threads/worker-messages';

@@ -86,8 +86,8 @@ export async function describe(
 }
 
 /**
- * Calls the environment's check of its dependencies. If a dependency is missing, the fault contains the parsed
- * configuration, because the configuration itself is valid.
+ * Calls the environment's function `dependencies`, which throws if a dependency is missing. If a dependency is missing,
+ * the fault contains the parsed configuration, because the configuration itself is valid.
  */
 async function present(
   dependencies: EnvironmentDefinition['dependencies'],
@@ -163,8 +163,8 @@ export function parseConfig(schema: z.ZodType, given: Record<string, unknown>, t
 }
 
 /**
- * The keys of an object schema, with or without a transform after it. Undefined for other schemas, and for objects that
- * accept unknown keys.
+ * Returns the keys of an object schema; a transform may follow the schema. Returns undefined for other types of
+ * schemas, and for objects that accept unknown keys.
  */
 function knownKeys(schema: z.ZodType): string[] | undefined {
   const def = schema.def as { type: string; in?: z.ZodType; shape?: object; catchall?: z.ZodType };

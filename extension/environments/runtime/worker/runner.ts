@@ -83,7 +83,8 @@ export class Runner {
     let result = reached;
     if (thrown || owner.fault) {
       const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
-      // The result contains no outcomes, as if the worker had been ended.
+      // After a stray error or a timeout, the result contains only the fault. It is then the same as if the worker had
+      // been ended.
       const asEnded = owner.fault !== undefined || fault.kind === 'timed_out';
       result = asEnded ? { fault } : { ...reached, fault };
       owner.fault = undefined;
@@ -237,7 +238,10 @@ function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
   );
 }
 
-/** Whether `call` returned a promise. Such a promise is always a native one, from `waits`. */
+/**
+ * Whether `call` returned a promise. Checking for native promises is enough, because `call` returns only promises that
+ * `waits` has created.
+ */
 const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => types.isPromise(value);
 
 function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {

@@ -1,9 +1,9 @@
 // Attributes stray errors to the episode that caused them. A stray error is an error that no code awaits, for example
-// in a promise without await, a timer or an event. Each work item (a call for one episode) runs with an
+// in a promise without await, in a timer or in an event handler. Each work item (a call for one episode) runs with an
 // owner, which identifies the episode. An async hook tags each resource that the item creates (a promise, a timer, a
-// request) with the owner. Resources that a tagged resource creates get the
-// same owner. AsyncLocalStorage does not suffice: some Node.js versions lose its context when they report an error, and
-// AsyncLocalStorage takes twice the time of this hook.
+// request) with the owner. Resources that a tagged resource creates get the same owner. AsyncLocalStorage does not
+// suffice: some Node.js versions lose its context when they report an error, and AsyncLocalStorage takes twice the time
+// of this hook.
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { syncBuiltinESMExports } from 'node:module';
 import threads from 'node:worker_threads';
@@ -79,7 +79,7 @@ export function runFor<T>(owner: Owner, code: () => T): T {
  * Attributes unhandled errors to their owners. An error without an owner ends the thread, which is Node.js's default.
  * If environment code has installed listeners for unhandled errors, only these listeners receive the errors. Returns a
  * function that installs our listeners again if environment code has removed all listeners.
- * @param log receives errors of owners that can no longer be failed
+ * @param log receives each error whose owner has ended, so that no item of this owner can fail
  */
 export function catchUnhandled(log: (text: string) => void): () => void {
   const strike = (owner: Owner | undefined, error: unknown) => {

@@ -165,8 +165,8 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
 }
 
 /**
- * Records in the shared array which item waits, or that several or none wait. Called when no environment code is
- * running.
+ * Records the number of the waiting item in the shared array, or the fact that several items or no items wait. Called
+ * when no environment code is running.
  */
 function idle(): void {
   const [first] = waiting;
@@ -182,7 +182,7 @@ function answer(): void {
   done = [];
 }
 
-/** Memory of this thread's heap, its buffers and its native memory, in KiB. */
+/** Memory of this thread in KiB: its heap, its buffers and its native allocations. */
 function heldKibibytes(): number {
   const { total_heap_size, external_memory, malloced_memory } = getHeapStatistics();
   return Math.ceil((total_heap_size + external_memory + malloced_memory) / 1024);
