@@ -20,7 +20,8 @@ export function dataSetOf(key: string, value: unknown, workspace: string): HubDa
 }
 
 /**
- * Returns the specifications with hub data sets replaced by local folders. Downloads missing data sets.
+ * Downloads missing data sets. Returns the specifications with the path of a local folder in place of each hub data
+ * set.
  * @param report receives one line for each data set that must be downloaded
  * @throws UserError if a data set cannot be downloaded
  */

@@ -1,7 +1,7 @@
-// The Hugging Face hub over HTTP: the commit of a revision, its files, and a file's bytes from any offset. The library
-// @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns failures into one sentence.
-// p-retry is not used, because it would wait for its own delay and then for the delay that the hub requests. Waiting
-// for the longer of these two delays is enough.
+// Requests data from the Hugging Face hub over HTTP: the commit and the files of a revision, and the bytes of a file
+// from any offset. The library @huggingface/hub implements the protocol; each exchange runs in a `Call`, which turns
+// failures into one sentence. p-retry is not used, because it would wait for its own delay and then for the delay that
+// the hub requests. Waiting for the longer of these two delays is enough.
 import { datasetInfo, downloadFile, listFiles, modelInfo } from '@huggingface/hub';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../common/user-error';

@@ -132,7 +132,8 @@ function sketchOf(gradient: Float32Array, size: number): Float64Array {
   if (gradient.length <= size) return Float64Array.from(gradient);
   const sketch = new Float64Array(size);
   for (let i = 0; i < gradient.length; i++) {
-    // MurmurHash3 finaliser (Appleby, public domain): the low bits select the cell, the highest bit the sign.
+    // MurmurHash3 finaliser (Appleby, public domain): the low bits select the cell, and the highest bit selects the
+    // sign.
     let h = Math.imul(i ^ (i >>> 16), 0x85ebca6b);
     h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
     h ^= h >>> 16;

@@ -35,7 +35,10 @@ export function environmentVariables(
   return programEnvironment([...node, ...network, ...folders, ...devices, ...named], env);
 }
 
-/** Variable names in an env_config: the values of keys that end in `env`, such as api_key_env, at any depth. */
+/**
+ * Returns the variable names in an env_config. These are the values of all keys, at any depth, that end in `env`, such
+ * as api_key_env.
+ */
 function namedIn(value: unknown, key = ''): string[] {
   if (typeof value === 'string') return /(^|_)env$/.test(key) && /^[A-Z_][A-Z0-9_]*$/.test(value) ? [value] : [];
   if (typeof value !== 'object' || value === null) return [];

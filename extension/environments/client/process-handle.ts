@@ -1,6 +1,6 @@
-// One environment process from start to end, with its children: sends requests, receives replies and printed output.
-// The process is not trusted. It is ended after an invalid message, a reply without a request, or unanswered pings;
-// `ended` then resolves with the reason.
+// Manages one environment process and its children from start to end: sends requests to the process, and receives its
+// replies and printed output. The process is not trusted. It is ended after an invalid message, a reply without a
+// request, or unanswered pings; `ended` then resolves with the reason.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { PassThrough, type Duplex } from 'node:stream';
 import { killTree, ownerTagVariable, newOwnerTag } from '../../node/end-processes';
@@ -84,8 +84,8 @@ export class ProcessHandle {
   private pings = 0;
   private stderrTail = '';
   /**
-   * Secret detection for each output stream of each tag. The state is kept between chunks, because a secret may span
-   * two chunks.
+   * State of the secret detection, for each output stream of each tag. The state is kept between chunks, because a
+   * secret may span two chunks.
    */
   private readonly pieces = new Map<string, SecretStream>();
   private offence: Offence | undefined;

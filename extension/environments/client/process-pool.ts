@@ -18,7 +18,7 @@ import type { EnvironmentPool } from './environment-pool';
 import { EnvironmentProcess, type EnvironmentProcessOptions, type StatesListener } from './environment-process';
 
 export class EnvironmentProcessPool implements EnvironmentPool {
-  /** The process that plays each episode, by episode id. */
+  /** For each episode id: the process that plays the episode. */
   private readonly owners = new Map<string, EnvironmentProcess>();
 
   private constructor(

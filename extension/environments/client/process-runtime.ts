@@ -29,7 +29,10 @@ const shutdownTimeoutMs = 1000;
 
 export class ProcessRuntime implements Runtime<ProcessCause> {
   readonly repeatsTogether = true;
-  /** Set if no more requests can be sent, because the runtime was stopped or no process can be started. */
+  /**
+   * The error that all further requests throw, because the runtime was stopped or no process can be started. Undefined
+   * as long as requests can be sent.
+   */
   dead: UserError | undefined;
   /** How the previous process ended. */
   lastEnd: ProcessEnd = { how: '' };

@@ -35,7 +35,7 @@ export interface EnvironmentServer {
 /** Maximum milliseconds for which running requests may finish at shutdown. */
 const shutdownTimeoutMs = 5000;
 
-/** Number of checks for slow requests during the shorter of `headersMs` and `requestMs`. */
+/** How often the server looks for slow requests within the shorter of the two limits `headersMs` and `requestMs`. */
 const looksPerLimit = 4;
 
 /**

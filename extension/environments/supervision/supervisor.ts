@@ -223,7 +223,7 @@ export class Supervisor<Cause> {
   }
 }
 
-/** The episode at fault; undefined if it is unknown or if no episode of this job is at fault. */
+/** Returns the episode at fault; undefined if this episode is unknown, or if no episode of this job is at fault. */
 function culpritOf(blame: Blame, sent: readonly string[], alone: boolean): string | undefined {
   if (typeof blame === 'object') return blame.episode;
   return blame === 'unknown' && alone ? sent.at(0) : undefined;

@@ -39,7 +39,7 @@ export interface CheckOptions {
 
 /**
  * Checks the contract and, if the environment loads, the cases that its author wrote.
- * @throws UserError if the environment ends, stops or blocks the process, or writes to its channel
+ * @throws UserError if the environment ends, suspends or blocks the process, or writes to its channel
  */
 export async function checkEnvironment(
   spec: EnvironmentSpec,

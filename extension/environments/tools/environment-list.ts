@@ -7,7 +7,10 @@ import { loadEach, startToolProcess } from './tool-process';
 /** Maximum number of environments that are loaded concurrently; limits threads and memory. */
 const together = 4;
 
-/** Built-in environments by name, followed by those of the workspace by path. */
+/**
+ * Returns the built-in environments, followed by the environments of the workspace. A built-in environment is listed by
+ * its name, and an environment of the workspace by its path.
+ */
 export async function listEnvironments(workspace: string): Promise<ListedEnvironment[]> {
   const types = [
     ...builtInTypes().map(env_type => ({ env_type, built_in: true })),

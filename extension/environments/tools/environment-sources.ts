@@ -15,8 +15,8 @@ const definition = /export\s+default\b[\s\S]*\bdefineEnvironment\b|\bdefineEnvir
 export const builtInTypes = (): string[] => Object.keys(builtInFiles(installation.environments));
 
 /**
- * The `env_type` of each environment of the workspace, sorted. It is the path of the environment's file relative to the
- * workspace.
+ * Returns the `env_type` of each environment of the workspace, sorted. The `env_type` is the path of the environment's
+ * file relative to the workspace.
  */
 export function workspaceTypes(workspace: string): string[] {
   const folder = join(workspace, 'envs');

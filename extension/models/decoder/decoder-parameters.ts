@@ -43,7 +43,7 @@ export interface Adapter extends LoraOptions {
   modules: ReadonlySet<string>;
 }
 
-/** Storage of a network's parameters, and the types that its matmuls compute in. */
+/** How a network's parameters are stored, and in which types its matmuls are computed. */
 export interface ParameterPlan {
   specs: readonly ParameterSpec[];
   source(name: string): TensorSource;

@@ -83,12 +83,14 @@ export class DeviceCache implements GenerationCache {
     return { rows: grouped.flat(), parts, slots };
   }
 
-  /** Returns a past and its mask as feeds. */
+  /** Returns the cached keys and values of several rows, and their mask, as feeds. */
   pastFeeds({ parts, rows }: Past, mask: Tensor): Record<string, Tensor> {
     return { past_mask: mask, ...this.named(pastName, parts ?? this.emptySlots(rows.length)) };
   }
 
-  /** Returns the current slots of the chunk as feeds. The run returns these slots with the new tokens added. */
+  /**
+   * Returns the slots that the chunk has before a run, as feeds. The run returns these slots with the new tokens added.
+   */
   heldFeeds(parts: readonly Tensor[] | null, rows: number): Record<string, Tensor> {
     return this.named(heldName, parts ?? this.emptySlots(rows));
   }
@@ -98,7 +100,10 @@ export class DeviceCache implements GenerationCache {
     return Array.from({ length: 2 * this.config.layers }, (_, i) => outputs[newName(i)]);
   }
 
-  /** Appends the slots of a chunk to a past. Disposes of the old tensors; the caller owns the new tensors. */
+  /**
+   * Appends the slots of a chunk to the cached keys and values of its rows. Disposes of the old tensors; the caller
+   * owns the new tensors.
+   */
   async joined(past: Past, chunk: Tensor[], slots: number): Promise<{ parts: Tensor[]; slots: number }> {
     const parts = past.parts ? await this.concatenated(past.parts, chunk, 2) : chunk;
     return { parts, slots: past.slots + slots };
@@ -126,7 +131,7 @@ export class DeviceCache implements GenerationCache {
       const empty = zeros([...dims, headSize]);
       return Promise.all(Array.from({ length: 2 * layers }, () => this.upload(empty)));
     }
-    // Slots after the last token of a row contain copies of its first token; the mask excludes these slots.
+    // Slots after the last token of a row contain copies of the row's first token; the mask excludes these slots.
     const places = new Int32Array(rows.length * kvHeads * slots);
     rows.forEach((row, r) => {
       for (let h = 0; h < kvHeads; h++) {

@@ -7,8 +7,8 @@ export interface GeneratorOptions extends SessionOptions {
   /** Decodes ids to text; required for stop strings. */
   decode?: (ids: readonly number[]) => string;
   /**
-   * Set for small models whose weights are all trained. The weights then become constants of a separate session, which
-   * is recreated when the weights change.
+   * True for small models whose weights are all trained. The weights are then copied as constants into a separate
+   * session, which is recreated when the weights change.
    */
   layOut?: boolean;
   /**

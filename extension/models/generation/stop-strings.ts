@@ -1,4 +1,4 @@
-// Detection of stop strings in sampled ids. The engine takes and returns ids; it decodes text only to find stop
+// Detects stop strings in sampled ids. The engine takes and returns ids; it decodes ids to text only to find stop
 // strings.
 import { maximum } from '../../common/lists';
 

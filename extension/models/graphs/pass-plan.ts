@@ -76,8 +76,8 @@ function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: numbe
     while (k < end && a[k] === b[k]) k++;
     return k;
   });
-  // best[i]: maximum number of tokens that clusters of the first i samples save; from[i]: start of the last of these
-  // clusters.
+  // best[i]: the maximum number of tokens that can be saved if the first i samples are divided into clusters. from[i]:
+  // the index of the first sample in the last of these clusters.
   const best = new Float64Array(n + 1);
   const from = new Int32Array(n + 1);
   for (let i = 1; i <= n; i++) {
@@ -108,8 +108,8 @@ function compareIds(a: Int32Array, b: Int32Array): number {
 }
 
 /**
- * Splits a cluster with more tokens than a pass allows into several clusters, each with the prefix. Rows of similar
- * length stay in the same cluster.
+ * If a cluster has more tokens than a pass allows, splits it into several clusters, each with the prefix. Rows of
+ * similar length stay in the same cluster.
  */
 function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
   if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];

@@ -15,7 +15,10 @@ export interface Remedy {
   bytes: number;
 }
 
-/** Returns the changed plan input with the overrides for the change; null if the change has no effect. */
+/**
+ * Returns the changed plan input, and the configuration overrides that make this change; null if the change has no
+ * effect.
+ */
 type Change = (input: PlanInput) => Applied | null;
 
 interface Applied {

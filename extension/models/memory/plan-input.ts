@@ -10,7 +10,7 @@ export interface PlanInput {
   decoder: DecoderConfig;
   /** Element type of the model's files. */
   stored: FileTensor['dtype'];
-  /** Adapter options; null trains all weights. */
+  /** Adapter options; null if all weights are trained. */
   lora: LoraOptions | null;
   rolloutQuantization: BaseQuantization;
   baseQuantization: BaseQuantization;
@@ -43,7 +43,7 @@ export interface PlanInput {
   environments: number;
   /** Whether samples share a prefix, such as the same system message. */
   sharesPrefixes: boolean;
-  /** Maximum tokens of a response; a prompt has at most `longest` minus this number of tokens. */
+  /** Maximum number of tokens of a response. A prompt has at most `longest` − `answer` tokens. */
   answer: number;
   /**
    * Number of episodes that share a prompt (the group size), if each episode is one prompt and one response; otherwise

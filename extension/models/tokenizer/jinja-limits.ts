@@ -67,7 +67,7 @@ class BoundedInterpreter extends PythonInterpreter {
   }
 
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
-    // Adds a node to an empty loop body, because only evaluated nodes are counted as steps.
+    // Each evaluated node is counted as a step. An empty loop body gets a node, so that its iterations are counted too.
     if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
     if (--this.steps < 0) throw new Error('it takes too many steps');
     const result = super.evaluate(statement, environment);

@@ -16,7 +16,10 @@ interface Thread {
 export class TypeChecker {
   private thread: Thread | undefined;
 
-  /** @param workerFile path of the bundle of type-check-worker.ts, two levels below the installation */
+  /**
+   * @param workerFile path of the bundle of type-check-worker.ts; the folder of the installation is two levels above
+   * this file
+   */
   constructor(private readonly workerFile: string) {}
 
   async check(source: string): Promise<TypeCheckReply> {

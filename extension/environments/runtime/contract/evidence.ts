@@ -24,5 +24,5 @@ export function differenceOf(expected: State | Step, found: State | Step): strin
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
 /** A number with at most six significant digits. */
 export const round = (value: number): string => String(Number(value.toPrecision(6)));
-/** A text in quotes, of at most 60 characters. */
+/** Puts a text in quotes, truncated to 60 characters. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -1,4 +1,5 @@
-// Converts errors into faults: errors of our own checks (`FaultError`), and any value that environment code throws.
+// Converts values that were thrown into faults. The value may be an error of our own checks (`FaultError`), or any
+// value that environment code throws.
 import { longestText } from '../../../protocol/environment-message-bounds';
 import { shown } from '../worker/returned-values';
 import type { Fault } from './worker-messages';
@@ -15,7 +16,7 @@ export class FaultError extends Error {
     this.#fault = fault;
   }
 
-  /** The fault of a `FaultError`, else undefined. Does not run getters or proxy traps of the value. */
+  /** Returns the fault if the value is a `FaultError`, else undefined. Runs no getters or proxy traps of the value. */
   static faultIn(error: unknown): Found | undefined {
     return typeof error === 'object' && error !== null && #fault in error ? error.#fault : undefined;
   }

@@ -1,6 +1,7 @@
-// One worker thread from start to end: sends items, receives results and printed text, and ends the thread if a call
-// exceeds its time limit. Does not trust messages from the worker, because environment code may reach its port. No RPC
-// library: with vscode-jsonrpc, sending one item takes 24 µs of processor time instead of 19 µs.
+// Manages one worker thread from start to end: sends items to the worker, receives its results and printed text, and
+// ends the thread if a call exceeds its time limit. Does not trust messages from the worker, because environment code
+// may reach its port. No RPC library is used, because with vscode-jsonrpc, sending one item takes 24 µs of processor
+// time instead of 19 µs.
 import { getHeapStatistics } from 'node:v8';
 import { Worker, type ResourceLimits } from 'node:worker_threads';
 import { tagVariable } from '../../../protocol/environment-link';

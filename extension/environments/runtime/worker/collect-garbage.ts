@@ -3,7 +3,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Number of ended threads per collection. A collection takes a few milliseconds if the process's heap is small. */
+/**
+ * The garbage collector runs each time this number of threads has ended. One collection takes a few milliseconds if the
+ * process's heap is small.
+ */
 const threadsBetween = 4;
 
 let ended = 0;

@@ -11,7 +11,7 @@ const { isArray } = Array;
 const { getPrototypeOf, keys, prototype: plain } = Object;
 const { toString: toText } = plain;
 
-/** Truncates strings before they are formatted, because a string may have a gigabyte. */
+/** Truncates strings before they are formatted, because a string may be a gigabyte long. */
 const cutText = (_key: string, value: unknown): unknown => (typeof value === 'string' ? value.slice(0, 81) : value);
 
 /** Formats a value for an error message in at most 80 characters. */
