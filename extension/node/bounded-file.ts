@@ -10,8 +10,8 @@ import { dirname, resolve, sep } from 'node:path';
 import { UserError } from '../common/user-error';
 
 /**
- * Thrown if a file exists but is refused. Reasons: the file is not a regular file, is too large, or is a link out of
- * the allowed folder; or reading took too long.
+ * Thrown if a file exists but is refused. There are four reasons: the file is not a regular file, it is too large, it
+ * is a link out of the allowed folder, or reading it took too long.
  */
 export class RefusedFile extends UserError {}
 
@@ -150,8 +150,8 @@ export function readFromSync(fd: number, size: number): Buffer {
 
 /**
  * Returns at most `most` entries of a folder, in file system order.
- * @throws RefusedFile if it is not a folder, or if a link leads out of the allowed folder; the system's error if it is
- * missing
+ * @throws RefusedFile if `folder` is not a folder, or if a link leads out of the allowed folder; the system's error if
+ * `folder` is missing
  */
 export async function listBounded(folder: string, { most, within, timeoutMs }: Bounds): Promise<FolderEntry[]> {
   const list = async (): Promise<FolderEntry[]> => {
@@ -225,7 +225,8 @@ function entryOf(entry: { name: string; isFile(): boolean; isDirectory(): boolea
 }
 
 /**
- * Returns the result of `work`; throws RefusedFile after `timeoutMs`. A result after the timeout is passed to `late`.
+ * Returns the result of `work`; throws RefusedFile after `timeoutMs`. If `work` ends after the timeout, its result is
+ * passed to `late`.
  */
 async function withDeadline<T>(
   path: string,

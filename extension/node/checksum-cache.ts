@@ -10,7 +10,7 @@ import { installation } from './installation';
 import { makeFolder, replaceFile } from './files';
 import { readRegularSync } from './regular-file';
 
-/** `sha256` of a file's bytes, or `git`, the sha1 of the git blob with these bytes. */
+/** `sha256` is the SHA-256 of a file's bytes. `git` is the SHA-1 that git uses as the id of a blob with these bytes. */
 export type ChecksumKind = 'sha256' | 'git';
 
 const schemas = {
@@ -26,7 +26,8 @@ const schemas = {
 const settledMs = 2000;
 
 /**
- * Returns the checksum (hex) of a file from the cache, else from `compute`. `fresh` always calls `compute`.
+ * Returns the checksum (hex) of a file from the cache, or from `compute` if the cache lacks it. If `fresh` is true,
+ * `compute` is called in any case.
  * @throws the system's error, and errors of `compute`
  */
 export async function cachedChecksum(

@@ -1,10 +1,10 @@
 // A Linux control group for one child process and all its descendants, if the user may create one. With a control
 // group, the kernel enforces a memory limit, and all members can be listed and ended. Members include daemons that left
-// their process group and cleared their environment. Version 2 of control groups is used if the memory controller is
-// delegated to a writable group; otherwise, the memory hierarchy of version 1 is used. Without a control group, callers
-// find the processes by process group, by a mark in their environment variables, and by parent pid. The built-in
-// environment deepcoder has a separate implementation for the programs that it runs (envs/deepcoder/control-group.ts),
-// because environments import nothing of the product except its API. Sources:
+// their process group and cleared their environment variables. Version 2 of control groups is used if the memory
+// controller is delegated to a writable group; otherwise, the memory hierarchy of version 1 is used. Without a control
+// group, callers find the processes by process group, by a mark in their environment variables, and by parent pid. The
+// built-in environment deepcoder has a separate implementation for the programs that it runs
+// (envs/deepcoder/control-group.ts), because environments import nothing of the product except its API. Sources:
 // docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, readdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -107,9 +107,9 @@ export class ControlGroup {
 }
 
 /**
- * Returns the possible parents of a new group with a memory limit. Version 2: the group of this process and the parent
- * of this group, if they delegate the memory controller. Version 1: the group of this process and the root of the
- * mount.
+ * Returns the possible parents of a new group with a memory limit. Version 2: the group of this process and that
+ * group's parent, each only if it delegates the memory controller. Version 1: the group of this process and the root of
+ * the mount.
  */
 function parents(root: string): { version: ControlGroupVersion; parent: string }[] {
   const lines = (attempt(() => readFileSync(join(root, 'proc/self/cgroup'), 'utf8')) ?? '')
@@ -136,7 +136,7 @@ function parents(root: string): { version: ControlGroupVersion; parent: string }
   return found;
 }
 
-/** Inode of this process's PID namespace. Pids of other namespaces cannot be checked here. */
+/** Inode of this process's PID namespace. This process cannot check pids of other namespaces. */
 const namespaceOf = (root: string): string =>
   /\d+/.exec(attempt(() => readlinkSync(join(root, 'proc/self/ns/pid'))) ?? '')?.[0] ?? '0';
 
@@ -164,7 +164,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** Returns the result of `job` (`true` if it has none), or undefined if the system refuses. */
+/** Returns the result of `job`, or `true` if `job` returns nothing. Returns undefined if the system refuses. */
 function attempt<T>(job: () => T): (T extends void ? true : T) | undefined {
   try {
     return (job() ?? true) as T extends void ? true : T;

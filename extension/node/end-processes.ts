@@ -75,8 +75,8 @@ function killTagged(concerns: (ownerTag: string) => boolean): void {
 }
 
 /**
- * A process with its mark and its start time. The start time is read before the mark, so that a later process with the
- * same pid is recognized as another process.
+ * A process with its mark and its start time. The start time is read before the mark. If the pid is later reused, the
+ * new process has another start time and is therefore not killed.
  */
 interface TaggedProcess {
   pid: number;

@@ -14,7 +14,7 @@ export type FileSystem = Pick<
   typeof nodeFsPromises,
   'open' | 'rename' | 'mkdir' | 'rm' | 'rmdir' | 'readdir' | 'readFile' | 'stat'
 >;
-/** Functions of node:fs for writes that must happen in order: small appends and the lease. */
+/** Functions of node:fs for writes that must happen in order: small appends to logs, and writes of the lease file. */
 export type SyncFileSystem = Pick<
   typeof nodeFs,
   | 'openSync'
@@ -149,7 +149,7 @@ export async function writeNewFile(
   const handle = await fs.open(file, 'wx', 0o644);
   try {
     for await (const part of parts) {
-      // Each write is small, so that the event loop can touch the lease and handle commands between two writes.
+      // Each write is small, so that this process can update its lease and handle commands between two writes.
       for (let from = 0; from < part.length;) {
         const chunk = part.subarray(from, from + chunkBytes);
         const { bytesWritten } = await handle.write(chunk, 0, chunk.length);
@@ -176,7 +176,7 @@ export async function syncFolder(folder: string, fs: FileSystem = fileSystem): P
   }
 }
 
-/** Replaces a file atomically. Errors are UserErrors; the temporary file is removed. */
+/** Replaces a file atomically. After an error, the temporary file is removed and a UserError is thrown. */
 export async function replaceFile(file: string, parts: Parts | string, fs: FileSystem = fileSystem): Promise<void> {
   const temporary = temporaryName(file);
   try {

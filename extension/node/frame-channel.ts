@@ -17,8 +17,8 @@ export interface ChannelOwner {
 
 const closed = 'closed its channel';
 /**
- * Error codes of a write to a pipe that the other end has closed. Such an error may be reported before the end of the
- * input.
+ * Error codes of a write to a pipe that the other end has closed. Node may report such an error before it reports the
+ * end of the input.
  */
 const closedErrors = new Set<string | undefined>(['EPIPE', 'ECONNRESET']);
 

@@ -1,11 +1,12 @@
 // Frames between a trainer and its environment process, over a pipe. A frame consists of a header of 20 bytes, the
-// JSON, and a binary part with the contents of byte arrays. The header contains a magic number, the sequence number,
-// the lengths of the JSON and of the binary part, and the CRC-32 of these two parts. Node's IPC channel is not used
-// because it throws an uncaught error on invalid bytes, and environment code may write to any descriptor of its
-// process. vscode-jsonrpc is not used because it carries no byte arrays and is slower. With vscode-jsonrpc, a request
-// of one step takes 55 µs of processor time (sum of both sides), and 100 requests of 96 steps each take 64 ms. With
-// frames, they take 29 µs and 57 ms. Invariants: lengths are checked before allocation; frame sizes, value counts and
-// nesting are checked before parsing; every violation throws a FrameError, and nothing is read afterwards.
+// message as JSON, and a binary part with the contents of the message's byte arrays. The header contains a magic
+// number, the sequence number, the lengths of the JSON and of the binary part, and the CRC-32 of these two parts.
+// Node's IPC channel is not used because it throws an uncaught error on invalid bytes, and environment code may write
+// to any descriptor of its process. vscode-jsonrpc is not used because it carries no byte arrays and is slower. With
+// vscode-jsonrpc, a request of one step takes 55 µs of processor time (sum of both sides), and 100 requests of 96 steps
+// each take 64 ms. With frames, they take 29 µs and 57 ms. Invariants: lengths are checked before allocation; frame
+// sizes, value counts and nesting are checked before parsing; every violation throws a FrameError, and nothing is read
+// afterwards.
 
 /** Limits per frame. */
 export const frameLimits = {

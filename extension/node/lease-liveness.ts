@@ -13,7 +13,10 @@ import { isSamePidScope, type Processes, type PidScope } from './process-identit
  */
 const reuseSlackMs = 2000;
 
-/** `held`: the process is alive. `gone`: the process has ended. `unknown`: the touches of the lease decide. */
+/**
+ * `held`: the process is alive. `gone`: the process has ended. `unknown`: the process cannot be checked, so the time of
+ * the lease's last touch decides.
+ */
 export type LeaseHolder = 'held' | 'gone' | 'unknown';
 
 /** Returns the PID scope in which a lease was written; undefined for a lease of an earlier version. */
@@ -36,13 +39,11 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
-/**
- * Whether a touch is recent. The time of the touch may lie in the future, because the clocks of two machines differ.
- */
+/** Whether a lease was touched recently. `touched` may lie in the future, because the clocks of two machines differ. */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
 /**
- * Decides whether the holder of a lease continues to touch it. The first touch time is compared with the clock.
+ * Decides whether the holder of a lease continues to touch it. The first touch time is compared with the system clock.
  * Afterwards, whenever the touch time has changed, the lease is considered touched at the current time of a monotonic
  * clock. Clock adjustments and clock differences between machines therefore have no effect.
  */

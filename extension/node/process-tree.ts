@@ -1,7 +1,8 @@
-// Measures the memory of a process and its children. On Linux, the tree consists of the members of the process's
-// control group. Without a control group, the tree consists of the process group, the processes with the same owner
-// mark (end-processes.ts), and all descendants of these processes. A process that was found once remains in the tree
-// until it ends. On macOS, process groups and parents are read from the output of `ps`. On Windows nothing is measured.
+// Measures the memory of a process tree: a root process and its descendants. On Linux, the tree consists of the members
+// of the root's control group. Without a control group, the tree consists of the process group, the processes with the
+// same owner mark (end-processes.ts), and all descendants of these processes. A process that was found once remains in
+// the tree until it ends. On macOS, process groups and parents are read from the output of `ps`. On Windows, nothing is
+// measured.
 import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { platform } from 'node:os';
@@ -36,8 +37,8 @@ interface Known {
 }
 
 /**
- * Maximum share of time that is spent on scanning for members. A scan takes longer on a machine with many processes, so
- * scans are less frequent on such a machine.
+ * Maximum share of time that is spent on searching all processes of the machine for members of the tree. A scan takes
+ * longer on a machine with many processes, so scans are less frequent on such a machine.
  */
 const scanShare = 0.01;
 const pageBytes = 4096;

@@ -40,7 +40,10 @@ export const mostEntries = 1_000_000;
 const mostNames = 100_000;
 const mostRuns = 5000;
 
-/** Maximum bytes of files that are read completely, by file name. The limit for all other files is `mostOther`. */
+/**
+ * For each file name, the maximum bytes of a file that is read completely. Files with other names have the limit
+ * `mostOther`.
+ */
 const most: Readonly<Record<string, number>> = {
   [runFiles.manifest]: 16 * mebibyte,
   [runFiles.status]: mebibyte,

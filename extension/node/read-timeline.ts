@@ -7,7 +7,7 @@ import { runFiles, timelineFile } from '../run-data/run-file-names';
 import { isMissing } from './bounded-file';
 import { namesInRun, readRunFile } from './read-run-file';
 
-/** Returns the steps whose spans are kept, ascending. */
+/** Returns the steps whose spans are in the run folder, ascending. */
 export async function keptSteps(folder: string): Promise<number[]> {
   return (await namesInRun(folder, runFiles.timeline))
     .flatMap(name => /^step-(\d{6,})\.jsonl$/.exec(name)?.[1] ?? [])
@@ -16,7 +16,7 @@ export async function keptSteps(folder: string): Promise<number[]> {
 }
 
 /**
- * Returns the spans of a step; null if they are not kept. `current` reads the step in progress.
+ * Returns the spans of a step, or of the step in progress for `current`; null if the run folder does not contain them.
  * @throws UserError if the file is damaged
  */
 export async function readStepTimeline(folder: string, step: number | 'current'): Promise<StepTimeline | null> {

@@ -96,7 +96,10 @@ function checkRegular(file: string, facts: Facts): void {
 const notRegular = (file: string): UserError =>
   new UserError(`store: cannot read ${file}: it is a pipe, a socket or a device: put a regular file there`);
 
-/** Returns the error for a failed open. Sockets, and devices without a driver, fail on opening. */
+/**
+ * Returns the error for a failed open. A socket, or a device without a driver, already causes an error when it is
+ * opened.
+ */
 const refusalOf = (file: string, error: unknown): unknown =>
   ['ENXIO', 'ENODEV', 'EOPNOTSUPP'].includes((error as NodeJS.ErrnoException).code ?? '') ? notRegular(file) : error;
 

@@ -57,7 +57,7 @@ export const environmentSignature = (run: string, kept: KeptCode): string =>
 export interface KeptCode {
   version: string;
   tags: string[];
-  /** SHA-256 of `environment.js` and of `version.json`. */
+  /** `bundle` is the SHA-256 of `environment.js`, and `about` is the SHA-256 of `version.json`. */
   bundle: string;
   about: string;
 }

@@ -21,8 +21,8 @@ const shortestLetters = 20;
 /** Minimum and maximum length of a secret's start that is redacted before a truncation. */
 const [minPrefix, maxPrefix] = [8, 1024];
 /**
- * If a text has no truncation mark, but ends with the first characters of a secret, the minimum number of these characters
- * that are redacted. Larger than `minPrefix`, because a few letters are more likely a word than a truncated secret.
+ * Minimum length of a secret's start that is redacted at the end of a text without a truncation mark. Larger than
+ * `minPrefix`, because a few letters are more likely a word than a truncated secret.
  */
 const shortestAtEnd = 16;
 /** Positions at which a text may be truncated: an ellipsis, or the end. */
@@ -225,7 +225,7 @@ export class Secrets {
         this.prefixes.set(end, same);
       }
     }
-    // Longest first, because a secret may be the start of another secret.
+    // Longer forms are matched first, because a secret may be the start of another secret.
     const forms = [...this.marks.keys()].sort((a, b) => b.length - a.length);
     this.pattern = new RegExp(forms.map(form => form.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')).join('|'), 'g');
   }

@@ -72,8 +72,8 @@ function connect<Remote extends object>(
 }
 
 /**
- * In a worker thread: serves the methods of `functions`. Returns an object whose methods call functions of the starting
- * thread, without waiting for a reply.
+ * In a worker thread: serves the methods of `functions`. Returns a function that calls a function of the starting
+ * thread by name, without waiting for a reply.
  */
 export function serveCalls<Remote extends Functions<Remote>>(
   port: MessagePort,

@@ -36,7 +36,7 @@ export interface FilterSettings {
  * value.
  */
 export interface PolicySettings {
-  /** Coefficients of the loss terms; 0 if the term is off. */
+  /** Coefficients of three loss terms; the coefficient of a term that is off is 0. */
   kl_loss_coef: number;
   kl_coef: number;
   entropy_coeff: number;
@@ -85,7 +85,10 @@ export interface CollapseSnapshot {
 
 export const collapseReady: RequestType<null, CollapseSnapshot> = { method: 'collapse/ready' };
 
-/** New lines of metrics.jsonl since the last message; empty if only the status or the files changed. */
+/**
+ * New lines of metrics.jsonl since the last message. The list of lines is empty if only the run's status, its diagnosis
+ * files or its checkpoints have changed.
+ */
 export const collapseLines: NotificationType<{
   run: RunSummary;
   lines: MetricNumbers[];
@@ -95,8 +98,8 @@ export const collapseLines: NotificationType<{
 }> = { method: 'collapse/lines' };
 
 /**
- * Returns the log-prob matrix of a pair family at a diagnosed step, with the prompts and reasoning texts. Null if the
- * diagnosis file is missing or does not contain the family.
+ * Returns the log-prob matrix of a family (a sample of pairs of prompt and reasoning) at a diagnosed step, with the
+ * prompts and reasoning texts. Null if the diagnosis file is missing or does not contain the family.
  */
 export const collapseFamilyAt: RequestType<{ step: number; family: string }, CollapseFamily | null> = {
   method: 'collapse/family',
@@ -110,9 +113,9 @@ export const gradientsAt: RequestType<{ step: number }, GradientAnalysisRecord |
 export interface PromptGroup {
   group_id: number;
   tag: string;
-  /** Whether the group was trained on; null if unknown. */
+  /** Whether the group's episodes were used for training; null if unknown. */
   kept: boolean | null;
-  /** Episodes in member order. `id` is null if the group was read from the group table. */
+  /** Episodes of the group, ordered by `member`. `id` is null if the group was read from the group table. */
   episodes: { id: string | null; member: number; score: number; success: boolean | null; tokens: number | null }[];
 }
 

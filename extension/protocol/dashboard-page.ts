@@ -23,7 +23,7 @@ export interface DashboardSnapshot {
   events: RunEvent[];
   /** Meaning of each metric key or pattern in one sentence, from docs/METRICS.md (`parseMetricMeanings`). */
   meanings: Record<string, string>;
-  /** View settings that were last used in this workspace; the defaults of a page without saved settings. */
+  /** View settings that were last used in this workspace. A page without saved settings uses them as defaults. */
   view: unknown;
   /**
    * Configured numbers of episodes: `train` is the number per training step; `val` is the number per validation, by
@@ -77,8 +77,8 @@ export interface ScoreStrip {
 }
 
 /**
- * Returns the column index of a step in strips over [from, to]. Multiplies before dividing. Otherwise, if each step has
- * its own column, rounding could leave a column empty.
+ * Returns the index of the column that contains a step, in score strips over steps [from, to]. Multiplies before
+ * dividing. Otherwise, if each step has its own column, rounding could leave a column empty.
  */
 export const scoreColumn = (step: number, from: number, to: number, columns: number): number =>
   Math.max(0, Math.min(columns - 1, Math.floor(((step - from) * columns) / Math.max(1, to - from + 1))));

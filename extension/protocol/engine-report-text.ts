@@ -1,12 +1,16 @@
-// A report about a server as text, for the terminal and the editor's document. Pure functions.
+// Formats a report about a server as text, which the terminal prints and the editor shows as a document. Pure
+// functions.
 import { formatNumber } from '../common/numbers';
 import { maximum } from '../common/lists';
 import type { EngineReport, MeasuredEngine } from './engine-report';
 
-/** Seconds by which a server's clock may differ without a remark. */
+/** Seconds by which a server's clock may differ from the local clock without being reported. */
 export const clockTolerance = 60;
 
-/** Formats a report as lines: facts, what a run on this server cannot do, and the settings that it ignores. */
+/**
+ * Formats a report as lines: facts about the server, what a run on this server cannot do, and the settings that have no
+ * effect there.
+ */
 export function engineText(report: EngineReport): string {
   const { limits, ignored } = report;
   return [

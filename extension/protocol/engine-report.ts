@@ -1,11 +1,11 @@
-// The report of `ragen engine probe --json`: what a server of the Tinker API is, what it can do, and how fast it answers.
-// The editor keeps its facts with the engine's name.
+// The report of `ragen engine probe --json`: what a server of the Tinker API is, what it can do, and how fast it
+// answers. When the user saves a server as an engine, the editor stores facts from the report with the engine's name.
 import { z } from 'zod';
 
 /** How a server reduces losses over the samples and over the tokens of a step. */
 const reductionSchema = z.object({ samples: z.enum(['sum', 'mean']), tokens: z.enum(['sum', 'mean']) });
 
-/** What was measured with a model that was created for it and unloaded afterwards. */
+/** Results of the measurements. For these measurements, the server creates a model, which is unloaded afterwards. */
 export const measuredSchema = z.object({
   model: z.string(),
   lora: z.object({ rank: z.int(), alpha: z.number() }),

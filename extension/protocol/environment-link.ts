@@ -91,7 +91,10 @@ export interface CoveredCode {
   files: {
     /** Absolute path. */
     file: string;
-    /** Lines with code, counted from 1, with the highest and lowest execution count of the code on the line. */
+    /**
+     * One entry per line with code: the line's number, counted from 1, and the highest and lowest execution counts of
+     * the code on this line.
+     */
     lines: [line: number, most: number, least: number][];
   }[];
 }
@@ -182,8 +185,8 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 const isSource = (value: unknown): boolean => typeof value === 'string';
 
 /**
- * Properties of the list in each reply: its name, the function that checks an entry, and the key that must be unique
- * among the entries ('' if none).
+ * For each method, properties of the list in its reply: the list's name, the function that checks an entry, and the key
+ * that must be unique among the entries ('' if none). Null if the reply has no list.
  */
 const replyLists: Readonly<
   Record<string, readonly [list: string, isEntry: (entry: Plain) => boolean, key: string] | null>
@@ -248,7 +251,7 @@ export function replyProblem(
   return undefined;
 }
 
-/** The names that replies to a request may contain. */
+/** The names (tags or episode ids) that replies to a request may contain. */
 export function namesAsked(request: EnvironmentRequest): Set<string> {
   if ('environments' in request) return new Set(request.environments.map(({ tag }) => tag));
   if (request.method === 'solve') return new Set(request.episodes);

@@ -33,8 +33,9 @@ export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { f
 };
 
 /**
- * Returns the rows among `rows` whose texts satisfy all terms, in any order. Null if another search has replaced this
- * search, or if the row numbers have become invalid. `search` identifies the search in progress notifications.
+ * Searches `rows` for episodes whose texts satisfy all terms. Returns the row numbers of these episodes in any order.
+ * Null if another search has replaced this search, or if the row numbers have become invalid. `search` identifies the
+ * search in progress notifications.
  */
 export const episodesSearch: RequestType<
   { search: number; epoch: number; terms: TextTerm[]; rows: Int32Array },

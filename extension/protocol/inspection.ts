@@ -6,8 +6,8 @@ import { NotificationType, RequestType } from 'vscode-jsonrpc';
 import type { Episode } from '../run-data/episode';
 
 /**
- * Error codes. `cancelledCode`: the request was cancelled. The other code: the request failed, and the message gives
- * the reason.
+ * Error codes. `cancelledCode`: the request was cancelled. `failedCode`: the request failed, and the message gives the
+ * reason.
  */
 export const cancelledCode = -32800;
 export const failedCode = 1;
@@ -115,7 +115,7 @@ export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
    * `whatIfTurn`.
    */
   checkpoint: string | null;
-  /** Seed of the random stream `what-if-sampling`, which also depends on the turn. */
+  /** Seed of the random stream `what-if-sampling`. The stream also depends on the turn. */
   seed: number;
 }
 
@@ -129,8 +129,8 @@ export interface WhatIfState {
   /** Names of the available actions; empty if any text is an action. */
   actions: string[];
   /**
-   * Notes for the user. For example, the environment code differs from that of the original episode, or a replayed
-   * state differs from the recorded state.
+   * Notes for the user. For example, a note says that the environment code differs from that of the original episode,
+   * or that a replayed state differs from the recorded state.
    */
   notes: string[];
 }

@@ -15,7 +15,10 @@ export interface LiveSnapshot {
 export const liveReady: RequestType<WatchChoice, LiveSnapshot> = { method: 'live/ready' };
 export const liveRun: NotificationType<{ run: RunSummary }> = { method: 'live/run' };
 export const liveTags: NotificationType<{ tags: string[] }> = { method: 'live/tags' };
-/** The watched episode, sent when the episode starts, begins or ends a turn, or ends; null between rollouts. */
+/**
+ * The watched episode. Sent when the episode starts or ends, and when one of its turns starts or ends. Null between
+ * rollouts.
+ */
 export const liveEpisode: NotificationType<{ episode: WatchedEpisode | null }> = { method: 'live/episode' };
 /** New tokens of the newest turn, from index `at` on. */
 export const liveTokens: NotificationType<{ id: string; turn: number; at: number; tokens: WatchedTurn['tokens'] }> = {

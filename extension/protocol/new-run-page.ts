@@ -18,7 +18,7 @@ export interface Field {
   /** Description of the key from the configuration schema. */
   help: string;
   kind: 'number' | 'text' | 'flag' | 'choice';
-  /** Options of a choice. */
+  /** If `kind` is `choice`, the values among which the user chooses. */
   choices: string[];
 }
 
@@ -27,7 +27,7 @@ export interface FieldGroup {
   fields: Field[];
 }
 
-/** A kept server on which a run can sample and train. */
+/** An engine on a server, saved by the user, on which a run can sample and train. */
 export interface EngineChoice {
   name: string;
   url: string;
@@ -57,7 +57,7 @@ export interface NewRunChoice {
   preset: string;
   /** Path of a workspace folder. */
   folder: string;
-  /** Name of a kept engine; empty for the preset's engine, usually this machine. */
+  /** Name of a saved engine; empty for the preset's engine, which usually is this machine. */
   engine: string;
   /** Values by key, as the user typed them. */
   values: Record<string, string>;
@@ -111,9 +111,9 @@ export const newRunReady: RequestType<null, NewRunForm> = { method: 'newRun/read
 export const newRunPlan: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/plan' };
 /** Starts a run; resolves when the run has started. Rejects with the reason if the run could not start. */
 export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/start' };
-/** Connects to a further engine; `newRunEngines` follows. */
+/** Lets the user connect to another engine. When that engine is saved, the host sends `newRunEngines`. */
 export const newRunConnect: NotificationType<null> = { method: 'newRun/connect' };
-/** The kept engines have changed, or one of them is to be selected. */
+/** Reports that the saved engines have changed, or that the page must select one of them. */
 export const newRunEngines: NotificationType<EngineList> = { method: 'newRun/engines' };
 /** Saves the configuration as a file and opens it. */
 export const newRunSave: NotificationType<NewRunChoice> = { method: 'newRun/save' };

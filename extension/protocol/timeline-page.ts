@@ -1,15 +1,19 @@
-// Messages between the extension host and the Timeline page. The host sends the seconds per lane of all steps when the
-// page opens, and those of each further step when it ends. The spans of a step are read when the page asks for them.
+// Messages between the extension host and the Timeline page. When the page opens, the host sends the seconds per lane
+// of every step that has ended. When a further step ends, the host sends the seconds of that step. The spans of a step
+// are read when the page asks for them.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { StepSummary, StepTimeline } from '../run-data/timeline';
 import type { RunSummary } from './page-state';
 
-/** What changes while a run trains. */
+/** Data of the page that change while a run trains. */
 export interface TimelineFacts {
   run: RunSummary;
-  /** Steps whose spans are kept, ascending. */
+  /** Steps whose spans are in the run folder, ascending. */
   kept: number[];
-  /** Changes whenever the trainer has written the step in progress anew; empty if none is in progress. */
+  /**
+   * A text that changes whenever the trainer has rewritten the spans of the step in progress; empty if no step is in
+   * progress.
+   */
   current: string;
 }
 
@@ -22,12 +26,15 @@ export const timelineReady: RequestType<null, TimelineSnapshot> = { method: 'tim
 /** Steps that have ended since the last message, and the current facts. */
 export const timelineGrown: NotificationType<TimelineFacts & { steps: StepSummary[] }> = { method: 'timeline/grown' };
 
-/** Returns the spans of a step, or of the step in progress; null if they are not kept. */
+/** Returns the spans of a step, or of the step in progress; null if the run folder does not contain them. */
 export const timelineStepAt: RequestType<{ step: number | 'current' }, StepTimeline | null> = {
   method: 'timeline/step',
 };
 
-/** Writes the kept steps of a range as a Chrome trace, in a file that the user chooses; false if the user cancels. */
+/**
+ * Writes the spans of a range of steps as a Chrome trace to a file that the user chooses. Steps whose spans are not in
+ * the run folder are left out. Returns false if the user cancels.
+ */
 export const timelineExport: RequestType<{ from: number; to: number }, boolean> = { method: 'timeline/export' };
 
 export type TimelineCommand =

@@ -108,7 +108,10 @@ export const watch = new RequestType<
   void
 >('ragen/watch');
 
-/** The watched episode, sent when the episode starts, begins or ends a turn, or ends; null when a rollout is over. */
+/**
+ * The watched episode. Sent when the episode starts or ends, and when one of its turns starts or ends. Null when a
+ * rollout is over.
+ */
 export const watchedEpisode = new NotificationType<{ episode: WatchedEpisode | null }>('ragen/watchedEpisode');
 /** Tokens of the newest turn, from index `at` on (at most 20 times per second). */
 export const watchedTokens = new NotificationType<{

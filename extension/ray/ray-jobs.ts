@@ -22,7 +22,7 @@ import {
 
 /** Milliseconds within which a request must be answered. */
 const timeoutMs = 30_000;
-/** Maximum bytes of an answer. Logs are the largest, because Ray returns the complete log. */
+/** Maximum bytes of an answer. The largest answers are logs, because Ray returns the complete log. */
 const mostBytes = 64 * 2 ** 20;
 /** Maximum characters of a server's error text in a message. */
 const mostDetail = 400;
@@ -83,7 +83,10 @@ export class RayJobs {
     return answer && secrets.text(answer.logs);
   }
 
-  /** Stops a job: SIGTERM, and SIGKILL after RAY_JOB_STOP_WAIT_TIME_S of the job's environment, 3 by default. Returns false if the job had already ended. */
+  /**
+   * Stops a job. Ray sends SIGTERM, waits for the seconds in the job's environment variable RAY_JOB_STOP_WAIT_TIME_S (3
+   * by default), and then sends SIGKILL. Returns false if the job had already ended.
+   */
   async stop(id: string): Promise<boolean> {
     return (await this.exchange('POST', `${this.path(id)}/stop`, stoppedSchema)).stopped;
   }
@@ -155,7 +158,7 @@ export class RayJobs {
       return new UserError(
         `ray: ${this.url} refuses access (${status}): set RAY_AUTH_TOKEN to a token of this cluster, or RAY_JOB_HEADERS to its headers`,
       );
-    // Ray's error texts are tracebacks, also of nested errors; the last line with words is the reason.
+    // Ray's error texts are tracebacks, sometimes of several nested errors. Their last line with words is the reason.
     const reason = this.shown(text.split('\n').findLast(line => /\w/.test(line)) ?? '');
     return new UserError(
       `ray: ${this.url} answered ${status} to ${method} ${path} (${reason}): see the log of the Ray dashboard`,

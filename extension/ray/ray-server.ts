@@ -10,7 +10,7 @@ export interface RayServer {
   headers: Readonly<Record<string, string>>;
 }
 
-/** Variables with a token, and with further headers as JSON, as in Ray 2.57. */
+/** Names of two environment variables, as in Ray 2.57: one holds a token, the other holds further headers as JSON. */
 const [tokenVariable, headersVariable] = ['RAY_AUTH_TOKEN', 'RAY_JOB_HEADERS'];
 
 /** Returns the canonical form of a dashboard's address. @throws UserError if it is not a plain http(s) URL */

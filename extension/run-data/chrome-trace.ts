@@ -1,12 +1,13 @@
-// A timeline as a Chrome trace (JSON Object Format of the Trace Event Format), which Perfetto and chrome://tracing open.
-// One process has the lanes, one the episodes, as threads. Complete events (`ph: X`) of a thread are nested or disjoint,
-// as the format requires: a lane with overlapping spans has several threads. Times are microseconds since the first
-// exported step. Events are sorted by time; metadata events come first.
+// A timeline as a Chrome trace (JSON Object Format of the Trace Event Format), which Perfetto and chrome://tracing
+// open. The trace has two processes: the threads of one show the lanes, and the threads of the other show the episodes.
+// The format requires that complete events (`ph: X`) of a thread are nested or disjoint, so a lane with overlapping
+// spans has several threads. Times are microseconds since the first exported step. Events are sorted by time; metadata
+// events come first.
 import { minimum } from '../common/lists';
 import { episodeSpans, lanes, type Lane, type StepTimeline } from './timeline';
 import { concurrency, disjointRows, nestingRows, requestsOf } from './timeline-measures';
 
-/** Names of the lanes for readers. */
+/** Displayed names of the lanes. */
 export const laneLabels: Readonly<Record<Lane, string>> = {
   phases: 'Phases',
   sampling: 'Sampling',
@@ -21,7 +22,7 @@ export const laneLabels: Readonly<Record<Lane, string>> = {
   episodes: 'Episodes',
 };
 
-/** Lanes whose spans are calls side by side, of which none is a part of another. */
+/** Lanes whose overlapping spans are independent calls; no span of such a lane is a part of another span. */
 const independent: ReadonlySet<Lane> = new Set(['sampling', 'environments', 'requests']);
 
 /** Ids of the trace's processes. */
@@ -35,13 +36,13 @@ export interface TraceEvent {
   ts: number;
   dur?: number;
   cat?: string;
-  /** Of a flow event: its id, and that it binds to the enclosing span. */
+  /** For flow events only: `id` is the id of the flow, and `bp: 'e'` binds the event to the enclosing span. */
   id?: number;
   bp?: 'e';
   args?: Record<string, string | number>;
 }
 
-/** A complete event without its thread. */
+/** A complete event; its thread (`tid`) is set later. */
 type Complete = TraceEvent & { dur: number };
 
 /** Yields the events of steps. `run` is the name of the run. Steps may overlap. */
@@ -114,7 +115,10 @@ export function* traceEvents(run: string, steps: readonly StepTimeline[]): Gener
   yield* events.sort(inOrder);
 }
 
-/** By time; of events that begin together, the longest first, which contains the others. */
+/**
+ * Orders events by time. If several events begin at the same time, the longest is first, because it contains the
+ * others.
+ */
 const inOrder = (a: TraceEvent, b: TraceEvent): number => a.ts - b.ts || (b.dur ?? 0) - (a.dur ?? 0);
 
 const counter = (name: string, us: number, value: number): TraceEvent => ({

@@ -12,7 +12,10 @@ export const collapseFile = (step: number): string => stepFile('collapse', step)
 /** Returns the file name of a step's gradient analysis, such as `diagnostics/gradients-000001.json`. */
 export const gradientsFile = (step: number): string => stepFile('gradients', step);
 
-/** Schema of a gradient analysis: norms and cosines of the gradient of each loss part, by bucket of prompt groups. */
+/**
+ * Schema of a gradient analysis: for each bucket of prompt groups, the gradient norm of each part of the loss; and the
+ * cosines between all these gradients.
+ */
 export const gradientAnalysisSchema = z.object({
   step: z.number().int(),
   analyses: z.array(

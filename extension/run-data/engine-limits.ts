@@ -1,6 +1,7 @@
 // What a run cannot do on a server of the Tinker API, and which settings the server ignores. The trainer refuses
-// configurations by this list, `ragen engine probe` prints it, and the New Run form disables its controls by it. A limit
-// of an ability that differs between servers applies only after a server was measured not to have it.
+// configurations that violate this list, `ragen engine probe` prints the list, and the New Run form disables controls
+// that the list excludes. Some abilities differ between servers. A limit that depends on such an ability applies only
+// after a measurement has shown that the server lacks the ability.
 import { valueAt } from './changeable-settings';
 
 type Value = string | number | boolean | null;
@@ -14,23 +15,26 @@ export interface EngineAbilities {
 /** The abilities before a server is measured. */
 export const unmeasured: EngineAbilities = { critic: null };
 
-/** The supported values of a key: one value, all but those with these beginnings, or numbers above a bound. */
+/**
+ * The supported values of a key: `only` one value, all values that do `not` begin with one of these texts, or all
+ * numbers `above` a bound.
+ */
 export type Supported = { only: Value } | { not: readonly string[] } | { above: number };
 
 export interface EngineLimit {
   key: string;
-  /** The key of the resolved value, if another key. */
+  /** The key at which a resolved configuration contains the value; absent if this is `key`. */
   valueKey?: string;
   supported: Supported;
-  /** Why, as a sentence without its full stop. */
+  /** Reason why other values are not supported, as a sentence without its full stop. */
   reason: string;
-  /** What to do about another value, for an error. */
+  /** Remedy in the error message for an unsupported value. */
   remedy: string;
   /** The kind of run that the limit concerns; both if absent. */
   of?: 'training' | 'evaluation';
-  /** Ability of which the server's lack makes the limit apply. */
+  /** If set, the limit applies only to servers that lack this ability. */
   lacks?: keyof EngineAbilities;
-  /** The limit applies only with this value of another key. */
+  /** If set, the limit applies only if another key has this value. */
   with?: { key: string; value: Value };
 }
 

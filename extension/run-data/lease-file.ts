@@ -3,8 +3,8 @@
 import { z } from 'zod';
 
 /**
- * `lease`: the process that serves this run; touched every second while the trainer lives. Leases of earlier versions
- * lack the optional fields that identify the process.
+ * Schema of the file `lease`, which names the process that serves this run. While the trainer lives, it touches the
+ * file every second. Leases of earlier versions lack the optional fields that identify the process.
  */
 export const leaseSchema = z.object({
   pid: z

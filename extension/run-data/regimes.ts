@@ -71,8 +71,8 @@ export const regimeRule = {
 } as const;
 
 /**
- * Minimum number of prompts for a reliable diagnosis. With N prompts, I(X;Z) is at most ln N. If N is lower, this
- * maximum is too small, and the correct prompt is often retrieved by chance.
+ * Minimum number of prompts for a reliable diagnosis. With N prompts, I(X;Z) is at most ln N. With fewer prompts than
+ * this minimum, ln N is too small, and the correct prompt is often retrieved by chance.
  */
 export const enoughPrompts = 8;
 

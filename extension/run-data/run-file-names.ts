@@ -20,7 +20,7 @@ export const runFiles = {
   environments: 'environments',
   diagnostics: 'diagnostics',
   whatIf: 'what-if',
-  /** Where the time of each step went (timeline.ts). */
+  /** Folder of the timeline, which records how the time of each step was spent (timeline.ts). */
   timeline: 'timeline',
   timelineSteps: 'timeline/steps.jsonl',
   /** The spans so far of the step in progress. */

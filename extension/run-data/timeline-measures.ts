@@ -1,11 +1,12 @@
-// Measures of a step's spans: seconds per lane, requests in flight, and rows in which overlapping spans do not touch.
-// Pure functions on columns.
+// Measures of a step's spans: seconds per lane and requests in flight. Also distributes overlapping spans over several
+// rows for display. Pure functions on columns.
 import { maximum } from '../common/lists';
 import { episodeSpans, lanes, type Lane, type StepSummary, type StepTimeline } from './timeline';
 
 /**
- * Lanes in the order in which they claim an instant that several lanes share: the work that the rest waits for comes
- * first. Sampling during a validation is a part of the validation. `phases` claims the rest of the measured phases.
+ * Lanes by priority. If several lanes are busy at the same time, this time is counted for the first of them. Lanes for
+ * which the other lanes wait come first. `validation` precedes `sampling`, so that sampling during a validation is
+ * counted as validation. `phases` is last, so it is counted only when no other lane is busy.
  */
 const claims: readonly Lane[] = [
   'checkpoint',
@@ -28,7 +29,10 @@ export function busySeconds(step: Spans): Partial<Record<Lane, number>> {
   return found;
 }
 
-/** Seconds of each lane, with every instant given to the first lane of `claims` that has a span in progress. */
+/**
+ * Seconds counted for each lane. Every instant is counted only for the first lane of `claims` that has a span in
+ * progress.
+ */
 export function exposedSeconds(step: Spans): Partial<Record<Lane, number>> {
   const found: Partial<Record<Lane, number>> = {};
   const byLane = intervalsByLane(step);
@@ -45,7 +49,7 @@ export function exposedSeconds(step: Spans): Partial<Record<Lane, number>> {
   return found;
 }
 
-/** A series of counts: `value[i]` holds from `at[i]` (microseconds) on. */
+/** A count that changes over time. From time `at[i]` (microseconds) to `at[i + 1]`, the count is `value[i]`. */
 export interface CountSeries {
   at: Float64Array;
   value: Float64Array;
@@ -57,7 +61,10 @@ export interface CountSeries {
  */
 export const inFlight = (step: Spans): CountSeries => concurrency(requestsOf(step));
 
-/** Start and end of each request of a step, in microseconds since its start, in order of the start. */
+/**
+ * Start and end of each request of a step, in microseconds since the start of the step. The requests are ordered by
+ * their start.
+ */
 export function requestsOf({ names, spans }: Spans): { starts: number[]; ends: number[] } {
   const kinds = names.map(({ lane, name }) => (lane === 'requests' ? 2 : isSampling(lane, name) ? 1 : 0));
   const kind = spans.name.some(name => kinds[name] === 2) ? 2 : 1;
@@ -70,7 +77,7 @@ export function requestsOf({ names, spans }: Spans): { starts: number[]; ends: n
   return found;
 }
 
-/** Number of intervals that are open over time; the last value is 0. `starts` is in order. */
+/** Number of intervals that are open, as it changes over time; the last value is 0. `starts` must be ascending. */
 export function concurrency({ starts, ends }: { starts: readonly number[]; ends: readonly number[] }): CountSeries {
   const closing = Float64Array.from(ends).sort();
   const at: number[] = [];
@@ -99,8 +106,8 @@ export function peakAndMean({ at, value }: CountSeries, us: number): [peak: numb
 }
 
 /**
- * The line of a step in steps.jsonl, with `spans` recorded spans. Its first key is `step`, by which a resume finds the
- * lines to remove.
+ * Returns a step's line of steps.jsonl. `spans` is the number of spans that were recorded in the step. The first key of
+ * the line is `step`, so that a resume can find the lines to remove.
  */
 export function summaryOf(timeline: StepTimeline, spans: number): StepSummary {
   const { step, start, seconds, staleness } = timeline;
@@ -129,8 +136,8 @@ function roundedAll(seconds: Partial<Record<Lane, number>>): Partial<Record<Lane
 }
 
 /**
- * Assigns each span of a list to a row, so that spans of a row are disjoint or nested. A span goes to the first row in
- * which it fits. `list` holds indices in order of the start.
+ * Assigns spans to rows, so that the spans of a row are disjoint or nested. A span is put into the first row in which
+ * it fits. `list` holds the indices of the spans, ordered by the start of the span.
  * @returns the row of each entry of `list`, and the number of rows
  */
 export function nestingRows(
@@ -152,7 +159,9 @@ export function nestingRows(
   return { rows, count: open.length };
 }
 
-/** Like `nestingRows`, with spans of a row disjoint: for lanes whose spans are independent of each other. */
+/**
+ * Like `nestingRows`, but the spans of a row are always disjoint. For lanes whose spans are independent of each other.
+ */
 export function disjointRows(
   { start, us }: { start: ArrayLike<number>; us: ArrayLike<number> },
   list: readonly number[],
@@ -169,7 +178,7 @@ export function disjointRows(
 
 type Interval = [from: number, to: number];
 
-/** The spans of each lane that has any, as intervals in order of their start. */
+/** For each lane with at least one span, the lane's spans as intervals, ordered by their start. */
 function intervalsByLane({ names, spans: { name, start, us } }: Spans): Map<Lane, Interval[]> {
   const found = new Map<Lane, Interval[]>();
   for (let i = 0; i < start.length; i++) {
@@ -182,7 +191,7 @@ function intervalsByLane({ names, spans: { name, start, us } }: Spans): Map<Lane
   return found;
 }
 
-/** Disjoint intervals that cover the same instants; the given ones are in order of their start. */
+/** Merges intervals that overlap or touch. `intervals` must be ordered by their start. */
 function union(intervals: readonly Interval[]): Interval[] {
   const found: Interval[] = [];
   for (const [from, to] of intervals) {

@@ -1,12 +1,13 @@
-// The timeline of a run: what the trainer did when. `timeline/steps.jsonl` has one line per step: seconds per lane and
-// counts. `timeline/step-000012.jsonl` has the single spans of a step: a header line, then the spans by column, in
-// order of their start. Times are wall-clock, so they differ between equal runs; no checksum covers these files, and no
-// resume compares them. Spans of a lane may overlap, because requests, environments and training steps do.
+// The timeline of a run records at which times the trainer did what. `timeline/steps.jsonl` has one line per step:
+// seconds per lane and counts. `timeline/step-000012.jsonl` has the single spans of a step: first a header line, then
+// lines with the spans as columns, ordered by their start. Times are wall-clock, so they differ between equal runs; no
+// checksum covers these files, and a resume does not compare them. Spans of a lane may overlap, because several
+// requests, environment calls or training steps may run at the same time.
 import { z } from 'zod';
 
 /**
  * The lanes, from top to bottom. `phases` are the phases that the metrics `timing_s/*` measure. `requests` are HTTP
- * requests to a server. `episodes` has what each episode did or waited for.
+ * requests to a server. `episodes` shows for each episode what it did or waited for.
  */
 export const lanes = [
   'phases',
@@ -34,7 +35,7 @@ export const episodeSpans = {
   waveWait: 'wait for the wave',
 } as const;
 
-/** A kind of span: what is done, and the lane in which it is shown. */
+/** A kind of span: the name of the work, and the lane in which its spans are shown. */
 export interface SpanName {
   lane: Lane;
   name: string;
@@ -44,21 +45,27 @@ export interface SpanName {
 export interface SpanColumns {
   /** Index into the step's `names`. */
   name: Uint16Array;
-  /** Microseconds since the step's start; negative for a span that began before. */
+  /** Microseconds since the step's start; negative for a span that began before the step. */
   start: Float64Array;
   /** Duration in microseconds. */
   us: Float64Array;
-  /** Index into the step's `episodes`; -1 for none. The same holds for `cause`, the episode that was waited for. */
+  /**
+   * Indices into the step's `episodes`; -1 for none. `episode` is the episode of the span; `cause` is the episode for
+   * which that episode waited.
+   */
   episode: Int32Array;
   cause: Int32Array;
   /** Turn of the episode, from 1; 0 for none. */
   turn: Int32Array;
-  /** Number of rows (samples, episodes, pairs) and of tokens that a call works on; 0 if it has none. */
+  /**
+   * `rows` is the number of samples, episodes or pairs that the call of the span processes; `tokens` is the number of
+   * their tokens. 0 if this number does not apply to the call.
+   */
   rows: Int32Array;
   tokens: Int32Array;
 }
 
-/** Spans of one name that are too short for the file, added up. */
+/** Totals over the spans of one name that were left out of the file, because they were the shortest. */
 export interface MergedSpans {
   name: number;
   count: number;
@@ -72,14 +79,23 @@ export interface StepTimeline {
   /** Unix time in milliseconds at which the step began. */
   start: number;
   seconds: number;
-  /** True while the step runs; spans that have not ended then end at the time of writing. */
+  /**
+   * True if the file was written while the step was running. A span that was still in progress ends at the time of
+   * writing.
+   */
   partial: boolean;
   names: SpanName[];
   /** Ids of the episodes. */
   episodes: string[];
-  /** Changes of the sampled version's staleness in steps: microseconds since the start, and the value from then on. */
+  /**
+   * How the staleness of the sampled weights changed: pairs of a time, in microseconds since the start, and the
+   * staleness from this time on, in steps.
+   */
   staleness: [us: number, steps: number][];
-  /** Maximum number of spans that the file holds. The shortest spans beyond it are in `merged`. */
+  /**
+   * Maximum number of spans in the file. If a step has more spans, the shortest are left out and only counted in
+   * `merged`.
+   */
   limit: number;
   merged: MergedSpans[];
   spans: SpanColumns;
@@ -101,7 +117,10 @@ const headerSchema = z.object({
   spans: z.int().min(0),
 });
 
-/** Columns of a line: `start` as differences; a column whose values are all `absent` is left out. */
+/**
+ * Columns of a line. `start` contains the start of the line's first span, and for each further span the difference from
+ * the previous start. A column is left out if all its values equal its value in `absent`.
+ */
 const columnsSchema = z.object({
   name: z.array(z.int().min(0)),
   start: z.array(z.number()),
@@ -113,7 +132,10 @@ const columnsSchema = z.object({
   tokens: z.array(z.int().min(0)).optional(),
 });
 
-/** Columns that are left out if no span has a value, with the number that stands for none. */
+/**
+ * Columns that a line leaves out if no span of the line has a value, and the number that means "no value" in each of
+ * them.
+ */
 const absent = { episode: -1, cause: -1, turn: 0, rows: 0, tokens: 0 } as const;
 const optionalColumns = Object.keys(absent) as (keyof typeof absent)[];
 
@@ -155,7 +177,8 @@ export function* encodeStep({ names, spans, ...rest }: StepTimeline): Generator<
 }
 
 /**
- * Reads a step's file from its lines. A file that a crash cut off has the spans of its complete lines.
+ * Reads a step's file from its lines. If a crash has truncated the file, the result contains the spans of the complete
+ * lines.
  * @throws Error that describes the damage
  */
 export function decodeStep(lines: readonly string[]): StepTimeline {
@@ -206,7 +229,7 @@ const laneSeconds = z.partialRecord(z.enum(lanes), z.number());
 /** A line of `timeline/steps.jsonl`. */
 export const stepSummarySchema = z.object({
   step: z.int().min(0),
-  /** Unix time in milliseconds at which the step began, and its seconds. */
+  /** `start` is the Unix time in milliseconds at which the step began; `seconds` is the duration of the step. */
   start: z.number(),
   seconds: z.number().min(0),
   /** Seconds of the step by lane, each instant counted once (`exposedSeconds`). They add up to at most `seconds`. */

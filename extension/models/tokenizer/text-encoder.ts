@@ -1,7 +1,7 @@
 // Encodes and decodes text with @huggingface/tokenizers. Models are trained on the ids of the Rust tokenizers library,
-// so three differences between the two libraries are corrected. Added tokens are handled by added-tokens.ts. The Digits
-// splitter isolates every numeric character (½, Ⅷ and ², not only 7). ByteLevel's pattern uses Unicode white space.
-// Tested against transformers in test/unit/models/{chat-families,added-tokens}.
+// from which that package differs in three points. The differences are corrected here: added tokens are found by
+// added-tokens.ts; the Digits splitter isolates every numeric character (½, Ⅷ and ², not only 7); ByteLevel's pattern
+// uses Unicode white space. Tested against transformers in test/unit/models/{chat-families,added-tokens}.
 import {
   BPE,
   ByteLevelPreTokenizer,
@@ -35,7 +35,7 @@ export class TextEncoder {
   /**
    * @param source content of tokenizer.json
    * @param config content of tokenizer_config.json
-   * @throws Error of the library if it cannot use the files
+   * @throws Error from the package if the package cannot use the files
    */
   constructor(source: object, config: Readonly<Record<string, unknown>>) {
     this.tokenizer = new Tokenizer(source, config);

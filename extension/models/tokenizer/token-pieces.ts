@@ -11,8 +11,8 @@ const unfinished = '\uFFFD';
 
 export class TokenPieces {
   /**
-   * Tokens of the last piece, which are context for the decoder. They are followed by pending tokens, which end within
-   * a character.
+   * First the tokens of the last returned piece, which the decoder needs as context. Then the pending tokens, whose
+   * text is not returned yet because its last character is incomplete.
    */
   private window: number[] = [];
   private given = 0;
@@ -20,7 +20,7 @@ export class TokenPieces {
 
   constructor(private readonly decoder: Decoder) {}
 
-  /** Returns the text that the token adds; empty if the last character is incomplete. */
+  /** Adds a token. Returns the text that it completes; empty if the token ends within a character. */
   push(id: number): string {
     this.window.push(id);
     const text = this.text();

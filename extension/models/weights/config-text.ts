@@ -2,8 +2,8 @@
 // the JSON would change 1.0 to 1, which strictly typed readers reject.
 
 /**
- * Sets the type of the weights to `type`, a name used by transformers. Adds `torch_dtype` if the text has no key for
- * the type.
+ * Sets the type of the weights to `type`, which is a type name of the transformers library, such as `bfloat16`. Adds
+ * `torch_dtype` if the text has no key for the type.
  */
 export function withType(config: string, type: string): string {
   const entry = /("(?:torch_)?dtype"\s*:\s*)(?:"[^"]*"|null)/g;

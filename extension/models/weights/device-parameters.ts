@@ -1,6 +1,6 @@
 // Trained parameters of a network on a device: weights, gradients and optimizer state stay on the device between steps.
-// Only the gradient norm is downloaded, to decide whether the step is applied. The bank owns its tensors, and disposes
-// of a tensor when another tensor replaces it.
+// Only the gradient norm is downloaded, to decide whether the step is applied. `DeviceParameters` owns its tensors, and
+// disposes of a tensor when another tensor replaces it.
 import { UserError } from '../../common/user-error';
 import { coefficientFeeds, normGraph, stepGraph } from '../../engine/optimizer/adamw';
 import { dispose } from '../../engine/session/device-tensor';
@@ -26,8 +26,8 @@ import { Weights } from './weights';
 const groupBytes = 2 ** 28;
 
 /**
- * Returns the parameter bank of a network for the provider in `options`. Throws a UserError if the provider does not
- * support the moment format.
+ * Returns the parameter bank of a network for the provider in `options`. Throws a UserError if the provider cannot
+ * store the optimizer's moments in `format`.
  */
 export async function openBank(
   weights: Weights,
@@ -83,7 +83,8 @@ export class DeviceParameters implements ParameterBank {
   }
 
   /**
-   * Adds the gradients that a session returned (on the device or on the host), and takes ownership of their tensors.
+   * Adds the gradients that a session returned, and takes ownership of their tensors, which may be on the device or on
+   * the host.
    */
   async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
     const parts: Tensors = new Map();
@@ -224,7 +225,10 @@ function sumGraph(shapes: readonly (readonly number[])[], lowering: Graph['lower
   return g;
 }
 
-/** Returns the feeds of a group: `${stem}${i}` is the tensor of its i-th parameter. */
+/**
+ * Returns the graph inputs for a group of parameters. The input `${stem}${i}` is the tensor of the group's i-th
+ * parameter.
+ */
 function feedsOf(group: readonly ParameterSpec[], stems: Record<string, Tensors>): Record<string, Tensor> {
   const entries = Object.entries(stems).flatMap(([stem, tensors]) =>
     group.map(({ name }, i) => [`${stem}${i}`, tensors.get(name)!] as const),

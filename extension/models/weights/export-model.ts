@@ -67,13 +67,13 @@ const companions = [
 ];
 
 const onnxName = 'model.onnx';
-/** For each type: float32 bits of the smallest magnitude that rounds to infinity. */
+/** For each type, the smallest float32 magnitude that rounds to infinity in this type, as the bits of the float32. */
 const overflowBits: Readonly<Record<StoredType, number>> = { F32: 0x7f800000, BF16: 0x7f7f8000, F16: 0x477ff000 };
 const transformersName: Readonly<Record<StoredType, string>> = { F32: 'float32', BF16: 'bfloat16', F16: 'float16' };
 
 /**
  * Writes the model as a folder in Hugging Face format.
- * @throws UserError that names the file, tensor or folder, and the remedy; no folder is then created
+ * @throws UserError that names the file, tensor or folder, and the remedy; after an error, no new folder exists
  */
 export async function exportModel(request: ExportRequest, fs: FileSystem = fileSystem): Promise<ExportResult> {
   const out = resolve(request.out);

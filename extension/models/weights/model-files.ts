@@ -11,7 +11,7 @@ import { headTensor } from '../decoder/decoder-config';
 import { adapterFiles } from '../adapters/peft-adapter';
 import { Weights } from './weights';
 
-/** Names of files that are copied from the model folder next to the weights. */
+/** Names of the files other than weights that are copied from the model folder. */
 const companions = [
   'config.json',
   'tokenizer.json',

@@ -1,6 +1,6 @@
 // Reads a model folder in Hugging Face format: a decoder from config.json and *.safetensors, and a chat tokenizer from
-// tokenizer.json and related files. All files are checked for consistency before use, so a faulty folder fails on
-// loading.
+// tokenizer.json and related files. All files are checked for consistency while they are loaded, so an error in a
+// folder is reported before its model is used.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';

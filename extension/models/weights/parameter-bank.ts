@@ -15,7 +15,7 @@ export interface ParameterBank {
   readonly specs: readonly ParameterSpec[];
   /** Number that increases whenever the parameters change. */
   readonly version: number;
-  /** Returns the feeds of the parameters, by name. */
+  /** Returns the parameters as graph inputs, by name. */
   feeds(): Record<string, Tensor>;
   clearGradient(): void;
   /** Adds the gradients returned by a session to the bank's gradient. */

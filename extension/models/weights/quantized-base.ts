@@ -94,8 +94,8 @@ function keyOf({ folder, modelFolder, tensors, config }: MappedDecoder, range: R
     const { size, mtimeMs } = statSync(join(folder, file));
     return [file, size, mtimeMs];
   });
-  // Earlier versions cached a model without its head if config.json declared the stored head as tied. The key of such
-  // models therefore contains the name `lm_head.weight`.
+  // Earlier versions cached a model without its head if config.json declared the stored head as tied. The key of such a
+  // model contains the name `lm_head.weight`, so that the faulty file of an earlier version is not found.
   const untied = readDecoderConfig(modelFolder).tiedHead && !config.tiedHead ? [headTensor] : [];
   const digest = createHash('sha256')
     .update(JSON.stringify([modelFolder, facts, range, ...untied]))
@@ -191,7 +191,10 @@ async function write(
   }
 }
 
-/** Graph that quantises w [out, in] to int8 [in, out], the layout for matmuls with few rows, and scale [out]. */
+/**
+ * Graph that quantises `w` [out, in]. The outputs are `bytes`, the int8 weights [in, out] in the layout for matmuls
+ * with few rows, and `scale` [out].
+ */
 function quantizerGraph(range: Range): Graph {
   const g = new Graph('quantizer');
   const w = g.input('w', 'float32', ['out', 'in']);

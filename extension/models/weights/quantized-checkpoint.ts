@@ -1,5 +1,5 @@
-// Detects checkpoints that other tools have quantised (GPTQ, AWQ, bitsandbytes, FP8, …), by config.json or by the
-// tensor names. Such checkpoints are not supported; the trainer creates an 8-bit base from a float model
+// Recognises, from config.json or from the tensor names, checkpoints that other tools have quantised (GPTQ, AWQ,
+// bitsandbytes, FP8, …). Such checkpoints are not supported; the trainer creates an 8-bit base from a float model
 // (quantized-base.ts).
 import { isRecord } from '../../common/json';
 

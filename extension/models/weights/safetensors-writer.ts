@@ -1,6 +1,6 @@
 // Writes safetensors files. A tensor is written as a whole, or streamed in blocks; streaming needs memory for only one
-// block. Streamed tensors are written into one file, or into shards with an index; file names and sizes are those of
-// transformers. Files contain the metadata `format: pt`, because other tools require it.
+// block. Streamed tensors are written into one file, or into shards with an index. Files are named as the transformers
+// library names them. Files contain the metadata `format: pt`, because other tools require it.
 import { join } from 'node:path';
 import { bytesOf, fileSystem, replaceFile } from '../../node/files';
 import type { FileSystem } from '../../node/files';
@@ -133,7 +133,7 @@ function checkLength(name: string, shape: readonly number[], length: number): vo
 
 /**
  * Returns the length prefix and the JSON of the header. The data starts at a multiple of 8 bytes, so that readers can
- * map it.
+ * map the file into memory.
  */
 function headerBytes(tensors: readonly Described[], dtype: StoredType, metadata: Metadata): Uint8Array {
   const header = new Map<string, unknown>([['__metadata__', metadata]]);

@@ -26,7 +26,10 @@ export function rolloutCorrection(config: Config): RolloutCorrection {
   return { rollout_is: rollout_is === 'auto' ? automatic : rollout_is, rollout_is_threshold };
 }
 
-/** Returns a note if `auto` corrects for a sampler that differs, or if `null` disables the correction. */
+/**
+ * Returns a note if the sampler differs from the trained policy, and `rollout_is` is `auto`, which corrects the
+ * difference, or `null`, which leaves it uncorrected.
+ */
 export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): string[] {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;
   const differs = difference(config);

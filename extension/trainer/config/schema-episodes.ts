@@ -1,4 +1,5 @@
-// Schema of episode generation: the agent proxy's turns, the environment groups and the environments by tag.
+// Schema of episode generation: the turns of the agent proxy, the layout of the environment groups, and the settings of
+// the environment with each tag.
 import { z } from 'zod';
 import { count, flag } from './schema-policy';
 

@@ -1,7 +1,7 @@
 // Schema of a complete configuration: RAGEN's keys, plus the keys of RAGEN Workbench under `workbench`. An unknown key
 // is an error. Descriptions appear in the documentation, hover texts and the JSON schema. The default values of verl's
-// keys and of `workbench` are in media/presets/ppo_trainer.yaml, those of RAGEN's keys in base.yaml; a key that both
-// omit has its default here. Further keys are in schema-policy.ts,
+// keys and of `workbench` are in media/presets/ppo_trainer.yaml. The default values of RAGEN's keys are in base.yaml.
+// If neither file contains a key, the key's default value is in this schema. Further keys are in schema-policy.ts,
 // schema-episodes.ts and schema-evaluation.ts. Rules between keys are in cross-checks.ts.
 import { defaultKeyVariable } from '../../common/server-url';
 import { z } from 'zod';
@@ -165,7 +165,10 @@ const collapseDetection = z
   })
   .describe('Diagnosis of template collapse by mutual information (RAGEN-2).');
 
-/** Resources that a Ray job of a run reserves. The defaults keep runs resumable that predate these keys. */
+/**
+ * Resources that a Ray job of a run reserves. Runs that are older than these keys use the defaults, so that they can
+ * still be resumed.
+ */
 export const jobResources = {
   job_cpus: z
     .number()

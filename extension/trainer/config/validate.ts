@@ -25,7 +25,7 @@ const keyPath = (key: string): PropertyKey[] =>
       .map((name, i) => (i > 0 ? Number(name) : name)),
   );
 
-/** Alternative spellings of values in RAGEN's scripts, by key. */
+/** For some keys, spellings of a value that RAGEN's scripts use, each with the spelling that the schema permits. */
 export const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'actor_rollout_ref.actor.kl_loss_type': { 'low-var-kl': 'low_var_kl' },
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },

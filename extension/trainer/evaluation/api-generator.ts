@@ -10,8 +10,9 @@ import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 
 /**
- * Numbers messages in place of a tokenizer. Equal messages have the same number. When messages are added to a prompt,
- * the ids of the earlier messages are therefore a prefix of the new prompt.
+ * Takes the place of a tokenizer, but assigns one number to each message instead of ids to tokens. Equal messages have
+ * the same number. When messages are added to a prompt, the numbers of the earlier messages are therefore a prefix of
+ * the new prompt.
  */
 export class MessageNumbers implements PromptTokenizer {
   /** Differs from every id of a prompt, because those ids are indices from 0 on. */
@@ -66,7 +67,7 @@ export class MessageNumbers implements PromptTokenizer {
   }
 }
 
-/** Number of requests and tokens of an episode, and its failure. */
+/** Number of requests and tokens of an episode, and the failure of its last response. */
 export interface ApiBill extends ApiUsage {
   requests: number;
   /**

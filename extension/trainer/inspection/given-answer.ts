@@ -1,6 +1,6 @@
-// Converts a hand-written response, or the hand-written beginning of a response, to the token ids after the literal
-// response prefix. The part that equals the recorded response keeps its sampled ids; only the text after this part is
-// tokenised.
+// Converts a hand-written response, or the hand-written beginning of a response, to token ids. The ids of the prefix,
+// with which every response begins, are not included. The part that equals the recorded response keeps its sampled ids;
+// only the text after this part is tokenised.
 import type { GivenAnswer } from '../../protocol/inspection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { AnswerTag } from '../../common/tagged-text';
@@ -23,7 +23,7 @@ export interface GivenTokens {
 type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
 
 /**
- * Returns the token ids of a hand-written response or of the hand-written beginning of a response.
+ * Returns the token ids, without `prefix`, of a hand-written response or of the hand-written beginning of a response.
  * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag
  * @param recorded recorded response of the changed turn; null for a turn without a recording
  * @param tag the tag of the answer (`workbench.answer_tag`)

@@ -122,7 +122,7 @@ export class InspectedRun {
    * Returns the stored code of an environment version that a tag has used: the bundle, and the path of the
    * environment's source. Returns undefined if the run has stored no code of this version. The bundle is read only
    * once, so exactly the bytes that were checked for trust are returned.
-   * @param accepted sha256 of files that the user accepts once
+   * @param accepted sha256 of files that the user has accepted for this request only
    * @throws UserError if the code is not trusted
    */
   keptEnvironment(

@@ -36,8 +36,8 @@ export class ModelHolder {
   ) {}
 
   /**
-   * Runs `work` with the model of a checkpoint, after all earlier calls. Loads the checkpoint first if another one is
-   * loaded.
+   * Runs `work` with the model of a checkpoint, after all earlier calls. Loads the checkpoint first, unless it is
+   * already loaded.
    * @throws UserError if the checkpoint cannot be loaded or memory is insufficient
    */
   use<T>(

@@ -22,7 +22,7 @@ export interface ReplayedEnvironment {
 
 /**
  * Opens the environment of an episode.
- * @param accepted sha256 of files of the run that the user accepts once
+ * @param accepted sha256 of files of the run that the user has accepted for this request only
  * @throws UserError if the environment does not load, or its code is not trusted
  */
 export async function openReplayed(

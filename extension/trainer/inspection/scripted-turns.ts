@@ -1,7 +1,7 @@
 // Generator for replaying an episode. It returns, for each turn, the stored tokens, hand-written tokens, or
 // hand-written tokens that a policy continues. The agent proxy calls this generator instead of the engine, so prompts,
-// parsing, rewards and context are the same as in training. Invariant: the token ids that the generator stores for its
-// row of the engine equal the ids of the episode's context.
+// parsing, rewards and context are the same as in training. The engine knows the episode's context under the name of a
+// row. Invariant: the token ids that the generator stores for this row equal the ids of the context.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -18,7 +18,7 @@ export type TurnSource =
 export type PolicyTurn = <T>(work: (engine: RemoteEngine) => Promise<T>) => Promise<T>;
 
 export interface ScriptedTurn {
-  /** All ids of the row before the response. */
+  /** All token ids of the episode's context before the response. */
   prompt: readonly number[];
   row: GeneratedRow;
   /** Number of hand-written tokens at the start of the response. */
@@ -26,9 +26,9 @@ export interface ScriptedTurn {
 }
 
 export class ScriptedTurns implements TextGenerator {
-  /** All ids of the row: prompts and responses so far. */
+  /** All token ids of the episode's context: prompts and responses so far. */
   private held: number[] = [];
-  /** The engine that has cached this row, and the number of tokens that it has cached. */
+  /** The engine that has cached the start of this context, and the number of cached tokens. */
   private read: { engine: RemoteEngine; length: number } | undefined;
 
   /**

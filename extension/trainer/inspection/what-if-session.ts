@@ -228,7 +228,10 @@ export class WhatIfSession {
     return whatIfEpisode(played, this.parts, this.request, this);
   }
 
-  /** Writes an episode under the first unused id. A second call writes nothing. */
+  /**
+   * Writes an episode under the first unused id, and returns it with this id. If an episode was already written, writes
+   * nothing.
+   */
   private async write(episode: Episode): Promise<Episode> {
     this.written ??= writeWhatIf(this.parts.run.folder, episode);
     return { ...episode, id: this.written.id };

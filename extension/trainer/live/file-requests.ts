@@ -63,7 +63,7 @@ export class FileRequests {
       () => false,
     );
     const { data } = requestSchema.safeParse(jsonOrNothing(text?.toString('utf8') ?? ''));
-    // A request that cannot be removed would be executed again and again.
+    // A request whose file cannot be removed is not executed, because the next read would execute it again.
     if (!removed || !data || !timingSafeEquals(data.hmac, requestHmac(this.run.token, id, data.body))) return;
     const replied = this.reply(id, data.body).finally(() => this.pending.delete(replied));
     this.pending.add(replied);

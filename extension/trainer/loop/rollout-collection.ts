@@ -74,8 +74,8 @@ export interface CollectingRun {
 
 /**
  * Plays and filters the batches of step `step`.
- * @param aside if given, a separate rollout with this layout and its own prompts is played; training's seeds are not
- * used up
+ * @param aside if given, a separate rollout with this layout and its own prompts is played; the seed counter of the
+ * training does not advance
  * @param ahead if given, the rollout is played while earlier steps train
  * @throws errors of the rollout
  */
@@ -273,8 +273,8 @@ function groupRows({ trainable, filtered }: Round, step: number, kept: ReadonlyS
 }
 
 /**
- * Returns the filter's metrics, averaged over the batches of a step. The numbers of kept groups and of groups with
- * score zero are totals instead.
+ * Returns the filter's metrics, averaged over the batches of a step. The number of kept groups and the number of groups
+ * with score zero are not averaged but summed.
  */
 function filterMetrics(rounds: readonly Round[], kept: number, played: number): Record<string, number> {
   const all = rounds.map(({ filtered }) => filtered.metrics);

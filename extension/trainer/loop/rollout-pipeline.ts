@@ -1,9 +1,9 @@
-// The rollouts of training's steps. With `workbench.max_staleness` 0, a step plays its own rollout. Above 0, the
-// rollouts of later steps are sampled while a step trains, by published versions of the weights (asynchronous RL:
-// AReaL, arXiv 2505.24298).
-// Invariants: the rollout of step n is sampled by the weights after step max(first, n − 1 − max_staleness), where
-// `first` is the step from which this session began, so timing decides no result. Rollouts are played one at a time and
-// in order. A failed rollout ends the rollouts planned after it, and is reported by the step that needs it.
+// Plays the rollouts of the training steps. If `workbench.max_staleness` is 0, each step plays its own rollout. If it
+// is greater than 0, the rollouts of later steps are played while a step trains, with older versions of the weights
+// (asynchronous RL: AReaL, arXiv 2505.24298). Invariants: the rollout of step n is sampled with the weights after step
+// max(first, n − 1 − max_staleness), where `first` is the step after which this session began. Timing therefore has no
+// influence on the results. Rollouts are played one at a time and in order. If a rollout fails, the rollouts planned
+// after it fail too, and the step that needs the failed rollout reports the error.
 import { KeyedQueue } from '../../common/keyed-queue';
 import type { PublishedVersions } from '../../engine/published-versions';
 import { RunStopped } from '../../engine/run-stopped';
@@ -16,23 +16,26 @@ import { Stopwatch } from './stopwatch';
 
 /** The rollouts of a run, one per training step. */
 export interface StepRollouts {
-  /** Training's seed counter after the rollout of the newest step. */
+  /** Seed counter of the training after the rollout of the newest step. */
   readonly seeds: SeedState;
   /** The rollouts that are played ahead of their steps; null if there are none because each step plays its own. */
   readonly ahead: RolloutsAhead | null;
-  /** Returns the rollout of step `step`; adds its times to `clock`. Steps are asked for in order. */
+  /** Returns the rollout of step `step`, and adds its times to `clock`. Callers must request the steps in order. */
   next(step: number, clock: Stopwatch): Promise<RolloutCollection>;
-  /** Runs work that needs the environments while no rollout is played, such as a validation. */
+  /** Runs `work`, such as a validation, while no rollout is played, because `work` needs the environments. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** Uses the run's changed settings for rollouts that begin after this call. */
   applySettings(): void;
   /** Returns the metrics of a step that has taken `seconds`. */
   stepMetrics(seconds: number): Record<string, number>;
-  /** Discards rollouts that no step has used, and resets the seed counter: to `seeds`, or to that of the newest step. */
+  /**
+   * Discards rollouts that no step has used. Resets the seed counter to `seeds`, or by default to its value after the
+   * newest step's rollout.
+   */
   discard(seeds?: SeedState): Promise<void>;
 }
 
-/** Steps of the rollouts of a pipeline. */
+/** Numbers of the steps whose rollouts are played ahead. */
 export interface RolloutsAhead {
   /** Step of the rollout in progress; null if none is played. */
   playing: number | null;
@@ -51,7 +54,10 @@ export interface PipelinedRun {
 /** The parts of a run that its rollouts use. */
 export type PlayingRun = PipelinedRun & CollectingRun;
 
-/** Returns the rollouts of a run: a pipeline if they may be older than the weights that they train. */
+/**
+ * Returns the rollouts of a run. If rollouts may be sampled with older weights (`max_staleness` is not 0), this is a
+ * pipeline.
+ */
 export function stepRollouts(run: PlayingRun): StepRollouts {
   if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);
   const follow = (what: string): void => run.follow(what);
@@ -61,7 +67,7 @@ export function stepRollouts(run: PlayingRun): StepRollouts {
   });
 }
 
-/** Each step plays its own rollout, by the current weights. */
+/** Each step plays its own rollout with the current weights. */
 const eachItsOwn = (run: PlayingRun): StepRollouts => ({
   get seeds() {
     return run.batches.seeds;
@@ -83,16 +89,16 @@ export type Collect = (step: number, clock: Stopwatch, ahead: PlayedAhead) => Pr
 interface Collected {
   collection: RolloutCollection;
   times: Stopwatch;
-  /** Training's seed counter after the rollout. */
+  /** Seed counter of the training after the rollout. */
   seeds: SeedState;
 }
 
-/** A rollout that is in progress, finished, or planned after the one before it. */
+/** A rollout that is waiting for the previous rollout, in progress, or finished. */
 interface Planned {
   result: Promise<Collected>;
-  /** Number of steps that made the weights which sample it. */
+  /** The rollout is sampled with the weights after this step. */
   version: number;
-  /** Marks the rollout as awaited by its step. */
+  /** Reports that the step of this rollout now waits for it. */
   want(): void;
 }
 
@@ -103,22 +109,28 @@ export class RolloutPipeline implements StepRollouts {
   private readonly turns = new KeyedQueue();
   private readonly ended = new AbortController();
   private readonly signal: AbortSignal;
-  /** Published weights by the number of steps that made them: those that a rollout may still need. */
+  /** Published weights that a rollout may still need, by the step after which they were published. */
   private readonly versions = new Map<number, string>();
   /** Rollouts that no step has used, in the order of their steps. */
   private planned: Planned[] = [];
   /** Step of the last planned rollout. */
   private lastPlanned = 0;
-  /** Number of steps that made the oldest weights of this session; undefined before the first step. */
+  /** The step after which this session began; undefined before the session's first step. */
   private first: number | undefined;
   private used: SeedState | undefined;
   private settingsChanged = false;
-  /** Step of the last rollout that has begun, and whether it is in progress. */
+  /** `begun` is the step of the last rollout that has begun; `playing` is true while that rollout is in progress. */
   private begun = 0;
   private playing = false;
-  /** Seconds of finished rollouts, and the start of the one in progress by `performance.now()`. */
+  /**
+   * `seconds` is the time spent on finished rollouts. `since` is the start of the rollout in progress by
+   * `performance.now()`, or null.
+   */
   private sampling: { seconds: number; since: number | null } = { seconds: 0, since: null };
-  /** Of the current step: the age of its rollout, and the seconds of sampling before the step began to train. */
+  /**
+   * Values of the current step. `staleness` is the age of its rollout in steps. `sampledBefore` is `sampledSeconds` at
+   * the time when the step began to train.
+   */
   private current = { staleness: 0, sampledBefore: 0 };
 
   constructor(
@@ -164,7 +176,7 @@ export class RolloutPipeline implements StepRollouts {
     }
   }
 
-  /** Plans all rollouts whose weights exist while step `step` trains. */
+  /** Plans all rollouts that can be played while step `step` trains, because their weights already exist. */
   private plan(step: number, max_staleness: number): void {
     const last = Math.min(step + max_staleness, Math.max(step, this.run.config.trainer.total_training_steps));
     while (this.lastPlanned < last) {
@@ -173,7 +185,10 @@ export class RolloutPipeline implements StepRollouts {
     }
   }
 
-  /** Begins a rollout as soon as the one before it is finished, no exclusive work runs, and the run is not paused. */
+  /**
+   * Begins a rollout as soon as three conditions hold: the previous rollout is finished, no exclusive work runs, and
+   * the run is not paused.
+   */
   private begin(step: number, version: number, before: Promise<unknown> | undefined): Planned {
     let isAwaited = false;
     let want = (): void => undefined;
