@@ -1,6 +1,6 @@
-// Caches checksums of files in the user's cache folder, so that an unchanged file is read once. The cache key consists
-// of the file's device, inode, size, modification time and change time, with times in nanoseconds. Programs cannot set
-// the change time, so a changed file has another key.
+// Caches checksums of files in the user's cache folder, so that an unchanged file is read only once. The cache key
+// consists of the file's device, inode, size, modification time and change time, with times in nanoseconds. Programs
+// cannot set the change time, so a changed file has another key.
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

@@ -1,8 +1,9 @@
-// Decides whether the trainer named by a lease is alive. If the lease was written in the same boot and PID namespace,
-// the pid and the start time of the process decide. Otherwise, for example on another machine or in a container, the
-// pid is meaningless. The trainer is then considered alive as long as it touches the lease, that is, updates the
-// lease's modification time. A lease of an earlier version contains neither PID scope nor start time. For such a lease,
-// the trainer is considered alive if a process with the lease's pid exists; otherwise the touches decide.
+// Decides whether the trainer named by a lease is alive. If the lease was written in this boot and in the PID namespace
+// of this process, the trainer's pid and start time decide. Otherwise, for example on another machine or in a
+// container, the pid is meaningless. The trainer is then considered alive as long as it touches the lease, that is,
+// updates the lease's modification time. A lease of an earlier version contains neither PID scope nor start time. For
+// such a lease, the trainer is considered alive if a process with the lease's pid exists; otherwise, the time of the
+// last touch decides.
 import type { Lease } from '../run-data/lease-file';
 import { leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';

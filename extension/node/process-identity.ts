@@ -36,7 +36,10 @@ export const currentPidScope: PidScope = {
   pid_namespace: readIf(() => /\[(\d+)\]/.exec(readlinkSync('/proc/self/ns/pid'))![1]),
 };
 
-/** Whether a pid names the same process in both scopes. Without a boot id, compares host names. */
+/**
+ * Whether two PID scopes are equal, so that a pid names the same process in both scopes. If the boot ids are unknown,
+ * the host names are compared.
+ */
 export const isSamePidScope = (a: PidScope, b: PidScope): boolean =>
   a.boot === b.boot && a.pid_namespace === b.pid_namespace && (a.boot !== null || a.host === b.host);
 

@@ -36,7 +36,7 @@ export interface FilterSettings {
  * value.
  */
 export interface PolicySettings {
-  /** Coefficients of three loss terms; the coefficient of a term that is off is 0. */
+  /** Coefficients of the KL loss, of the KL penalty in the reward, and of the entropy term; 0 if the term is off. */
   kl_loss_coef: number;
   kl_coef: number;
   entropy_coeff: number;

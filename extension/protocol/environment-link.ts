@@ -5,8 +5,8 @@ import { areNames, isAction, isFailure, largest, longestText, stateProblem } fro
 import { isRecord } from '../common/json';
 
 /**
- * Environment variable with the tag of an environment. It is set in the environment's thread and in its child
- * processes.
+ * Environment variable with the tag of an environment. It is set in the environment's thread and in the child processes
+ * that the environment starts.
  */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
 
@@ -69,7 +69,7 @@ export interface SourceProblem {
   endLine?: number;
   endColumn?: number;
   message: string;
-  /** Whether the file does not build, has type errors, or does not load. */
+  /** What is wrong with the file: it does not build, has type errors, or does not load. */
   kind: 'build' | 'type' | 'load';
 }
 

@@ -61,7 +61,7 @@ export interface NewRunChoice {
   engine: string;
   /** Values by key, as the user typed them. */
   values: Record<string, string>;
-  /** Environments that replace those of the preset; null to keep those of the preset. */
+  /** Environments that replace the preset's environments; null to keep the preset's environments. */
   groups: { train: GroupsByTag; val: GroupsByTag } | null;
 }
 

@@ -22,7 +22,7 @@ export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
 export const hello = new RequestType<{ token: string }, Welcome, void>('ragen/hello');
 export const pause = new RequestType<null, RunStatus, void>('ragen/pause');
 export const resume = new RequestType<null, RunStatus, void>('ragen/resume');
-/** Ends the run in any phase, with a checkpoint of its last finished step. */
+/** Ends the run, whatever its phase, and writes a checkpoint of its last finished step. */
 export const stop = new RequestType<null, RunStatus, void>('ragen/stop');
 /** Writes a checkpoint at the end of the current step; returns its folder name. */
 export const checkpoint = new RequestType<null, { folder: string }, void>('ragen/checkpoint');
@@ -39,8 +39,8 @@ export const change = new RequestType<
 >('ragen/change');
 
 /**
- * Opens the inspectors of the run's environment processes until `endDebugging` or until the client disconnects. Returns
- * the inspectors' addresses, to which a debugger connects.
+ * Opens the inspectors of the run's environment processes. They stay open until the client sends `endDebugging` or
+ * disconnects. Returns the inspectors' addresses, to which a debugger connects.
  */
 export const debugEnvironments = new RequestType<null, { urls: string[] }, void>('ragen/debugEnvironments');
 export const endDebugging = new RequestType<null, RunStatus, void>('ragen/endDebugging');

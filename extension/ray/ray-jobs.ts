@@ -84,8 +84,9 @@ export class RayJobs {
   }
 
   /**
-   * Stops a job. Ray sends SIGTERM, waits for the seconds in the job's environment variable RAY_JOB_STOP_WAIT_TIME_S (3
-   * by default), and then sends SIGKILL. Returns false if the job had already ended.
+   * Stops a job. Ray sends SIGTERM and, after a waiting time, SIGKILL. The job's environment variable
+   * RAY_JOB_STOP_WAIT_TIME_S contains the waiting time in seconds; the default is 3. Returns false if the job had
+   * already ended.
    */
   async stop(id: string): Promise<boolean> {
     return (await this.exchange('POST', `${this.path(id)}/stop`, stoppedSchema)).stopped;

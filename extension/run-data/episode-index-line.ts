@@ -122,7 +122,7 @@ export function episodeId({
   return `${mode}-${padded(step, 6)}-g${padded(group_id, 3)}-m${padded(member, 2)}`;
 }
 
-/** Counts the actions of an episode that are unknown to the environment, plus answers without any action. */
+/** Counts an episode's actions that the environment does not know, plus its answers without any action. */
 export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 'terminated'>): number {
   return turns.reduce((count, turn, i) => {
     const outcomes = actionOutcomes(turn, terminated && i === turns.length - 1);

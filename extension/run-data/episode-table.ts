@@ -16,7 +16,7 @@ export interface EpisodeRow {
   score: number;
   /** Sum of turn rewards, without penalties. */
   reward?: number;
-  /** Mean advantage over trained tokens; null if the episode was not trained on. */
+  /** Mean advantage over trained tokens; null if the episode was not used for training. */
   advantage?: number | null;
   turns: number;
   /** Number of sampled tokens. */

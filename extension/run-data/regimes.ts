@@ -29,7 +29,7 @@ export interface RegimeMeasure {
 
 /** Values of earlier diagnoses that are needed to judge the next diagnosis. */
 export type RegimeHistory = {
-  /** Lower end of the 95 % interval of I(X;Z): the highest value of all diagnoses so far. */
+  /** The highest lower end of the 95 % interval of I(X;Z) in any diagnosis so far. */
   best: number;
   /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;
@@ -126,7 +126,7 @@ export function judgeRegime(
   };
 }
 
-/** Judges diagnoses in order. A judgement depends only on its own and earlier diagnoses. */
+/** Judges diagnoses in order. A judgement depends only on the judged diagnosis and on earlier diagnoses. */
 export function judgeRegimes(measures: readonly RegimeMeasure[]): RegimeJudgement[] {
   let history: RegimeHistory | null = null;
   return measures.map(measure => {

@@ -72,7 +72,7 @@ export const environmentFiles = {
   /** The environment's code as one bundled file. */
   bundle: 'environment.js',
   about: 'version.json',
-  /** The sources, under their names in `version.json`. */
+  /** Folder of the saved sources, whose names are listed in `version.json`. */
   sources: 'sources',
   coverage: 'coverage.jsonl',
   /** Signature of the trainer that saved the code (run-trust.ts). */

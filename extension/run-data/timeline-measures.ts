@@ -22,7 +22,7 @@ const claims: readonly Lane[] = [
 
 type Spans = Pick<StepTimeline, 'names' | 'spans'>;
 
-/** Seconds of each lane in which at least one of its spans was in progress. */
+/** For each lane, the seconds during which at least one of its spans was in progress. */
 export function busySeconds(step: Spans): Partial<Record<Lane, number>> {
   const found: Partial<Record<Lane, number>> = {};
   for (const [lane, intervals] of intervalsByLane(step)) found[lane] = sum(union(intervals)) / 1e6;
@@ -77,7 +77,7 @@ export function requestsOf({ names, spans }: Spans): { starts: number[]; ends: n
   return found;
 }
 
-/** Number of intervals that are open, as it changes over time; the last value is 0. `starts` must be ascending. */
+/** Returns how the number of open intervals changes over time; the last value is 0. `starts` must be ascending. */
 export function concurrency({ starts, ends }: { starts: readonly number[]; ends: readonly number[] }): CountSeries {
   const closing = Float64Array.from(ends).sort();
   const at: number[] = [];

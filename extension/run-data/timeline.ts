@@ -238,7 +238,7 @@ export const stepSummarySchema = z.object({
   busy: laneSeconds,
   /** Maximum and mean number of requests in flight. */
   in_flight: z.tuple([z.number(), z.number()]),
-  /** Maximum staleness of the sampled version, in steps. */
+  /** Maximum staleness of the sampled weights, in steps. */
   staleness: z.number(),
   /** Number of recorded spans. */
   spans: z.int().min(0),

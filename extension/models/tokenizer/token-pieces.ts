@@ -20,7 +20,7 @@ export class TokenPieces {
 
   constructor(private readonly decoder: Decoder) {}
 
-  /** Adds a token. Returns the text that it completes; empty if the token ends within a character. */
+  /** Adds a token. Returns the text that the token completes; empty if the token ends within a character. */
   push(id: number): string {
     this.window.push(id);
     const text = this.text();

@@ -11,7 +11,7 @@ import { headTensor } from '../decoder/decoder-config';
 import { adapterFiles } from '../adapters/peft-adapter';
 import { Weights } from './weights';
 
-/** Names of the files other than weights that are copied from the model folder. */
+/** Names of the files that are copied from the model folder. Weights are not among them. */
 const companions = [
   'config.json',
   'tokenizer.json',

@@ -45,12 +45,12 @@ export class Weights {
     return tensor.data as Float32Array;
   }
 
-  /** Returns weights of the same layout filled with zeros, for gradients. */
+  /** Returns new weights with the layout of these weights, filled with zeros. Used for gradients. */
   like(): Weights {
     return new Weights(this.specs);
   }
 
-  /** Returns the views as feeds of a session, by parameter name. */
+  /** Returns the views as session inputs, by parameter name. */
   feeds(): Record<string, Tensor> {
     return Object.fromEntries(this.views);
   }

@@ -1,6 +1,6 @@
-// Rules that relate several keys, which a schema cannot express: RAGEN's assertions, and rules against combinations
-// that would fail later in a run or have no effect. The rules of the algorithm, the policy and secrets are in
-// algorithm-checks.ts, policy-checks.ts and secret-checks.ts.
+// Rules that a schema cannot express, because they relate several keys: RAGEN's assertions, and rules against
+// combinations that would fail later in a run or have no effect. The rules of the algorithm, the policy and secrets are
+// in algorithm-checks.ts, policy-checks.ts and secret-checks.ts.
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
 import type { RunConfig } from './schema';

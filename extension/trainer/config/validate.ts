@@ -25,7 +25,7 @@ const keyPath = (key: string): PropertyKey[] =>
       .map((name, i) => (i > 0 ? Number(name) : name)),
   );
 
-/** For some keys, spellings of a value that RAGEN's scripts use, each with the spelling that the schema permits. */
+/** For some keys, a map from the spelling of a value in RAGEN's scripts to the spelling that the schema permits. */
 export const spellings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'actor_rollout_ref.actor.kl_loss_type': { 'low-var-kl': 'low_var_kl' },
   'algorithm.kl_penalty': { 'low-var-kl': 'low_var_kl' },

@@ -29,7 +29,10 @@ export type MarginalSpread = { token: number; sequence: number };
 export type CollapseState = {
   /** Moving averages, by name of the pair family. */
   spread: Record<string, MarginalSpread>;
-  /** Histories of the regime, by name of the pair family; absent from checkpoints of versions before 0.2. */
+  /**
+   * Earlier values from which the next regime is judged, by name of the pair family; absent from checkpoints of
+   * versions before 0.2.
+   */
   regimes?: Record<string, RegimeHistory>;
   /** Seconds spent on all diagnoses of the run. */
   seconds: number;

@@ -65,8 +65,8 @@ export const addedMetrics = {
 } as const;
 
 /**
- * Returns the metrics of the whole evaluation under `val-env/`, the same keys as for a validation. Also sets the metric
- * `pass@<group_size>` of each episode.
+ * Returns the metrics of the whole evaluation under the keys of a validation, which begin with `val-env/`. Also sets
+ * the metric `pass@<group_size>` of each episode.
  */
 export function evaluationMetrics(episodes: readonly Episode[], group_size: number): Record<string, number> {
   const played = episodes.map(asPlayed);

@@ -235,7 +235,10 @@ export class LiveEnvironments {
     return prepared;
   }
 
-  /** Records which code on disk was rejected or accepted, and reports tags whose state changed. */
+  /**
+   * Records for each tag whether the code on disk was rejected or accepted. Reports a rejection with new errors, and an
+   * acceptance after a rejection.
+   */
   private judge(prepared: readonly PreparedEnvironment[]): void {
     for (const outcome of prepared) {
       const { tag } = outcome;

@@ -1,6 +1,7 @@
 // The input of the advantage estimators: scores and groups per sample, and sequences with rewards and values. There is
-// one sequence per sample; with turn scores, there is one sequence per complete episode. The table of the estimators is in
-// train.ts. A new estimator also needs its name in config/schema.ts, and a case in cli/algo/algo-advantage.ts.
+// one sequence per sample or, with `agent_proxy.use_turn_scores`, one sequence per complete episode. The table of the
+// estimators is in train.ts. A new estimator also needs its name in config/schema.ts, and a case in
+// cli/algo/algo-advantage.ts.
 import { spreadOverTurns } from '../../algorithms/turn-advantages';
 import type { RunConfig } from '../config/schema';
 import { overJoined, samplesByEpisode } from './training-batch';
@@ -17,7 +18,10 @@ export interface AdvantageBatch {
   masks: readonly Uint8Array[];
   /** Score of the greedy episode of each sample's group (ReMax); 0 for other estimators. */
   baselines: readonly number[];
-  /** Calls `estimate` with the batch's sequences: one per sample or, with turn scores, one per complete episode. */
+  /**
+   * Calls `estimate` with the batch's sequences: one per sample or, with `agent_proxy.use_turn_scores`, one per
+   * complete episode.
+   */
   ahead(estimate: (rows: EstimatedSequence[]) => Estimate): Estimate;
   /** Calls `estimate` with the rewards of each turn and the group of each episode. */
   byTurn(estimate: (turns: { rewards: number[][]; groups: number[] }) => Float32Array[]): Float32Array[];

@@ -4,7 +4,7 @@ import type { SkippedSteps } from './skipped-steps';
 
 /**
  * Whether a checkpoint is due after a step. Normally, a checkpoint is due every `save_freq` steps. If consecutive steps
- * change no weights, only the first of them writes a checkpoint, and only if the policy can be sampled. More
+ * change no weights, only the first of them writes a checkpoint, and only if the policy's logits are finite. More
  * checkpoints of the unchanged policy would displace all earlier checkpoints.
  */
 export function checkpointDue(step: number, saveFreq: number, { wholly, sound }: SkippedSteps): boolean {

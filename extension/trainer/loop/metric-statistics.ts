@@ -21,16 +21,16 @@ export function metricsOfRollout(
   );
 }
 
-/** Mean success rate over the tags of the validation, 0…1; null if the metrics contain none. */
+/** Mean success rate over the tags of the validation, 0…1; null if the metrics contain no such rate. */
 export function validationSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
 }
 
-/** Mean return of the validation episodes; null if the metrics contain none. */
+/** Mean return of the validation episodes; null if the metrics do not contain it. */
 export const validationReturn = (metrics: Readonly<Record<string, number>>): number | null =>
   metrics['val-env/charts/avg_episode_return'] ?? null;
 
-/** Mean success rate over the tags of the training rollout, 0…1; null if the metrics contain none. */
+/** Mean success rate over the tags of the training rollout, 0…1; null if the metrics contain no such rate. */
 export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^train\/[^/]+\/success$/);
 }

@@ -1,7 +1,7 @@
 // Collects the rollout of a training step and selects the episodes to train on. RAGEN plays one batch and filters it.
-// With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until enough groups are kept
-// whose episodes have different scores, or until the limit of batches is reached. If the step fails, the seed counter
-// is restored.
+// With dynamic sampling (DAPO's `algorithm.filter_groups`), further batches are played until the filter has kept enough
+// groups in which the episodes' scores differ, or until the limit of batches is reached. If the step fails, the seed
+// counter is restored.
 import type { GroupRow } from '../../run-data/step-lines';
 import { groupsToSample, overlongReward, filterGroups } from '../../algorithms/dapo';
 import { normalizeRewards } from '../../algorithms/reward-normalization';
@@ -63,7 +63,7 @@ interface Round {
   baselines: Map<number, number> | null;
 }
 
-/** The parts of a run that a rollout uses; `config` must not change while it is collected. */
+/** The parts of a run that a rollout uses; `config` must not change while the rollout is collected. */
 export interface CollectingRun {
   readonly config: RunConfig;
   readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'rollout' | 'rolloutAside' | 'rolloutGreedy'>;
