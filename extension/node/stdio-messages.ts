@@ -54,7 +54,7 @@ export async function sendRequest<P, R>(
 
 /**
  * Registers the handler of a request. A cancelled request is answered immediately, although `work` may continue.
- * `errorOf` returns the error to send.
+ * `errorOf` converts an error of `work` to the error that is sent.
  */
 export function onRequest<P, R>(
   connection: MessageConnection,

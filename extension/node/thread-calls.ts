@@ -72,8 +72,8 @@ function connect<Remote extends object>(
 }
 
 /**
- * In a worker thread: serves the methods of `functions`. Returns a function that calls a function of the starting
- * thread by name, without waiting for a reply.
+ * In a worker thread: serves the methods of `functions`. Returns a function that calls, by name, a function of the
+ * thread that started the worker, without waiting for a reply.
  */
 export function serveCalls<Remote extends Functions<Remote>>(
   port: MessagePort,
@@ -84,7 +84,7 @@ export function serveCalls<Remote extends Functions<Remote>>(
   return (method, ...args) => void rpc.$callEvent(method, ...(args as never));
 }
 
-/** In the starting thread: calls functions of a worker thread until `end`. */
+/** In the thread that started a worker: calls functions of the worker until `end` is called. */
 export class WorkerCalls<Remote extends Functions<Remote>> {
   private readonly rpc: BirpcReturn<Remote, object, false>;
   private ended: Error | undefined;

@@ -1,5 +1,5 @@
 // The user's storage, outside all workspaces and run folders. It contains the key that signs the output of this user's
-// trainer, and the list of accepted files from other people's run folders. Readable only by the user.
+// trainer, and the list of accepted files from other people's run folders. Other users cannot read it.
 // `RAGEN_USER_STORAGE` overrides the folder. Must not import `vscode`: shared by editor, terminal and trainer.
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, constants, copyFileSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -65,7 +65,10 @@ export function signingKeyOrNew(): Buffer {
   throw new UserError(`${file} is not a key of ${keyBytes} bytes: remove the file, so that a new key can be created`);
 }
 
-/** Links a file to a second name, unless the second name exists. Copies the file if the file system has no links. */
+/**
+ * Gives a file the second name `file` by a hard link, unless that name exists. Copies the file if the file system has
+ * no hard links.
+ */
 function moveIntoPlace(temporary: string, file: string): void {
   for (const put of [() => linkSync(temporary, file), () => copyFileSync(temporary, file, constants.COPYFILE_EXCL)]) {
     try {

@@ -13,7 +13,7 @@ export interface DashboardSnapshot {
   epoch: number;
   /** Steps of the rows, as ranges of consecutive steps. */
   steps: [first: number, count: number][];
-  /** Keys that occur in any row, in order of first occurrence, without `step`. */
+  /** Keys, other than `step`, that occur in at least one row, in the order of their first occurrence. */
   keys: string[];
   /**
    * Share of the metrics that has been read, 0…1. Below 1, only the newest rows are available, and `dashboardRead`

@@ -73,7 +73,7 @@ export interface SourceProblem {
   kind: 'build' | 'type' | 'load';
 }
 
-/** New code of a tag: either loaded and ready for `use`, or rejected with a list of all problems. */
+/** New environment code for a tag: either loaded and ready for `use`, or rejected with a list of all problems. */
 export type PreparedEnvironment = {
   tag: string;
   /** Absolute paths of the files to watch: source files and type declarations, as far as they are known. */
@@ -82,7 +82,7 @@ export type PreparedEnvironment = {
   unchecked?: string;
 } & ({ environment: LoadedEnvironment } | { problems: SourceProblem[] });
 
-/** Execution counts for the lines of a tag's code. */
+/** Execution counts for the lines of the environment code of one tag. */
 export interface CoveredCode {
   tag: string;
   version: string;

@@ -91,7 +91,7 @@ export interface RunEstimate {
   } | null;
 }
 
-/** The result of planning a choice. */
+/** The result of planning a run from the user's choices. */
 export interface PlannedRun {
   /** Value of each field, as text; missing if the configuration could not be read. */
   values: Record<string, string>;

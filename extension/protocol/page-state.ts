@@ -18,7 +18,10 @@ export interface RunSummary {
   status: RunStatus;
   /** The Ray job that runs the trainer; absent for runs of this machine. */
   job?: Pick<JobRecord, 'address' | 'id' | 'host'>;
-  /** Whether the trainer's lease is live, or the run's job is queued. A run with status `running` and no live lease was interrupted. */
+  /**
+   * Whether the run's trainer is alive according to its lease, or the run's job is queued. A run with status `running`
+   * that is not live was interrupted.
+   */
   live: boolean;
   /** Reason why the status cannot be read, in one sentence; absent if the status was read. */
   problem?: string;

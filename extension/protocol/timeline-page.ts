@@ -23,7 +23,7 @@ export interface TimelineSnapshot extends TimelineFacts {
 
 export const timelineReady: RequestType<null, TimelineSnapshot> = { method: 'timeline/ready' };
 
-/** Steps that have ended since the last message, and the current facts. */
+/** Steps that have ended since the last message, and the current values of the other data. */
 export const timelineGrown: NotificationType<TimelineFacts & { steps: StepSummary[] }> = { method: 'timeline/grown' };
 
 /** Returns the spans of a step, or of the step in progress; null if the run folder does not contain them. */

@@ -1,4 +1,4 @@
-// A timeline as a Chrome trace (JSON Object Format of the Trace Event Format), which Perfetto and chrome://tracing
+// A timeline as a Chrome trace (JSON Object Format of the Trace Event Format), which Perfetto and chrome://tracing can
 // open. The trace has two processes: the threads of one show the lanes, and the threads of the other show the episodes.
 // The format requires that complete events (`ph: X`) of a thread are nested or disjoint, so a lane with overlapping
 // spans has several threads. Times are microseconds since the first exported step. Events are sorted by time; metadata

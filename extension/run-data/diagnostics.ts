@@ -13,7 +13,7 @@ export const collapseFile = (step: number): string => stepFile('collapse', step)
 export const gradientsFile = (step: number): string => stepFile('gradients', step);
 
 /**
- * Schema of a gradient analysis: for each bucket of prompt groups, the gradient norm of each part of the loss; and the
+ * Schema of a gradient analysis: the gradient norm of each part of the loss for each bucket of prompt groups, and the
  * cosines between all these gradients.
  */
 export const gradientAnalysisSchema = z.object({

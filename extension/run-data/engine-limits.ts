@@ -1,7 +1,7 @@
 // What a run cannot do on a server of the Tinker API, and which settings the server ignores. The trainer refuses
-// configurations that violate this list, `ragen engine probe` prints the list, and the New Run form disables controls
-// that the list excludes. Some abilities differ between servers. A limit that depends on such an ability applies only
-// after a measurement has shown that the server lacks the ability.
+// configurations that violate this list, `ragen engine probe` prints the list, and the New Run form disables values
+// that the list does not permit. Some abilities differ between servers. A limit that depends on such an ability applies
+// only after a measurement has shown that the server lacks the ability.
 import { valueAt } from './changeable-settings';
 
 type Value = string | number | boolean | null;
@@ -16,8 +16,8 @@ export interface EngineAbilities {
 export const unmeasured: EngineAbilities = { critic: null };
 
 /**
- * The supported values of a key: `only` one value, all values that do `not` begin with one of these texts, or all
- * numbers `above` a bound.
+ * The supported values of a key. `only` is the single supported value. With `not`, all values are supported that do not
+ * begin with one of these texts. With `above`, all numbers above this bound are supported.
  */
 export type Supported = { only: Value } | { not: readonly string[] } | { above: number };
 
@@ -154,7 +154,7 @@ export function permits({ supported }: Pick<EngineLimit, 'supported'>, value: un
 export const limitsOf = (abilities: EngineAbilities): EngineLimit[] =>
   engineLimits.filter(({ lacks }) => lacks === undefined || abilities[lacks] === false);
 
-/** The limits that a configuration violates, with the values. */
+/** The limits that a configuration violates, each with the configured value. */
 export function brokenLimits(
   config: Readonly<Record<string, unknown>>,
   abilities: EngineAbilities,

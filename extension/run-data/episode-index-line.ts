@@ -46,8 +46,9 @@ export function indexLine(mode: 'train' | 'val', step: number, from: number): Ep
 }
 
 /**
- * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the value of the column `texts`. The
- * default of `texts` is correct only for an episode line whose keys are in the trainer's order.
+ * Adds an episode whose line, including the newline, ends at byte `to`. `texts` is the number of bytes of that line
+ * before the episode's messages and tokens. The default of `texts` is correct only if the line's keys are in the
+ * trainer's order.
  */
 export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number, texts = textBytes(episode)): void {
   if (!line.tags.includes(episode.tag)) line.tags.push(episode.tag);

@@ -23,8 +23,8 @@ export interface EpisodeRow {
   tokens: number;
   kept: boolean | null;
   /**
-   * Number of actions that the environment does not know, plus number of answers without an action. Absent if not
-   * counted.
+   * Number of actions that the environment does not know, plus the number of answers without an action. Absent if these
+   * were not counted.
    */
   invalid?: number;
 }

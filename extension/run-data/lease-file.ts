@@ -4,7 +4,8 @@ import { z } from 'zod';
 
 /**
  * Schema of the file `lease`, which names the process that serves this run. While the trainer lives, it touches the
- * file every second. Leases of earlier versions lack the optional fields that identify the process.
+ * file (updates its modification time) every second. Leases of earlier versions lack the optional fields that identify
+ * the process.
  */
 export const leaseSchema = z.object({
   pid: z

@@ -5,7 +5,7 @@
 
 /**
  * Parses `| key | meaning |` rows of Markdown tables. The first cell names one or more keys in backticks; the second
- * contains their meaning, one sentence. Rows whose first cell has no backticks (headings, rules) are skipped.
+ * cell contains their meaning in one sentence. Rows whose first cell has no backticks (headings, rules) are skipped.
  * @returns sentences by key or pattern, in document order
  */
 export function parseMetricMeanings(markdown: string): Record<string, string> {

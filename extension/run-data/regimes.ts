@@ -29,7 +29,7 @@ export interface RegimeMeasure {
 
 /** Values of earlier diagnoses that are needed to judge the next diagnosis. */
 export type RegimeHistory = {
-  /** The highest lower end of the 95 % interval of I(X;Z) in any diagnosis so far. */
+  /** Maximum, over all diagnoses so far, of the lower end of the 95 % interval of I(X;Z). */
   best: number;
   /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
   information: number;

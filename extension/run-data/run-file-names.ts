@@ -23,7 +23,7 @@ export const runFiles = {
   /** Folder of the timeline, which records how the time of each step was spent (timeline.ts). */
   timeline: 'timeline',
   timelineSteps: 'timeline/steps.jsonl',
-  /** The spans so far of the step in progress. */
+  /** The spans that the step in progress has recorded so far. */
   timelineCurrent: 'timeline/current.jsonl',
   /** TensorBoard event files, one per run session. */
   tensorboard: 'tensorboard',

@@ -39,9 +39,9 @@ export const manifestSchema = z.object({
 export type Manifest = z.infer<typeof manifestSchema>;
 
 /**
- * Schema of the manifest of the run in the folder `name`. The folder name is the run id, regardless of the id in the
- * manifest. A copied or renamed folder is therefore a separate run, and a forged id cannot refer to a folder outside
- * the folder of runs.
+ * Returns the schema for the manifest in the run folder `name`. The folder name is the run id, regardless of the id in
+ * the manifest. A copied or renamed folder is therefore a separate run, and a forged id cannot refer to a folder
+ * outside the folder of runs.
  */
 export const manifestIn = (name: string) =>
   manifestSchema

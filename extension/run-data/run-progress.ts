@@ -18,6 +18,6 @@ export const progressOf = ({ step, total_steps, episodes }: RunStatus): RunProgr
 /** Whether a run in this state has not ended. The other states are `finished`, `failed` and `stopped`. */
 export const isUnended = (state: RunState): boolean => ['starting', 'running', 'paused', 'stopping'].includes(state);
 
-/** Whether a run was interrupted: its trainer has ended, but its state is unended. */
+/** Whether a run was interrupted: its trainer has ended, but its state says that the run has not ended. */
 export const isInterrupted = ({ status, live }: { status: Pick<RunStatus, 'state'>; live: boolean }): boolean =>
   !live && isUnended(status.state);

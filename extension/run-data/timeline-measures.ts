@@ -56,8 +56,8 @@ export interface CountSeries {
 }
 
 /**
- * Requests in flight over time: HTTP requests of a remote engine, or rows that a local engine samples. The last value
- * is 0.
+ * Requests in flight over time: HTTP requests of a remote engine, or sequences that a local engine samples. The last
+ * value is 0.
  */
 export const inFlight = (step: Spans): CountSeries => concurrency(requestsOf(step));
 

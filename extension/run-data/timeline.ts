@@ -88,7 +88,7 @@ export interface StepTimeline {
   /** Ids of the episodes. */
   episodes: string[];
   /**
-   * How the staleness of the sampled weights changed: pairs of a time, in microseconds since the start, and the
+   * How the staleness of the sampled weights changed: pairs of a time, in microseconds since the step's start, and the
    * staleness from this time on, in steps.
    */
   staleness: [us: number, steps: number][];
@@ -232,9 +232,12 @@ export const stepSummarySchema = z.object({
   /** `start` is the Unix time in milliseconds at which the step began; `seconds` is the duration of the step. */
   start: z.number(),
   seconds: z.number().min(0),
-  /** Seconds of the step by lane, each instant counted once (`exposedSeconds`). They add up to at most `seconds`. */
+  /**
+   * Seconds of the step by lane. Each instant is counted for only one lane (`exposedSeconds`), so the sum is at most
+   * `seconds`.
+   */
   exposed: laneSeconds,
-  /** Seconds in which anything of the lane was in progress. */
+  /** For each lane, the seconds during which at least one of its spans was in progress. */
   busy: laneSeconds,
   /** Maximum and mean number of requests in flight. */
   in_flight: z.tuple([z.number(), z.number()]),

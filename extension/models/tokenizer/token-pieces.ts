@@ -11,8 +11,8 @@ const unfinished = '\uFFFD';
 
 export class TokenPieces {
   /**
-   * First the tokens of the last returned piece, which the decoder needs as context. Then the pending tokens, whose
-   * text is not returned yet because its last character is incomplete.
+   * Contains the tokens of the last returned piece, and after them the pending tokens. The decoder needs the former as
+   * context. The text of the pending tokens is not returned yet, because its last character is incomplete.
    */
   private window: number[] = [];
   private given = 0;

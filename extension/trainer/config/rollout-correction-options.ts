@@ -1,13 +1,16 @@
-// Resolves `algorithm.rollout_correction.rollout_is: auto`. The sampling policy differs from the trained policy with 8-bit
-// rollouts, with an 8-bit base, and if rollouts are sampled by older weights (workbench.max_staleness). In these cases
-// `auto` selects truncated importance sampling per token (algorithms/rollout-correction.ts); otherwise `auto` selects no
-// correction.
+// Resolves `algorithm.rollout_correction.rollout_is: auto`. The sampling policy differs from the trained policy in
+// three cases: rollouts use 8-bit weights, the base has 8-bit weights, or rollouts are sampled with older weights
+// (workbench.max_staleness). In these cases `auto` selects truncated importance sampling per token
+// (algorithms/rollout-correction.ts); otherwise `auto` selects no correction.
 import type { RolloutCorrection } from '../../algorithms/rollout-correction';
 import type { RunConfig } from './schema';
 
 type Config = Pick<RunConfig, 'algorithm' | 'workbench'>;
 
-/** Returns why the sampler differs from the trained policy, for messages; null if it differs only by rounding. */
+/**
+ * Returns phrases for messages that say why the sampler differs from the trained policy; null if it differs only by
+ * rounding.
+ */
 function difference({ workbench }: Config): { is: string; cause: string } | null {
   if (workbench.rollout_quantization !== 'none' || workbench.base_quantization !== 'none')
     return { is: 'correct for the 8-bit base', cause: 'errors of the 8-bit base' };

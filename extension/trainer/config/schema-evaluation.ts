@@ -18,7 +18,7 @@ export const output = z
       .describe(
         'Name of the file to which trajectories are written as JSON lines. An extension .pkl is replaced by .jsonl. The summary is saved in the same folder.',
       ),
-    // Older runs lack this key in their stored configuration; the default keeps them resumable.
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     format: z
       .enum(['jsonl', 'pkl'])
       .default('jsonl')

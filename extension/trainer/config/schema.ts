@@ -260,7 +260,7 @@ const workbench = z
       .describe(
         "Maximum share of a batch's episodes that may fail because of their environment. If more episodes fail, a training run pauses, and an evaluation ends.",
       ),
-    // Older runs lack this key in their stored configuration; the default keeps them resumable.
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     max_environment_memory_gb: z
       .number()
       .positive()
@@ -303,14 +303,14 @@ const workbench = z
         stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
       })
       .describe('Alarms for reward deviation, gradients, entropy, repetition, lengths and invalid responses.'),
-    // Older runs lack this key in their stored configuration; the default keeps them resumable.
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     answer_tag: z
       .enum(['answer', 'ans'])
       .describe(
         "Tag that encloses the answer in prompts and responses: <answer>, or <ans> as in RAGEN's first version. It also replaces <answer> in instructions and states.",
       )
       .default('answer'),
-    // Older runs lack this key in their stored configuration; the default keeps them resumable.
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     trajectory_filter: z
       .strictObject({
         strategy: z
@@ -336,7 +336,7 @@ const workbench = z
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')
       .default({ strategy: 'none', value: 0.25, metric: 'reward', only_successful: true }),
-    // Older runs lack this key in their stored configuration; the default keeps them resumable.
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,
     ),

@@ -24,7 +24,7 @@ export const nothingWatched: WatchState = { series: {}, raised: [] };
 export interface Alarm {
   name: AlarmName;
   metric: string;
-  /** Newest value of the metric, and the bound that the newest values violate. */
+  /** `value` is the newest value of the metric; `bound` is the bound that the newest values violate. */
   value: number;
   bound: number;
   /** The alarm in one sentence: metric, duration, value and bound. */

@@ -17,7 +17,10 @@ interface Success {
   episodes: number;
   /** Mean success with its interval; null if the environment failed in every episode. */
   success: Estimate | null;
-  /** pass@k by k: the probability that at least one of k episodes of a prompt is solved, averaged over the prompts. */
+  /**
+   * For each k, pass@k: the probability that at least one of k episodes of a prompt is solved, averaged over the
+   * prompts.
+   */
   pass_at: Record<string, Estimate>;
 }
 

@@ -14,7 +14,8 @@ const topCount = 5;
 type Sample = { ids: Int32Array; mask: Uint8Array };
 
 /**
- * Returns log-prob, entropy, rank and most likely tokens of each scored token of an episode.
+ * Returns for each scored token of an episode its log-prob and rank, and the entropy and the most likely tokens at its
+ * position.
  * @throws UserError if the checkpoint's weights give non-finite numbers
  */
 export async function rescored(

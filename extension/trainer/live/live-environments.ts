@@ -188,7 +188,7 @@ export class LiveEnvironments {
         this.unused = undefined;
       } catch (error) {
         // The new code could not be stored or loaded, for example because the disk is full. Training continues with the
-        // loaded code. If the full disk also stops training, the journal reports it.
+        // loaded code. If the full disk also stops training, the journal reports the full disk.
         const message = `environments: the saved edit is not used (${(error as Error).message})`;
         if (!this.stopped && message !== this.unused) this.journal.event('warning', message);
         this.unused = message;

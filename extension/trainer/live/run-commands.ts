@@ -20,7 +20,7 @@ export interface RunCommands {
   change(request: { values: Readonly<Record<string, unknown>>; checkOnly?: boolean }): RequestedChange;
 }
 
-/** Returns the commands of a run. Each returns its reply. */
+/** Returns the commands of a run. Each command returns the reply to the client. */
 export function runCommands({ control, status }: Pick<ServedRun, 'control' | 'status'>): RunCommands {
   const afterwards = (command: () => void) => (): RunStatus => {
     command();

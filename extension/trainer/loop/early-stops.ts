@@ -5,13 +5,13 @@ import type { RunConfig } from '../config/schema';
 
 /** The counters of the rules, stored in checkpoints. */
 export type Watch = {
-  /** Consecutive steps in which the filter kept nothing. */
+  /** Number of consecutive steps in which the filter kept no group. */
   emptySteps: number;
   /** In-group std of the score in each of the first 10 steps with training. */
   firstStds: number[];
   /** In-group std of the score in each of the newest 10 steps with training, not counting the steps of `firstStds`. */
   lastStds: number[];
-  /** Consecutive validations with a success rate below 1 %, by metric key. */
+  /** For each metric key, the number of consecutive validations with a success rate below 1 %. */
   failedValidations: Record<string, number>;
 };
 

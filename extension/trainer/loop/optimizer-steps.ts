@@ -17,7 +17,7 @@ import type { BatchSample } from './training-batch';
 /** A batch with all inputs of its update, one row per sample. */
 export interface PreparedBatch {
   samples: readonly BatchSample[];
-  /** Log-probs under the policy before the update, and under the reference policy. */
+  /** Log-probs of the tokens: `old` under the policy before the update, `reference` under the reference policy. */
   old: readonly Float32Array[];
   reference: readonly Float32Array[];
   values: readonly Float32Array[];

@@ -146,7 +146,7 @@ export async function collectRollout(
 
 /**
  * Plays one greedy episode per group for ReMax and returns its score by group id; null for other estimators. A group
- * whose greedy episode failed has no entry and is not trained on.
+ * whose greedy episode failed has no entry and is not used for training.
  */
 async function greedyScores(
   run: CollectingRun,
@@ -222,8 +222,9 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
 }
 
 /**
- * Returns the scores that the rollout filter ranks. By default these are raw scores, because normalisation gives all
- * groups about the same std. With `workbench.compat: ragen`, these are normalised scores, as in RAGEN.
+ * Returns the scores from which the rollout filter computes its metrics. By default these are raw scores, because
+ * normalisation gives all groups about the same std. With `workbench.compat: ragen`, these are normalised scores, as in
+ * RAGEN.
  */
 const filterScores = (episodes: readonly RolloutEpisode[], config: RunConfig): ArrayLike<number> =>
   config.workbench.compat === 'ragen' ? normalizedScores(episodes, config) : episodes.map(e => e.score);

@@ -1,6 +1,6 @@
-// Steps with non-finite numbers. An optimizer skips an update if the gradient is not finite. If logits in a rollout are
-// not finite, the complete step is skipped. In both cases the policy is unchanged. Skips are counted and reported. Too
-// many consecutive skipped steps end the run, because such a policy does not recover.
+// Handles steps with non-finite numbers. An optimizer skips an update if the gradient is not finite. If logits in a
+// rollout are not finite, the complete step is skipped. In both cases the policy is unchanged. Skips are counted and
+// reported. Too many consecutive skipped steps end the run, because such a policy does not recover.
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -11,7 +11,8 @@ export type SkippedSteps = {
   /** Consecutive steps in which at least one optimizer step was skipped. */
   partly: number;
   /**
-   * Number of consecutive steps without any change of the weights, and why the newest of these steps changed nothing.
+   * `wholly` is the number of consecutive steps without any change of the weights. `reason` says why the newest of
+   * these steps changed nothing.
    */
   wholly: number;
   reason: string;
