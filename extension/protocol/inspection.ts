@@ -13,8 +13,8 @@ export const cancelledCode = -32800;
 export const failedCode = 1;
 
 /**
- * An episode of a run. Ids ending in `-w1`, `-w2` … are what-if episodes (`episodeFile` in run-file-names.ts returns their
- * file).
+ * An episode of a run. Ids ending in `-w1`, `-w2` … are what-if episodes (`episodeFile` in run-file-names.ts returns
+ * their file).
  */
 export interface EpisodeRef {
   /** Absolute path of the run folder. */

@@ -26,7 +26,9 @@ export function rayAddress(text: string): string {
   );
 }
 
-/** Returns the server at an address, with the token and headers in `env`. @throws UserError if the headers are invalid */
+/**
+ * Returns the server at an address, with the token and headers in `env`. @throws UserError if the headers are invalid
+ */
 export function rayServer(address: string, env: NodeJS.ProcessEnv = process.env): RayServer {
   const headers: Record<string, string> = {};
   const token = env[tokenVariable]?.trim();
