@@ -1,7 +1,7 @@
 // Entry point of the trainer: `node trainer.cjs --run <folder> [--workspace <folder>] [--resume] [--checkpoint
-// step-000100] [--trust-code <sha256>] [--accept-damaged-logs] [--set key=value]…` trains or evaluates one run, from
-// acquiring the run's lease to the end of the run. Standard error is the run's trainer.log. At the end, the status file
-// records the final state and, after an error, one sentence with the cause.
+// step-000100] [--trust-code <sha256>] [--accept-damaged-logs] [--set key=value]…` trains or evaluates one run. The
+// process first acquires the run's lease, so that no second trainer works on the run. Standard error is the run's
+// trainer.log. At the end, the status file records the final state and, after an error, one sentence with the cause.
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
@@ -43,7 +43,10 @@ clearPrinted(process.stdout, process.stderr);
 // still be written.
 for (const stream of [destination, process.stderr]) stream.on('error', () => undefined);
 
-/** Objects that the handler of unexpected errors closes. `dying` is true once this handler is running. */
+/**
+ * The journal and the lease that must be closed when an unexpected error occurs. `dying` is true once the handler of
+ * such errors is running.
+ */
 const inProgress: { journal?: Journal; lease?: HeldLease; dying?: true } = {};
 
 /** Time limit for writing the final status, in milliseconds. */
@@ -83,8 +86,8 @@ function endNow(): never {
 
 const stopSignals = ['SIGTERM', 'SIGINT'] as const;
 /**
- * Maximum number of times that a run returns to the same checkpoint because the weights on the engine's server became
- * uncertain.
+ * Maximum number of returns to the same checkpoint. A run returns to its checkpoint if it no longer knows which weights
+ * the engine's server has, for example after a lost connection.
  */
 const mostReturns = 5;
 
@@ -135,7 +138,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Where a session begins. */
+/** The state from which a run starts, resumes, or continues after a return to its checkpoint. */
 interface Start {
   checkpoint: StoredCheckpoint | null;
   /** Warnings for the user about the logs of the resumed run. */
@@ -167,7 +170,9 @@ async function startFrom(
   return { checkpoint: own ?? (await foreignStart(folder, from.workspace)), notes, settings, because };
 }
 
-/** Calls `work` with the control of the run, which serves watchers and signals until `work` has ended. */
+/**
+ * Calls `work` with a control of the run. Until `work` has ended, watchers and process signals can use this control.
+ */
 async function withControl(
   folder: RunFolder,
   { endpoint, token }: { endpoint: string; token: string },
@@ -200,7 +205,10 @@ async function withControl(
   }
 }
 
-/** Serves the run to its end; returns to the newest checkpoint whenever the weights on a server are uncertain. */
+/**
+ * Trains or evaluates until the run ends. Whenever it is unknown which weights the server has, the run returns to its
+ * newest checkpoint.
+ */
 async function serveToEnd(serving: Serving, first: Start, accept: boolean): Promise<void> {
   const { folder, workspace } = serving;
   let start = first;
@@ -221,7 +229,10 @@ async function serveToEnd(serving: Serving, first: Start, accept: boolean): Prom
   }
 }
 
-/** Ends a run that cannot return to its checkpoint: writes the reason where a failed run has it. */
+/**
+ * Ends a run that cannot return to its checkpoint. Writes the reason to the status and the events, as for any failed
+ * run.
+ */
 async function failReturn(serving: Serving, start: Start, sentence: string): Promise<void> {
   const journal = openJournal(serving, start);
   try {
@@ -274,7 +285,10 @@ async function closeJournal(journal: Journal): Promise<void> {
   await journal.close();
 }
 
-/** Serves the run from a start. Returns why it must return to its newest checkpoint; null if it has ended. */
+/**
+ * Trains or evaluates from `start` until the run ends or must return to its newest checkpoint. Returns the reason why
+ * it must return, or null if it has ended.
+ */
 async function serve(serving: Serving, start: Start, mayReturn: boolean): Promise<string | null> {
   const { folder, workspace, control } = serving;
   const { checkpoint, notes, because } = start;
@@ -323,7 +337,7 @@ async function serve(serving: Serving, start: Start, mayReturn: boolean): Promis
 const halfStep = ({ message }: WeightsUncertain): string =>
   `the run was stopped within a step (${message}), so a resume continues from the newest checkpoint`;
 
-/** The sentence of a failed run: its cause, with a remedy. */
+/** Returns the error message of a failed run: the cause of the failure and what the user can do. */
 function failureSentence(failure: Error): string {
   if (failure instanceof UserError) return failure.message;
   if (failure instanceof WeightsUncertain)

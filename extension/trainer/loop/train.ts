@@ -204,7 +204,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));
 
-  // Update the weights, and collect the results per token of each kept sample for the episode records.
+  // Update the weights. For every token of the kept episodes, collect the results that the episode records contain.
   const updates = !(measuring && config.trainer.gradient_analysis_only);
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
@@ -218,9 +218,9 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 }
 
 /**
- * Measures the gradients of the loss parts for buckets of groups with similar reward std. Uses the kept episodes and,
- * if configured, also all trainable episodes. These episodes come from the step's rollout or from a separate rollout.
- * Changes no weights.
+ * Sorts groups into buckets by their reward std, and measures the gradient of each part of the loss for each bucket.
+ * Measures this for the kept episodes and, if configured, a second time for all trainable episodes. The episodes come
+ * from the step's own rollout or, if configured, from a separate rollout. Changes no weights.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {
   const { config } = run;
@@ -236,8 +236,8 @@ async function measureGradients(run: Run, state: TrainerState, rollout: RolloutC
 }
 
 /**
- * Takes the optimizer steps of critic and actor on the kept episodes; if `updates` is false, only prepares the batch.
- * Adds metrics to `rollout.metrics`. Returns the results per token of each kept sample.
+ * Trains critic and actor on the kept episodes; if `updates` is false, only prepares the batch. Adds metrics to
+ * `rollout.metrics`. For each sample of the kept groups, returns the results per token.
  */
 async function update(
   run: Run,
@@ -272,9 +272,9 @@ async function update(
 }
 
 /**
- * Prepares the update of the kept episodes: samples, log-probs, values and advantages. In the result, `own` contains
- * each sample once. `samples` may repeat or omit samples because of RAGEN's batch adjustment. Adds metrics to the
- * rollout's metrics and updates the KL coefficient.
+ * Computes everything that training on the kept episodes needs: samples, log-probs, values and advantages. In the
+ * result, `own` contains each sample once. `samples` may repeat or omit samples because of RAGEN's batch adjustment.
+ * Adds metrics to the rollout's metrics and updates the KL coefficient.
  */
 async function prepare(
   run: Run,

@@ -1,5 +1,5 @@
-// Collects what a training step writes: results per token of each sample, records of its episodes, and its throughput.
-// Every episode of the rollout has a record; only the kept episodes have results per token.
+// Collects what a training step writes: the results for each token of each sample, the records of the step's episodes,
+// and the step's throughput. Every episode of the rollout has a record; only the kept episodes have results per token.
 import type { PreparedBatch } from './optimizer-steps';
 import type { Run } from '../run/run';
 import { episodeRecord } from '../rollout/episode-record';
@@ -13,8 +13,8 @@ import type { BatchSample } from './training-batch';
 import type { Episode } from '../../run-data/episode';
 
 /**
- * Returns the results per token for each sample in `own`. These are the samples before RAGEN's batch adjustment, which
- * may drop samples; the advantages of a dropped sample are 0.
+ * Returns the results per token for each sample in `own`, which contains the samples before RAGEN's batch adjustment.
+ * If this adjustment dropped a sample, the advantages of the sample are 0.
  */
 export function trainedTokens(
   run: Run,

@@ -1,7 +1,7 @@
 // The training batch of a step: the samples of the kept episodes with their masks, turn ends and token rewards. A
-// sample is a complete episode in mode `full` and one turn in a windowed mode. With turn scores, estimators that
-// process sequences receive all samples of an episode, concatenated in turn order, because a turn's advantage depends
-// on the rewards of later turns.
+// sample is a complete episode in mode `full` and one turn in a windowed mode. If turn scores are used, a turn's
+// advantage depends on the rewards of later turns. All samples of an episode are therefore concatenated, in turn order,
+// before an advantage estimator processes them as one sequence.
 import { adjustedSamples, batchMultiple } from '../../algorithms/batch-adjustment';
 import { placeRewards } from '../../algorithms/token-sequences';
 import type { RunConfig } from '../config/schema';
@@ -15,7 +15,7 @@ import { deriveSeed } from '../rollout/seeds';
 export interface BatchSample {
   sample: RolloutSample;
   episode: RolloutEpisode;
-  /** Number of the episode to which the sample belongs in group statistics. */
+  /** Index of the episode to which group statistics assign this sample. */
   countsAs: number;
   ids: Int32Array;
   /** 1 if the token is in the policy's loss (TRICO's loss mask). */
@@ -64,9 +64,9 @@ function estimatedMask({ mask }: RolloutSample, sampled: Uint8Array, config: Sam
 }
 
 /**
- * Returns the samples of all kept groups (`own`), and the indices of the samples to train on, in the seeded order of
- * the optimizer steps (`order`). If the trajectory filter dropped episodes of a kept group, their samples are in `own`,
- * because the group's advantages depend on them, but not in `order`.
+ * Returns two arrays. `own` contains the samples of all kept groups. `order` contains the indices of the samples to
+ * train on, in the seeded order in which the optimizer steps use them. If the trajectory filter dropped episodes of a
+ * kept group, their samples are in `own`, because the group's advantages depend on them, but not in `order`.
  */
 export function trainedSamples(
   { kept, trainable }: { kept: readonly RolloutEpisode[]; trainable: readonly RolloutEpisode[] },
@@ -115,8 +115,9 @@ export function adjustedSamplesOf(samples: readonly BatchSample[], order: readon
 }
 
 /**
- * Returns the rewards per token. Default: the episode's score at the last sampled token of each of its samples. With
- * `use_turn_scores`: the reward and penalty of each turn at the turn's last token; RAGEN omits the penalty.
+ * Returns the rewards per token. By default, the last sampled token of each sample has the score of the sample's
+ * episode. With `use_turn_scores`, the last token of each turn has the sum of the turn's reward and penalty; with
+ * `workbench.compat: ragen`, it has the reward alone. All other rewards are 0.
  */
 export function tokenRewards(
   samples: readonly BatchSample[],

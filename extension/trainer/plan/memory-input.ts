@@ -36,7 +36,7 @@ function newAdapters({ actor_rollout_ref: { model } }: RunConfig): LoadOptions['
   return rank > 0 ? { rank, alpha, dropout, targets } : null;
 }
 
-/** Returns the weights to load, one of: the model, a full checkpoint of the model, the base model with adapters. */
+/** Returns which weights to load: the model, a full checkpoint of the model, or the base model with adapters. */
 export function weightsLoaded(
   config: RunConfig,
   modelFolder: string,
@@ -61,14 +61,20 @@ export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
   loaded.modelFolder === modelFolder || usesReference(config);
 
-/** Whether the policy scores samples before the update, for old log-probs or for an entropy filter. */
+/**
+ * Whether the policy computes the samples' log-probs or entropies before the update. The log-probs are the old
+ * log-probs of the loss; the entropies are for a rollout filter by entropy.
+ */
 const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
   !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
 
 export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
   !trainer.val_only && algorithm.adv_estimator === 'gae';
 
-/** Whether template collapse is diagnosed. This requires an enabled family of pairs and the context mode `full`. */
+/**
+ * Whether template collapse is diagnosed. This requires that `collapse_detection` or `workbench.collapse_turn_uniform`
+ * enables at least one selection of turns, and that the context mode is `full`.
+ */
 export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, workbench }: RunConfig): boolean =>
   agent_proxy.context_window_mode === 'full' &&
   (wanted.first_turn_enabled || wanted.multi_turn_enabled || workbench.collapse_turn_uniform);
@@ -86,8 +92,8 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   const longest = rollout.max_model_len;
   const { train, val } = config.es_manager;
   const trains = !config.trainer.val_only;
-  // Token limit of a pass: the budget for min(`micro`, `most`) episodes, but at least the tokens of one full-length
-  // episode.
+  // Returns the maximum number of tokens of a pass over min(`micro`, `most`) episodes. One full-length episode always
+  // fits.
   const pass = (micro: number, most: number): number =>
     Math.max(longest, passBudget(config, Math.min(micro, most), most).maxTokens);
   const all = episodesOf(train);

@@ -10,13 +10,15 @@ import { samplingSlots } from '../../models/tinker/request-slots';
 import { environmentProcesses, usesCritic, usesReference } from './memory-input';
 import type { StepTime, Workload } from './step-time';
 
-/** What a server does per second, and the seconds until one sampled token of one row is here. */
+/**
+ * The speed of a server: how many tokens it processes per second, and how many seconds a request for one token takes.
+ */
 export interface ServerRates {
   round_trip_s: number;
   sampled_per_s: number;
-  /** Tokens of forward passes. */
+  /** Tokens per second in passes without gradients, such as for log-probs. */
   scored_per_s: number;
-  /** Tokens of passes with gradient. */
+  /** Tokens per second in passes with gradients. */
   trained_per_s: number;
 }
 
@@ -35,7 +37,7 @@ export const assumedRates: ServerRates = {
 export interface RemotePlan {
   url: string;
   rates: ServerRates & { basis: RatesBasis };
-  /** Most rows that are sampled at the same time; each holds one HTTP request. */
+  /** Maximum number of rows that are sampled at the same time. Each row occupies one HTTP request. */
   rows_in_flight: number;
   /** HTTP requests of a step. */
   requests: number;
@@ -49,24 +51,27 @@ export type RolloutLimit = 'sampling rate' | 'round trips' | 'this machine';
 
 /** Characters of a log-prob in JSON, with a separator: a float32 printed as a float64. */
 const numberBytes = 20;
-/** Characters of a request's or response's head and of its constant parts. */
+/** Number of characters that are the same in every request or response: its head and the constant parts of its body. */
 const envelope = { request: 480, response: 230 };
-/** Tokens of the first prompt, and of the text between two responses, that are assumed. */
+/** Assumed number of tokens in the first prompt, and in the text between two responses. */
 const assumed = { prompt: 200, between: 100 };
 /**
- * CPU seconds of the trainer's main thread, measured by test/bench/remote/scale.mjs (docs/PERFORMANCE.md): per sampled
- * response, and per token that is trained.
+ * CPU seconds that the trainer's main thread takes for each sampled response and for each trained token, as measured by
+ * test/bench/remote/scale.mjs (docs/PERFORMANCE.md).
  */
 const trainerSeconds = { response: 1e-3, trainedToken: 1.5e-6 };
 /**
- * Bytes of this machine's memory per token of an episode, with its text, record and uncollected garbage, and per token
- * of a request that is being written or read. Fitted to the same benchmark with 1024 and with 4096 episodes.
+ * Bytes of this machine's memory per token. `episode` is for a token of an episode, including the episode's text, its
+ * record, and garbage that is not collected yet. `request` is for a token of a request that is being written or read.
+ * Both are fitted to measurements by test/bench/remote/scale.mjs with 1024 and with 4096 episodes.
  */
 const tokenBytes = { episode: 120, request: 100 };
-/** Requests that hold a batch in memory at the same time. */
+/** Number of training requests whose tokens are in memory at the same time. */
 const scoringRequests = 4;
 
-/** The sizes from which bytes and requests follow, for episodes of full length. */
+/**
+ * The numbers from which the requests and bytes of a step are computed. All episodes are assumed to have full length.
+ */
 export interface RemoteSizes {
   episodes: number;
   turns: number;
@@ -75,10 +80,10 @@ export interface RemoteSizes {
   /** Maximum tokens of an episode. */
   longest: number;
   vocabSize: number;
-  /** Passes over the episodes without and with gradient, in a step. */
+  /** Passes of a step over its episodes: `forwards` without gradients, `updates` with gradients. */
   forwards: number;
   updates: number;
-  /** Optimizer steps per pass with gradient. */
+  /** Number of optimizer steps in each pass with gradients. */
   miniBatches: number;
 }
 
@@ -96,14 +101,15 @@ export function remoteSizes(config: RunConfig, vocabSize: number): RemoteSizes {
     response: Math.min(rollout.response_length, rollout.max_model_len),
     longest: rollout.max_model_len,
     vocabSize,
-    // Log-probs are read before every optimizer step, but those of the first step are known if they were scored before.
+    // Every optimizer step needs the current log-probs, which take a pass without gradients. If log-probs were scored
+    // before the update, the first optimizer step uses those.
     forwards: actor.ppo_epochs + (scored ? 1 - 1 / miniBatches : 0) + Number(usesReference(config)) + critic,
     updates: actor.ppo_epochs + critic * config.critic.ppo_epochs,
     miniBatches,
   };
 }
 
-/** Requests and bytes of a step whose episodes have full length. */
+/** Returns the number of requests and bytes of a step, assuming that all episodes have full length. */
 export function trafficOf(sizes: RemoteSizes): { requests: number; bytes: RemotePlan['bytes'] } {
   const { episodes, turns, response, longest, vocabSize, forwards, updates, miniBatches } = sizes;
   const idBytes = String(vocabSize).length + 1;
@@ -129,7 +135,7 @@ export function trafficOf(sizes: RemoteSizes): { requests: number; bytes: Remote
   return { requests, bytes };
 }
 
-/** Tokens of an episode of full length. */
+/** Number of tokens in an episode of full length. */
 const lengthOf = ({ turns, response, longest }: RemoteSizes): number =>
   Math.min(longest, assumed.prompt + turns * response + (turns - 1) * assumed.between);
 
@@ -187,7 +193,7 @@ export function remoteMemory(config: RunConfig, sizes: RemoteSizes): MemoryPlan 
 }
 
 /**
- * Predicts the time of a step from a server's rates, and what limits its rollout.
+ * Predicts, from a server's rates, how long a step takes and what limits the speed of the step's rollout.
  * @param work the expected tokens
  */
 export function remoteTime(

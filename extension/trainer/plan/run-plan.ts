@@ -84,7 +84,7 @@ const mostBytes = 2 ** 19;
 
 /**
  * Plans a run on this machine. Also returns the resolved configuration.
- * @param subject text with which the remedy's sentence begins
+ * @param subject the beginning of error messages and of the remedy's sentence, such as the name of a command
  * @throws ConfigError or UserError if the run could not be started
  */
 export async function planRun(
@@ -164,7 +164,7 @@ async function planRemote({
       ? { ...(await measureRates(config, folder, workspace)), basis: 'measured on the server' }
       : { ...assumedRates, ...rates, basis: Object.keys(rates).length > 0 ? 'given' : 'assumed' };
   const { time, limit } = remoteTime(config, sizes, playedAs(work, run), found);
-  // Without rates of this server, an earlier run on it is the better basis.
+  // If the rates are only assumed, a prediction from an earlier run on the same server is more accurate.
   const measured = found.basis === 'assumed' && run ? stepTime(work, path, trainer.total_training_steps, [run]) : null;
   const fits = plan.peak.bytes <= available;
   return {

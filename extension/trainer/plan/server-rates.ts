@@ -1,5 +1,6 @@
-// Measures a server's rates for a plan: with a model of its own, whose weights it does not change and which it unloads.
-// Each kind of work is done once before it is measured, because some servers compile for new sizes.
+// Measures a server's rates for a plan. For this purpose, a separate model is loaded on the server. Its weights stay
+// unchanged, and it is unloaded at the end. Each kind of work is done once before it is measured, because some servers
+// compile for new sizes.
 import type { RunConfig } from '../config/schema';
 import type { SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -90,7 +91,8 @@ async function ratesOf(
     return (performance.now() - start) / 1000;
   };
   const score = () => timed(() => engine.score('actor', samples, budget, 1));
-  // The log-probs of scored samples are known, so that a step after `score` has no forward pass of its own.
+  // The engine reuses the log-probs from `score`. If `score` runs first, `train` therefore measures only the pass with
+  // gradients.
   const train = () => timed(() => engine.trainSupervised(samples, budget, noStep, 0));
   await score();
   const scoring = await score();

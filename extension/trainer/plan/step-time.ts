@@ -162,7 +162,10 @@ export function stepTime(work: Workload, model: string, steps: number, runs: rea
   };
 }
 
-/** The measured run that is most like a workload, on the same device or server, and whether its model is the same. */
+/**
+ * Returns the measured run that is most similar to the workload `work` on the same device or server, and whether that
+ * run trained the same model.
+ */
 export function measuredFor(
   work: Workload,
   model: string,
@@ -176,8 +179,8 @@ export function measuredFor(
 }
 
 /**
- * A workload with the token counts of a measured run. Token counts depend on the environments, so they are used only
- * from a run with the same tags.
+ * Returns `work` with the token counts of the measured run. Token counts depend on the environments, so if `run` has
+ * other tags than `work`, `work` is returned unchanged.
  */
 export const playedAs = (work: Workload, run: MeasuredRun | undefined): Workload =>
   run?.work.tags === work.tags

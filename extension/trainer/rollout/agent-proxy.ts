@@ -174,8 +174,8 @@ export class AgentProxy {
   }
 
   /**
-   * Returns the next prompt of each episode. If a prompt does not fit into the context, its episode ends. If a prompt
-   * does not extend the tokens that are cached for its row, the row is released first.
+   * Returns the next prompt of each episode. If a prompt does not fit into the context, its episode ends. If the tokens
+   * that the engine has cached for an episode are not the beginning of the next prompt, the cached tokens are released.
    */
   private async promptAll(all: readonly PlayedSoFar[], { mode, step }: RolloutRequest): Promise<GenerationRow[]> {
     const rows: GenerationRow[] = [];
@@ -236,13 +236,17 @@ export class AgentProxy {
       );
   }
 
-  /** Returns the error message for a prompt of at least `tokens` tokens that does not fit into the context. */
+  /**
+   * Returns the error message for a prompt that does not fit into the context. `tokens` is the length of the prompt.
+   */
   private noRoom({ tag, seed, member }: EpisodeEntry, turn: number, tokens = 0): string {
     const { max_model_len, response_length } = this.options.rollout;
     return `environment ${tag} returned an observation that is too long (turn ${turn}, seed ${seed}, member ${member}), because the prompt of ${tokens} tokens and a response of response_length ${response_length} exceed actor_rollout_ref.rollout.max_model_len ${max_model_len}: raise max_model_len, lower response_length, or shorten the observation`;
   }
 
-  /** Throws a UserError if no episode's first prompt left room for a response. */
+  /**
+   * Throws a UserError if no episode could play a turn and the first prompt of an episode left no room for a response.
+   */
   private requireRoom(all: readonly PlayedSoFar[]): void {
     const full = all.find(({ entry }) => entry.context_full);
     if (full && all.every(({ entry }) => entry.history.length === 0))

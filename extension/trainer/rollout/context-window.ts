@@ -83,9 +83,10 @@ export function withoutOldestTurn(messages: readonly WindowMessage[]): WindowMes
 }
 
 /**
- * Shortens a chat as RAGEN does: removes the oldest turn and the next user message, which contains the reward of this
- * turn and the state of the next turn. The remaining chat begins with a response. If the removed user message belongs
- * to the current turn, the prompt no longer contains the current state. Returns null if at most two messages are left.
+ * Shortens a chat as RAGEN does: removes the oldest turn and the user message after it, which contains the reward of
+ * the removed turn and the state of the next turn. The remaining chat begins with a response. If the removed user
+ * message belongs to the current turn, the prompt no longer contains the current state. Returns null if at most two
+ * messages are left.
  */
 export function withoutOldestMessages(messages: readonly WindowMessage[]): WindowMessage[] | null {
   if (messages.length <= 2) return null;
@@ -118,7 +119,8 @@ export class ChatWindow implements ContextWindow {
 
   /**
    * Returns the ids of a chat. They begin with the system message and, if the chat begins with a user message, this
-   * user message. Then come the sampled ids of each response, followed by the text up to the next response.
+   * user message. After these, each response contributes its sampled ids, and the ids of the text between this response
+   * and the next one.
    */
   private idsOf(messages: readonly WindowMessage[], turn: CurrentTurn): number[] {
     const first = messages[0]?.role === 'user' ? messages[0] : null;

@@ -39,8 +39,8 @@ export interface EpisodeEntry extends EpisodeSlot {
   version: string;
   max_actions_per_traj: number;
   /**
-   * Action names by action id: the names that `reset` returned for this episode, otherwise the names of the
-   * environment. Undefined if actions have no names; any text is then an action.
+   * Action names by action id. If `reset` returned names for this episode, these are used, otherwise the names that the
+   * environment declares. Undefined if actions have no names; any text is then an action.
    */
   actions?: Record<number, string>;
   /** The newest observation. */
@@ -70,7 +70,7 @@ export interface TurnInput {
 /** Receives episodes as soon as they are ready for the next turn. */
 export type EntriesListener = (ready: EpisodeEntry[]) => void;
 
-/** Whether the environment has ended the episode, or the episode was truncated. */
+/** Whether the episode is terminated or truncated. */
 export const isDone = ({ terminated, truncated }: EpisodeEntry): boolean => terminated || truncated;
 
 export class EnvironmentStateManager {
@@ -195,8 +195,9 @@ interface PlannedTurn extends TurnInput {
 }
 
 /**
- * Returns the valid actions in order: ids of named actions (matched case-insensitively), or the texts if actions have
- * no names.
+ * Returns the valid actions of a response, in order. If actions have names, an action is valid if it is such a name in
+ * any letter case, and the action's id is returned. If actions have no names, every text is valid and is returned as it
+ * is.
  */
 export function validActions(parsed: readonly string[], lookup?: Record<number, string>): (number | string)[] {
   if (!lookup || Object.keys(lookup).length === 0) return [...parsed];

@@ -8,14 +8,14 @@ export interface PromptTokenizer {
   /** Returns the ids of a conversation, followed by the assistant's header and the literal `prefix`. */
   encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
   /**
-   * Returns the ids between the sampled ids `answer` and the next response. These ids encode, in this order, the
-   * unsampled rest of the end of the turn, the user's message, the assistant's header, and `prefix`.
+   * Returns the ids between the sampled ids `answer` and the next response. These ids encode, in this order, the part
+   * of the end-of-turn text that was not sampled, the user's message, the assistant's header, and `prefix`.
    */
   encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
   /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */
   encodeEnd(answer: readonly number[]): number[];
   /** The token with which every message begins. */
   readonly turnMarker: number;
-  /** Returns the text of sampled ids without special tokens. */
+  /** Returns the text that sampled ids encode; special tokens are left out. */
   decode(ids: readonly number[]): string;
 }

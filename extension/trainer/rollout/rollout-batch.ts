@@ -49,7 +49,9 @@ export interface RolloutEpisode {
   samples: RolloutSample[];
   /** Metrics of the episode; the keys do not include the tag. */
   metrics: Record<string, number>;
-  /** The failure if the environment failed; the episode is then not trained on. */
+  /**
+   * Describes the failure of the environment; undefined if it did not fail. Episodes with a failure are not trained on.
+   */
   error?: EnvironmentFailure;
 }
 

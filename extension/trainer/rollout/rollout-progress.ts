@@ -3,7 +3,10 @@ import type { RolloutCounts } from './rollout-counts';
 import { isDone } from './environment-state-manager';
 import type { PlayedSoFar, RolloutRequest } from './rollout-request';
 
-/** The progress of one rollout. Each call takes time for the given episodes only, not for all episodes. */
+/**
+ * The progress of one rollout. The time of a call grows with the number of the given episodes, not with the number of
+ * all episodes.
+ */
 export class RolloutProgress {
   private readonly known = new Map<PlayedSoFar['entry'], { share: number; over: boolean; turns: number }>();
   private readonly counts: RolloutCounts;
@@ -20,7 +23,7 @@ export class RolloutProgress {
     this.count(all.map(({ entry }) => entry));
   }
 
-  /** Counts the present state of these episodes. */
+  /** Updates the counts with the present state of these episodes. */
   private count(entries: readonly PlayedSoFar['entry'][]): void {
     const { max_turn } = this.limits;
     for (const entry of entries) {

@@ -15,14 +15,15 @@ import type { RolloutCounts } from './rollout-counts';
 /** The engine's text generation. A row's keys and values stay cached until the row is released. */
 export interface TextGenerator {
   /**
-   * Number of rows with which a call is large enough. A larger wave is generated in several calls, so that prompts and
-   * environments of one part are computed while other parts are sampled. By default, a wave is generated in one call.
+   * Number of rows that one call of `generate` should have. A wave with more rows is generated in several calls. While
+   * one call samples, the prompts and environments of the other calls can be computed. By default, a wave is generated
+   * in one call.
    */
   readonly rowsPerCall?: number;
   /**
    * Returns one response per row, in the order of `rows`. Calls may overlap. `onTokens` receives the number of tokens
-   * that the running calls have sampled so far. `weights` is a published version of the weights; by default the
-   * current weights sample.
+   * that the running calls have sampled so far. `weights` names the published version of the weights that is used; by
+   * default, the current weights are used.
    */
   generate(
     rows: readonly GenerationRow[],
@@ -85,14 +86,17 @@ export interface RolloutRequest {
   round?: number;
   /** The loaded environments, one per tag. */
   environments: readonly LoadedEnvironment[];
-  /** Seed of the first group; by default the next seed of training's sequence, or the fixed seed of validation. */
+  /**
+   * Seed of the first group. By default, training uses the next seed of its sequence, and validation uses its fixed
+   * seed.
+   */
   seed?: number;
   /**
    * The env_ids of the episodes to play; by default, all episodes of the batch are played. An episode gives the same
    * results as if the full batch were played.
    */
   only?: ReadonlySet<number>;
-  /** Published version of the weights that samples; by default the current weights. */
+  /** Name of the published version of the weights that the rollout uses; by default, it uses the current weights. */
   weights?: string;
   /**
    * Aborts the rollout immediately, even while an environment call is pending. The rollout rejects with the signal's

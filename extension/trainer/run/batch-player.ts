@@ -21,16 +21,19 @@ export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 's
 
 /** How a rollout is played while earlier steps train (trainer/loop/rollout-pipeline.ts). */
 export interface PlayedAhead {
-  /** Published version of the weights that samples. */
+  /** Name of the published version of the weights that the rollout uses. */
   weights: string;
   /** Ends the rollout. */
   signal: AbortSignal;
-  /** Resolves when a step waits for the rollout. Before that, it shows no progress, and its failures pause nothing. */
+  /**
+   * Resolves when a step begins to wait for the rollout. Until then, the rollout shows no progress, and failed episodes
+   * do not pause the run.
+   */
   awaited: Promise<void>;
   isAwaited(): boolean;
 }
 
-/** Identifies the training batch for whose prompts ReMax plays greedy episodes, one per prompt. */
+/** Identifies a training batch. For each prompt of this batch, ReMax plays one episode with greedy decoding. */
 interface Greedy {
   step: number;
   round: number;

@@ -170,7 +170,10 @@ export async function openRun({
   }
 }
 
-/** Throws a UserError if rollouts are to be sampled by older weights, but the engine keeps none. */
+/**
+ * Throws a UserError if rollouts are to be sampled with older versions of the weights, but the engine keeps no older
+ * versions.
+ */
 function requireVersions({ workbench, trainer }: RunConfig, engine: Pick<RemoteEngine, 'versions'>): void {
   const { max_staleness, engine_url } = workbench;
   if (max_staleness > 0 && !trainer.val_only && engine.versions === null)

@@ -22,7 +22,10 @@ interface Acceptance {
   command: string;
 }
 
-/** Notes for the user, and the number of leading bytes to keep of each log, by file name. */
+/**
+ * The result of checking the logs: notes for the user, and for each log (by file name) the number of bytes to keep from
+ * its beginning.
+ */
 interface AcceptedLogs {
   notes: string[];
   offsets: Record<string, number>;
@@ -95,8 +98,9 @@ export async function acceptEvaluation(folder: RunFolder, { accept, command }: A
 }
 
 /**
- * Sorts damaged logs by what a resume does about them. A missing file of episodes, diagnoses or TensorBoard events is
- * only mentioned in a note, because the user has probably deleted it to free space.
+ * Divides damaged logs into three kinds, which a resume treats differently: logs to repair, files to rebuild from other
+ * files, and missing files. A missing file of episodes, diagnoses or TensorBoard events is only mentioned in a note,
+ * because the user has probably deleted it to free space.
  */
 function sorted(damages: readonly LogDamage[]): {
   damaged: LogDamage[];

@@ -19,12 +19,16 @@ import type { SavedState } from './trainer-state';
  */
 const requestMs = 120_000;
 
-/** Published versions that stay on a server's disk besides those that rollouts ahead of their steps still use. */
+/**
+ * Number of published versions of the weights that stay on a server's disk, in addition to the
+ * `workbench.max_staleness` versions that rollouts may still use.
+ */
 const keptVersions = 16;
 
 /**
- * Checks that the engine can load a checkpoint, and notes in the journal if its server has another URL.
- * @throws UserError if another engine has written it
+ * Checks that the engine can load a checkpoint. If the checkpoint was saved by a server with another URL, writes this
+ * to the journal.
+ * @throws UserError if the checkpoint was written by another kind of engine
  */
 export function requireSameEngine(
   { workbench: { engine, engine_url } }: Pick<RunConfig, 'workbench'>,
@@ -47,8 +51,9 @@ export function requireSameEngine(
 }
 
 /**
- * Rows per call of an engine on a server, which samples each row by itself: enough that a call's own cost does not
- * matter, and few enough that the next turns begin while most rows are still sampled.
+ * Number of rows in one call of `generate` if the engine is on a server, which samples each row separately. There are
+ * enough rows that the constant cost of a call does not matter. There are so few rows that episodes can begin their
+ * next turns while most rows of the wave are still being sampled.
  */
 export const serverRows = 64;
 

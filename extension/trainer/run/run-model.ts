@@ -24,8 +24,8 @@ const speedOver = 10;
 
 /**
  * Returns the absolute path of the model's folder. A hub model is read at the commit in the manifest, so that a resume
- * uses the same weights as the start of the run. Of a model whose weights are on a server, only the other files are
- * downloaded.
+ * uses the same weights as the start of the run. If a server holds the weights of a hub model, the weights are not
+ * downloaded, only the model's other files.
  * @throws RunStopped if the run is stopped during the download; downloaded data is kept
  */
 export async function runModelFolder(

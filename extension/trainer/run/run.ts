@@ -113,7 +113,9 @@ export class Run {
     for (const found of this.diagnoses.splice(0)) await this.journal.diagnosis(...found);
   }
 
-  /** Begins a step: saves seed counter, weights and moments, so that `undo` can restore them. */
+  /**
+   * Begins a step: saves the seed counter, the weights and the optimizer's moments, so that `undo` can restore them.
+   */
   async begin(): Promise<void> {
     this.before = this.rollouts.seeds;
     this.diagnoses.length = 0;
@@ -156,7 +158,10 @@ export class Run {
     this.checkpoints.outdate(); // an existing checkpoint of this step lacks the changes
   }
 
-  /** Names the first step that uses a changed setting of rollouts, if rollouts of earlier steps have begun without it. */
+  /**
+   * Returns text that says from which step on a changed rollout setting applies. Returns an empty text if the setting
+   * applies from step `step` on, that is, if no rollout of this step or a later one has begun with the old value.
+   */
   private delay(key: string, step: number): string {
     const first = this.rollouts.ahead?.next ?? step;
     return key.startsWith('actor_rollout_ref.rollout.') && first > step ? `, from the rollout of step ${first}` : '';
