@@ -11,7 +11,10 @@ import type { RunConfig } from '../config/schema';
 import { readDamagedLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 
-/** Returns the remedy for a run that another version created, because this version cannot continue it. */
+/**
+ * Returns the remedy to name in the error message for a run whose configuration this version cannot read: start a new
+ * run from the old run's checkpoint.
+ */
 const startFrom = (path: string): string =>
   `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;
 
@@ -49,7 +52,9 @@ export const settingsOf = (config: unknown): Record<string, number> =>
     }),
   );
 
-/** Like `presentConfig`, but accepts a configuration of any version, because nothing is validated. */
+/**
+ * Like `presentConfig`, but does not validate the configuration, so that configurations of other versions can be read.
+ */
 export function changedConfig(folder: RunFolder): Readonly<Record<string, unknown>> {
   return configInEffect(folder.manifest.config, eventsOf(folder));
 }

@@ -1,5 +1,6 @@
-// The state of a trainer between steps, besides weights and optimizer, and its form in a checkpoint's manifest.
-// Checkpoints of earlier versions lack newer keys; a missing key gets its initial value, as before the first step.
+// The state of a trainer between steps, without weights and optimizer, and the form in which a checkpoint's manifest
+// stores this state. Checkpoints of earlier versions lack newer keys; a missing key gets its initial value, as before
+// the first step.
 import type { ServerState } from '../../engine/engine';
 import type { RunConfig } from '../config/schema';
 import { nothingSeen } from '../loop/early-stops';
@@ -13,7 +14,7 @@ import type { SkippedSteps } from '../loop/skipped-steps';
 import { noTimeSpent } from '../loop/step-times';
 import type { TimeSpent } from '../loop/step-times';
 
-/** State between steps besides weights and optimizer; stored in checkpoints. */
+/** State between steps, without weights and optimizer; stored in checkpoints. */
 export interface TrainerState {
   /** Number of finished steps. */
   step: number;
@@ -34,7 +35,7 @@ export interface TrainerState {
   unvalidated?: Record<string, number>;
 }
 
-/** The trainer's part of a checkpoint's manifest, besides step and seeds. */
+/** The trainer's part of a checkpoint's manifest; step and seeds are stored in other parts. */
 export interface SavedState {
   watch?: Watch;
   kl_coef?: number;

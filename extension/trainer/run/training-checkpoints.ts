@@ -1,6 +1,7 @@
-// The checkpoints of a training: weights, moments, counters and log offsets at the end of a step. A run that is resumed
-// from a checkpoint gives the same numbers as an uninterrupted run. loop/checkpoint-due.ts decides when a checkpoint is
-// due; store/checkpoint-writer.ts writes the files and removes old checkpoints (workbench.keep_checkpoints).
+// The checkpoints of a training: weights, optimizer moments, counters and lengths of the logs at the end of a step. A
+// run that is resumed from a checkpoint gives the same numbers as an uninterrupted run. loop/checkpoint-due.ts decides
+// when a checkpoint is due; store/checkpoint-writer.ts writes the files and removes old checkpoints
+// (workbench.keep_checkpoints).
 import { join } from 'node:path';
 import type { BatchPlayer, PlayedRun } from './batch-player';
 import type { StepRollouts } from '../loop/rollout-pipeline';
@@ -55,7 +56,9 @@ export class TrainingCheckpoints {
     this.saved = 0;
   }
 
-  /** Writes a checkpoint of `state`: weights, moments, counters and log offsets. Returns its folder. */
+  /**
+   * Writes a checkpoint: `state`, weights, optimizer moments, and lengths of the logs. Returns the checkpoint's folder.
+   */
   async write(state: TrainerState): Promise<string> {
     const { folder, journal, config } = this.run;
     const phase = journal.status.phase;
@@ -103,15 +106,18 @@ export class TrainingCheckpoints {
     return path;
   }
 
-  /** Deletes those of the states on a server to which no checkpoint of the run folder refers any more. */
+  /**
+   * Takes addresses of states on a server. Deletes each of these states to which no checkpoint of the run folder refers
+   * now.
+   */
   private async discard(states: readonly string[] | null): Promise<void> {
     const kept = await this.statesOnServer();
     if (states && kept) await this.run.engine.discard?.(states.filter(address => !kept.includes(address)));
   }
 
   /**
-   * Addresses of the states on a server to which the checkpoints of the run folder refer; null if a checkpoint cannot be
-   * read, because it may refer to any.
+   * Returns the addresses of the states on a server to which the checkpoints of the run folder refer. Returns null if a
+   * checkpoint cannot be read, because it is then unknown to which states the checkpoint refers.
    */
   private async statesOnServer(): Promise<string[] | null> {
     if (!this.run.engine.discard) return [];

@@ -1,5 +1,5 @@
-// The demonstrations of a fine-tuning: solved episodes of every tag for training and validation, as training samples
-// and as trajectory lines of the output folder.
+// The demonstrations of a fine-tuning: solved episodes of every tag, some for training and some for validation.
+// Converts these episodes to training samples, and to trajectory lines for the output folder.
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { loadConfig } from '../config/load-config';

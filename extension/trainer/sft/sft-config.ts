@@ -1,6 +1,6 @@
 // Configuration of supervised fine-tuning: verl's keys (sft_trainer.yaml) for data, model, optimizer and schedule, and
-// `demonstrations` for the training data. Files and overrides are composed as for a run. The default values are in
-// media/presets/sft.yaml.
+// the key `demonstrations`, which says how the training data is created. Files and overrides are composed as for a run.
+// The default values are in media/presets/sft.yaml.
 import { z } from 'zod';
 import { compose, findConfig, unknownConfig } from '../config/compose';
 import { ConfigError } from '../config/config-error';

@@ -1,9 +1,9 @@
-// The lease names the process that trains a run. The file is created exclusively and touched every second.
-// node/lease-liveness.ts decides whether the trainer is alive. On this machine, its process must exist. On another
-// machine or in another container, the process must keep touching the lease. While a trainer takes over an abandoned
-// lease, it holds a second exclusive file (the guard). Of several trainers, only one therefore succeeds.
-// proper-lockfile is not used, because it checks only when a lock was last touched, and not whether the process that
-// holds the lock still exists.
+// The lease is a file that names the process that trains a run. This process creates the file, which fails if the file
+// already exists, and touches it every second. node/lease-liveness.ts decides whether the trainer is alive. On this
+// machine, its process must exist. On another machine or in another container, the process must keep touching the
+// lease. While a trainer takes over an abandoned lease, it holds a second file of this kind (the guard). If several
+// trainers try to take over the same lease, only one of them therefore succeeds. proper-lockfile is not used, because
+// it checks only when a lock was last touched, and not whether the process that holds the lock still exists.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -36,8 +36,8 @@ const touchMs = 1000;
 const longAgoMs = 60_000;
 
 /**
- * Maximum number of attempts that fail because the lease exists when it is to be created, but is missing when it is
- * read.
+ * Maximum number of attempts to create the lease that fail in this way: the file exists, so it cannot be created, but a
+ * moment later it is missing and cannot be read.
  */
 const mostMissing = 40;
 
@@ -186,9 +186,10 @@ export function readLease(
 }
 
 /**
- * Watches whether the trainer of a run is alive, over several looks. Unlike a single `readLease`, the watch does not
- * depend on equal clocks: a lease of another machine counts as live while its touches change, and for `leaseStaleMs`
- * after the first look.
+ * Watches whether the trainer of a run is alive, over several looks. Unlike a single `readLease`, this works even if
+ * the clocks of two machines differ: the trainer on another machine is regarded as alive as long as the time of the
+ * lease's last touch changes from look to look. If that time does not change, the trainer is regarded as dead
+ * `leaseStaleMs` after the first look.
  */
 export class LeaseWatch {
   private readonly touches = new TouchWatch();
@@ -199,7 +200,7 @@ export class LeaseWatch {
     private readonly dependencies: LeaseDependencies = defaultDependencies,
   ) {}
 
-  /** Whether the trainer is alive; `undecided` while only further looks can show it. */
+  /** Returns whether the trainer is alive, or `undecided` if this is not known until a further look. */
   look(): 'live' | 'gone' | 'undecided' {
     const { now, monotonic } = this.dependencies;
     const found = find(join(this.runFolder, runFiles.lease));

@@ -18,8 +18,8 @@ const deepest = 64;
 
 /**
  * Rolls the folder back to the end of `step`: truncates the logs, including TensorBoard's, to `offsets` (by file name),
- * and removes episodes, diagnostics and timelines of later steps. Can be repeated after a failure. The logs must have been synced
- * before the checkpoint was written.
+ * and removes episodes, diagnostics and timelines of later steps. If it fails, it can be called again. The logs must
+ * have been synced before the checkpoint was written.
  */
 export async function rollBack(
   folder: RunFolder,
@@ -80,7 +80,7 @@ function* names(folder: RunFolder, below = '', level = 0): Generator<string> {
   }
 }
 
-/** Removes the lines of later steps from a log of one line per step. */
+/** Removes the lines of later steps from a log that has one line per step. */
 function cutLines(folder: RunFolder, name: string, step: number): void {
   const file = folder.file(name);
   if (!existsSync(file)) return; // run of a version without this log

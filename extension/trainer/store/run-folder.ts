@@ -208,7 +208,10 @@ export class RunFolder {
     return new LineLog(this.file(groupsFile(step)), { fsync: 'explicit' });
   }
 
-  /** Writes the document of a diagnosis and returns its bytes as a piece of a log. Creates the folder if needed. */
+  /**
+   * Writes the document of a diagnosis to a file. Returns the file's content as one piece, so that its checksum can be
+   * recorded. Creates the folder if needed.
+   */
   async writeDiagnosis(name: string, document: unknown): Promise<LogPiece> {
     makeFolderSync(this.file(runFiles.diagnostics), this.path);
     const text = `${secrets.json(document)}\n`;

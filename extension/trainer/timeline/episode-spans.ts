@@ -1,6 +1,6 @@
-// Records what each episode of a rollout does and waits for. A turn is: prompt (the context is built), sampling, waiting
-// until the slowest row of the call has stopped, environment, waiting until the wave is complete. A waiting span names
-// the last episode that it waited for.
+// Records what each episode of a rollout does and waits for. A turn has five parts: building the prompt, sampling,
+// waiting until the slowest row of the same call has stopped, the environment's step, and waiting until the wave is
+// complete. Each part becomes a span. The span of a wait also names the episode that ended the wait.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import { episodeSpans } from '../../run-data/timeline';
 import type { StepSpans } from './step-spans';
@@ -13,7 +13,7 @@ interface Playing {
   spans: StepSpans;
   /** Turns whose sampling has begun. */
   turn: number;
-  /** End of the last thing that the episode did. */
+  /** Time at which the episode's newest span ended. */
   since: number;
   /** End of sampling, if the engine has reported it for the current call; 0 otherwise. */
   sampled: number;
@@ -27,13 +27,13 @@ export class EpisodeSpans {
     private readonly spansOf: (episode: string) => StepSpans,
   ) {}
 
-  /** A rollout with these episodes begins; those of finished rollouts are forgotten. */
+  /** Called when a rollout with these episodes begins. */
   begun(ids: readonly string[]): void {
     const now = this.now();
     for (const id of ids) this.playing.set(id, { spans: this.spansOf(id), turn: 0, since: now, sampled: 0 });
   }
 
-  /** A wave of episodes is complete: the environments of all have answered. */
+  /** Called when a wave is complete, that is, the environments of all its episodes have answered. */
   ready(ids: readonly string[]): void {
     const now = this.now();
     const last = this.latest(ids, ({ since }) => since);
@@ -45,7 +45,7 @@ export class EpisodeSpans {
     }
   }
 
-  /** The prompts of these episodes are built. */
+  /** Called when the prompts of these episodes have been built. */
   asked(ids: readonly string[]): void {
     const now = this.now();
     for (const id of ids) {
@@ -57,7 +57,10 @@ export class EpisodeSpans {
     }
   }
 
-  /** Runs a call of the generator; `before` receives the call's step. */
+  /**
+   * Runs a call of the generator and records its spans. Before the call, `before` is called with the step to which the
+   * rows belong.
+   */
   async sampling(
     rows: readonly GenerationRow[],
     before: (step: number) => void,
@@ -86,7 +89,7 @@ export class EpisodeSpans {
     }
   }
 
-  /** The engine has sampled the last token of these rows. */
+  /** Called when the engine has sampled the last token of these rows. */
   rowsFinished(rows: readonly string[]): void {
     const now = this.now();
     for (const row of rows) {
@@ -114,7 +117,10 @@ export class EpisodeSpans {
     }
   }
 
-  /** Runs a request to the environments. `take` receives the states as they are reported, as without recording. */
+  /**
+   * Runs the request `ask` to the environments and records its spans. All states that the environments report are
+   * passed on to `take`.
+   */
   async environment<State extends { episode: string }>(
     kind: 'reset' | 'environment',
     episodes: readonly { episode: string }[],
@@ -151,7 +157,7 @@ export class EpisodeSpans {
     }
   }
 
-  /** Forgets the episodes of a step that is written. */
+  /** Forgets the episodes of a step; called after the step's spans were written. */
   forget(spans: StepSpans): void {
     for (const [id, episode] of this.playing) if (episode.spans === spans) this.playing.delete(id);
   }
@@ -161,7 +167,7 @@ export class EpisodeSpans {
     spans.add({ lane: 'episodes', name, from: since, to, episode: id, turn, cause });
   }
 
-  /** The episode with the latest time. */
+  /** Returns the episode whose `timeOf` is the latest. */
   private latest(ids: readonly string[], timeOf: (episode: Playing) => number): string | undefined {
     let [last, latest] = [undefined as string | undefined, -Infinity];
     for (const id of ids) {

@@ -1,6 +1,6 @@
-// Collects the spans of one step in memory, by column. Memory is bounded: when twice `limit` spans have been recorded,
-// the shortest are added up by name (`merged`), and so are those beyond `limit` when the step ends. Times are Unix times
-// in milliseconds.
+// Collects the spans of one step in memory. To limit the memory, the shortest spans are merged when there are twice
+// `limit` spans, and again when the step ends, so that `limit` single spans remain. Of merged spans with the same name,
+// only their number, their total time and the longest time are kept (`merged`). Times are Unix times in milliseconds.
 import { noSpans, type Lane, type MergedSpans, type SpanName, type StepTimeline } from '../../run-data/timeline';
 
 /** Maximum number of spans in a step's file. */
@@ -12,7 +12,10 @@ export interface EndedSpan {
   name: string;
   from: number;
   to: number;
-  /** Id of the episode, its turn from 1, and the episode that it waited for. */
+  /**
+   * `episode`: id of the episode. `turn`: its turn, from 1. `cause`: for a wait, the id of the episode that ended the
+   * wait.
+   */
   episode?: string;
   turn?: number;
   cause?: string;
@@ -41,13 +44,13 @@ export class StepSpans {
     private readonly limit = mostSpans,
   ) {}
 
-  /** Begins a span, and returns its object for `end`. */
+  /** Begins a span. Returns the object that `end` needs. */
   begin(span: OpenSpan): OpenSpan {
     this.open.add(span);
     return span;
   }
 
-  /** Ends a span, with facts that are known only now. */
+  /** Ends a span at time `to`. `facts` are values that were unknown when the span began. */
   end(span: OpenSpan, to: number, facts: Pick<EndedSpan, 'rows' | 'tokens'> = {}): void {
     if (this.open.delete(span)) this.add({ ...span, ...facts, to });
   }
@@ -58,12 +61,17 @@ export class StepSpans {
     if (this.ended.length >= 2 * this.limit) this.ended = this.longest(this.ended, this.merged);
   }
 
-  /** Records how many steps the sampled weights are behind the trained ones, from `at` on. */
+  /**
+   * Records that from time `at` on, rollouts sample with weights that are `steps` steps older than the newest weights.
+   */
   noteStaleness(at: number, steps: number): void {
     if (this.staleness.length < this.limit && this.staleness.at(-1)?.[1] !== steps) this.staleness.push([at, steps]);
   }
 
-  /** The step's timeline at time `now`; with `partial`, spans in progress end now, otherwise they are left out. */
+  /**
+   * Returns the step's timeline at time `now`. If `partial` is true, spans in progress are included as if they ended
+   * now; otherwise they are left out.
+   */
   timeline(now: number, partial: boolean): StepTimeline {
     const merged = new Map([...this.merged].map(([name, spans]) => [name, { ...spans }]));
     const current = partial ? Array.from(this.open, span => this.rowOf(span, now)) : [];
@@ -126,7 +134,7 @@ export class StepSpans {
     return this.episodes.push(episode) - 1;
   }
 
-  /** The `limit` longest rows, in their order; adds up the others in `merged`. */
+  /** Returns the `limit` longest rows in unchanged order, and adds all other rows to the sums in `merged`. */
   private longest(rows: Row[], merged: Map<number, MergedSpans>): Row[] {
     const excess = rows.length - this.limit;
     if (excess <= 0) return rows;

@@ -1,7 +1,7 @@
-// Writes the timeline files of a run (run-data/timeline.ts) in the background, one write after another. Single spans are
-// kept for the newest steps and for every k-th step; steps.jsonl keeps a line for each step. No result depends on these
-// files, so they are not synced, and if the disk refuses a write, the timeline of that step is missing and training
-// continues.
+// Writes the timeline files of a run (run-data/timeline.ts) in the background, one write after another. The newest
+// steps and every k-th step keep a file with all their spans; steps.jsonl has a line with sums for each step. No result
+// depends on these files, so they are not synced, and if the disk refuses a write, the timeline of that step is missing
+// and training continues.
 import { appendFile, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
@@ -28,8 +28,8 @@ export class TimelineWriter {
   ) {}
 
   /**
-   * Writes a finished step. `spans` is called later, and the work is done in parts, between which the event loop runs:
-   * most of the time the trainer's thread waits for the engine.
+   * Writes a finished step. `spans` is not called immediately. The work is divided into parts, and the event loop runs
+   * between them, so that the trainer's thread is never blocked for long.
    * @param count number of spans that were recorded
    */
   write(step: number, spans: () => StepTimeline, count: number): void {
@@ -47,7 +47,7 @@ export class TimelineWriter {
     });
   }
 
-  /** Shows the step in progress, unless an earlier write is still going on. */
+  /** Writes the timeline of the step in progress, unless an earlier write is still going on. */
   writeCurrent(timeline: () => StepTimeline): void {
     if (this.writing > 0) return;
     const shown = timeline();
@@ -57,7 +57,7 @@ export class TimelineWriter {
     });
   }
 
-  /** Resolves after all writes; the step in progress is no longer shown. */
+  /** Removes the file of the step in progress. Resolves when all writes have ended. */
   async close(): Promise<void> {
     this.queue(() => rm(this.folder.file(runFiles.timelineCurrent), { force: true }));
     await this.last;
@@ -69,7 +69,7 @@ export class TimelineWriter {
     return step > newest - steps || (every > 0 && step % every === 0);
   }
 
-  /** Replaces a file at once, without making it durable. */
+  /** Replaces a file atomically, without making it durable. */
   private async replace(name: string, timeline: StepTimeline): Promise<void> {
     const file = this.folder.file(name);
     const temporary = join(dirname(file), `.tmp-${basename(file)}`);

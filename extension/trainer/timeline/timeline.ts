@@ -12,7 +12,7 @@ import { EpisodeSpans } from './episode-spans';
 import { StepSpans, type EndedSpan } from './step-spans';
 import type { TimelineWriter } from './timeline-writer';
 
-/** Lane of a phase, in addition to `phases`. */
+/** Second lane in which a phase is shown, by phase. Every phase is also shown in the lane `phases`. */
 const phaseLanes: Partial<Record<string, Lane>> = {
   testing: 'validation',
   collapse_metrics: 'diagnosis',
@@ -20,7 +20,10 @@ const phaseLanes: Partial<Record<string, Lane>> = {
   save_checkpoint: 'checkpoint',
 };
 
-/** Lane of an engine's call. Sampling is recorded per row (EpisodeSpans). */
+/**
+ * Lane of each call of the engine, by method. Sampling is missing here, because it is recorded for each row
+ * (EpisodeSpans).
+ */
 const engineLanes: Partial<Record<keyof Engine, Lane>> = {
   load: 'phases',
   score: 'scoring',
@@ -55,7 +58,7 @@ export class Timeline {
   private readonly episodes: EpisodeSpans;
   /** The step in progress. */
   private current = 0;
-  /** The newest step whose weights were trained. */
+  /** The newest step that has updated the weights. */
   private trained = 0;
   private readonly timer: NodeJS.Timeout;
   /** Time of the next update of the file of the step in progress. */
@@ -69,7 +72,7 @@ export class Timeline {
     this.timer = setInterval(() => this.writeCurrent(), liveMs).unref();
   }
 
-  /** Continues after `step`, the step of the checkpoint; spans of the run's opening are then dropped. */
+  /** Continues after the checkpoint of step `step`. Spans that were recorded while the run was opened are dropped. */
   continueAfter(step: number): void {
     this.steps.clear();
     this.current = step + 1;
@@ -107,7 +110,10 @@ export class Timeline {
     return () => spans.end(span, this.now());
   }
 
-  /** Begins an HTTP request to the engine's server; its name is the last part of the path, which has no ids. */
+  /**
+   * Begins the span of an HTTP request to the engine's server. The span is named after the last part of the path, which
+   * never contains an id.
+   */
   request(path: string): () => void {
     const name = path.slice(path.lastIndexOf('/') + 1);
     const ends = [this.begin('requests', name), ...(publishing.has(name) ? [this.begin('publishing', name)] : [])];
@@ -190,7 +196,7 @@ export class Timeline {
     await this.writer.close();
   }
 
-  /** Shows the step in progress to readers. */
+  /** Writes the file of the step in progress, so that the timeline view can show this step. */
   private writeCurrent(): void {
     const now = this.now();
     const spans = this.steps.get(this.current);
@@ -210,13 +216,16 @@ export class Timeline {
     return spans;
   }
 
-  /** The spans of the step to which an episode belongs: `train-000012-g003-m05` to step 12. */
+  /**
+   * Returns the spans of the step to which an episode belongs. The episode's id contains the step:
+   * `train-000012-g003-m05` belongs to step 12.
+   */
   private stepOf(id: string): StepSpans {
     return this.spansOf(Number(/^(?:train|val)-(\d+)-/.exec(id)?.[1] ?? this.current));
   }
 }
 
-/** Rows and tokens of the first list among a call's arguments. */
+/** Returns how many rows and tokens an engine call processes: those in the first list among its arguments. */
 function sizeOf(args: readonly unknown[]): Pick<EndedSpan, 'rows' | 'tokens'> {
   const list = args.find(arg => Array.isArray(arg)) as readonly { ids?: ArrayLike<number> }[] | undefined;
   if (!list) return {};

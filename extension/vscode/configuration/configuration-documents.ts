@@ -39,8 +39,8 @@ export const resolvedConfigurationSchema = z.object({
 export type ResolvedConfiguration = z.infer<typeof resolvedConfigurationSchema>;
 
 /**
- * Serves the documents of resolved configurations until disposed of. `resolve` has the CLI resolve a configuration
- * file.
+ * Provides the documents of resolved configurations until disposed of. `resolve` calls the CLI, which resolves a
+ * configuration file.
  */
 export function serveConfigurations(resolve: (file: string) => Promise<ResolvedConfiguration>): vscode.Disposable {
   const changed = new vscode.EventEmitter<vscode.Uri>();

@@ -12,7 +12,7 @@ export type KeyDiagnostic = vscode.Diagnostic & { code: string };
 
 export class Problems implements vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
-  /** Problems from the trainer, with absolute paths, by the `about` that was passed to `show`. */
+  /** Problems from the trainer, with absolute paths. The map's key is the `about` that was passed to `show`. */
   private readonly shown = new Map<string, (ConfigProblem & { file: string })[]>();
   /** Problems from the analysis while typing, by URI. */
   private readonly seen = new Map<string, KeyDiagnostic[]>();

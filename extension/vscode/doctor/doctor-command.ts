@@ -75,7 +75,7 @@ class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   }
 }
 
-/** Tests all kept servers at the same time, without creating anything on them. */
+/** Tests all engine servers that the user has saved, at the same time. Nothing is created on these servers. */
 const examineEngines = (host: Host): Promise<EditorFacts['engines']> =>
   Promise.all(
     host.engines.engines.map(async ({ name, ...server }) => ({
