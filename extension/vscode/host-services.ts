@@ -18,7 +18,7 @@ export interface Host extends RunPages, vscode.Disposable {
   /** Returns the CLI for a folder, and the Node.js that executes it (see CliLauncher). */
   cliFor(cwd: string): Promise<CliInvocation>;
   secrets: SecretStore;
-  /** Servers that are kept by name. */
+  /** The engine servers that the user has saved. */
   engines: EngineStore;
   /**
    * Requests the user's permission before the extension executes code from a run folder or code that a run's manifest

@@ -186,8 +186,8 @@ export function readLease(
 }
 
 /**
- * Watches whether the trainer of a run is alive, over several looks. Unlike a single `readLease`, this works even if
- * the clocks of two machines differ: the trainer on another machine is regarded as alive as long as the time of the
+ * Watches whether the trainer of a run is alive, over several looks. Unlike a single `readLease`, the watch also works
+ * if the clocks of two machines differ: the trainer on another machine is regarded as alive as long as the time of the
  * lease's last touch changes from look to look. If that time does not change, the trainer is regarded as dead
  * `leaseStaleMs` after the first look.
  */

@@ -12,7 +12,7 @@ import { EpisodeSpans } from './episode-spans';
 import { StepSpans, type EndedSpan } from './step-spans';
 import type { TimelineWriter } from './timeline-writer';
 
-/** Second lane in which a phase is shown, by phase. Every phase is also shown in the lane `phases`. */
+/** For some phases, a second lane in which the phase is shown. Every phase is shown in the lane `phases`. */
 const phaseLanes: Partial<Record<string, Lane>> = {
   testing: 'validation',
   collapse_metrics: 'diagnosis',

@@ -25,7 +25,10 @@ export interface EditorFacts {
   /** Names of the environment variables for which the editor stores an API key. */
   keys: string[];
   runs: { active: number; all: number };
-  /** The kept servers: what a test of each has found, or the error's sentence. */
+  /**
+   * The engine servers that the user has saved. `found` is the result of testing a server or, if the test failed, the
+   * error message.
+   */
   engines: { name: string; found: EngineReport | { problem: string } }[];
   /** The Node.js that runs trainers, or the reason why none was found. */
   node: { path: string; version: string; electron: boolean } | { problem: string };

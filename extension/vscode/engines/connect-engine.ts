@@ -1,5 +1,6 @@
-// `RAGEN: Connect to Engine…`: asks for the address and the key of a server, tests it, shows what it can do, and keeps it
-// under a name. A typed key goes into the editor's secret storage when the engine is kept, and nowhere before.
+// `RAGEN: Connect to Engine…`: asks for the address and the API key of a server, tests the server, shows what the
+// server can do, and saves the server under a name that the user chooses. If the user typed the key, the key is stored
+// in the editor's secret storage, but only when the server is saved.
 import * as vscode from 'vscode';
 import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/server-url';
 import { UserError } from '../../common/user-error';
@@ -31,8 +32,8 @@ const steps = 3;
 const title = (): string => vscode.l10n.t('Connect to Engine');
 
 /**
- * Connects to a server and keeps it; `edited` is the kept engine whose entry is changed. Returns the name; undefined if
- * the user cancels.
+ * Connects to a server and saves it. If `edited` is given, changes this saved engine instead of adding one. Returns the
+ * name under which the server is saved, or undefined if the user cancels.
  */
 export async function connectEngine(connecting: Connecting, edited?: KeptEngine): Promise<string | undefined> {
   let url = edited?.url ?? '';
@@ -70,7 +71,9 @@ async function askAddress(value: string): Promise<Answer<string>> {
   return typeof answer === 'string' ? withoutSlash(answer) : answer;
 }
 
-/** Asks where the key comes from, and for the key itself if it is typed. */
+/**
+ * Asks which API key the server needs: none, a stored key, an environment variable, or a key that the user types now.
+ */
 async function askKey({ secrets }: Host, url: string, now: string | null): Promise<Answer<Key>> {
   for (;;) {
     const own = keyVariableFor(url);
@@ -121,7 +124,10 @@ async function askKey({ secrets }: Host, url: string, now: string | null): Promi
   }
 }
 
-/** Tests a server; asks for the model if the server offers several. `again` if the user wants to change the address. */
+/**
+ * Tests a server. If the server offers several models, asks the user for one. Returns `again` if the user goes back to
+ * change the address, or undefined if the user cancels.
+ */
 async function test(
   { host }: Connecting,
   server: ProbedServer,

@@ -1,5 +1,5 @@
-// The commands on servers: connect to a server, and the list of kept servers, which can be tested, changed, used for a new
-// run and forgotten.
+// The commands on engine servers. One command connects to a server. Another command lists the saved servers; the user
+// can test, change or forget a saved server, or start a new run on it.
 import * as vscode from 'vscode';
 import { engineText } from '../../protocol/engine-report-text';
 import { registerActions } from '../command';
@@ -36,7 +36,7 @@ async function connect(connecting: Connecting, edited?: KeptEngine): Promise<voi
   });
 }
 
-/** Lists the kept engines; without any, connects to the first. */
+/** Lists the saved engines. If no engine is saved, asks for a server to connect to. */
 async function manage(connecting: Connecting): Promise<void> {
   const { engines } = connecting.store;
   if (engines.length === 0) return connect(connecting);
@@ -81,7 +81,10 @@ async function testAgain({ host, store, documents }: Connecting, { name, ...entr
   await store.keep(name, { ...entry, facts: factsOf(report, new Date()) });
 }
 
-/** Forgets an engine, and its stored key if it was typed for this server and no other kept engine uses it. */
+/**
+ * Forgets an engine. Also deletes the engine's stored key if the user typed this key for this server and no other saved
+ * engine uses it.
+ */
 async function forget({ host, store }: Connecting, { name, keyEnv }: KeptEngine): Promise<void> {
   const choice = vscode.l10n.t('Forget');
   const question = vscode.l10n.t('Forget the engine {0}?', name);

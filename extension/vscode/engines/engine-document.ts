@@ -1,4 +1,4 @@
-// The result of a probe as a read-only document.
+// Shows the result of testing an engine server as a read-only document.
 import * as vscode from 'vscode';
 
 const scheme = 'ragen-engine';

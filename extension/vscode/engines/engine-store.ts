@@ -1,5 +1,5 @@
-// The kept servers: reads and writes the setting `ragen.engines`. The setting has machine scope, so that a folder cannot
-// name a server to which keys are sent.
+// The saved engine servers: reads and writes the setting `ragen.engines`. The setting has machine scope, so that the
+// settings in an opened folder cannot add a server to which the user's API keys would be sent.
 import * as vscode from 'vscode';
 import { enginesIn, type EngineEntry, type KeptEngine } from './kept-engines';
 
@@ -20,7 +20,7 @@ export class EngineStore implements vscode.Disposable {
     return this.engines.find(engine => engine.name === name);
   }
 
-  /** Keeps an engine under a name; `before` is an earlier name, which is removed. */
+  /** Saves an engine under `name`. If the engine had another name, `before` is that name, and its entry is removed. */
   async keep(name: string, entry: EngineEntry, before?: string): Promise<void> {
     const { [before ?? name]: _, ...others } = this.setting();
     await this.write({ ...others, [name]: entry });

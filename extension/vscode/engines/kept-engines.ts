@@ -1,6 +1,6 @@
-// Servers that the user keeps by name (setting `ragen.engines`): their form in the settings, the configuration keys of a
-// run on them, and the variable that holds a typed key. The setting contains names of variables, never keys. Must not
-// import `vscode`.
+// Engine servers that the user has saved under a name (setting `ragen.engines`): the schema of the setting, the
+// configuration keys of a run on a saved server, and the environment variable for a key that the user types. The
+// setting contains names of environment variables, never API keys. Must not import `vscode`.
 import { z } from 'zod';
 import { isServerUrl, withoutSlash } from '../../common/server-url';
 import { formatNumber } from '../../common/numbers';
@@ -14,12 +14,12 @@ const factsSchema = z.object({
   roundTripMs: z.number(),
   tokensPerSecond: z.number().nullable(),
 });
-/** What the newest probe has found. */
+/** What the newest test of a server has found. */
 export type EngineFacts = z.infer<typeof factsSchema>;
 
 const entrySchema = z.object({
   url: z.string().refine(isServerUrl),
-  /** The server's name of the base model; null if it offers only one. */
+  /** Name of the base model on the server; null if the server offers only one model. */
   model: z.string().min(1).nullable().default(null),
   /** Environment variable with the API key; null for none. */
   keyEnv: z
@@ -43,7 +43,7 @@ export function enginesIn(setting: unknown): KeptEngine[] {
   });
 }
 
-/** The configuration keys of a run on a server. */
+/** Returns the configuration keys, with values, that make a run use a server. */
 export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, string | null> => ({
   'workbench.engine': 'tinker',
   'workbench.engine_url': url,
@@ -51,7 +51,7 @@ export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, 
   'workbench.engine_api_key_env': keyEnv,
 });
 
-/** The facts of a report that are kept. */
+/** Returns those facts of a test report that are saved in the setting. */
 export function factsOf({ server, measured, round_trip_ms }: EngineReport, at: Date): EngineFacts {
   return {
     at: at.toISOString(),
@@ -75,13 +75,13 @@ export function engineLine({ model, facts }: EngineEntry): string {
   return [...(model === null ? [] : [model]), ...rates].join(' · ');
 }
 
-/** The variable under which a key that is typed for a server is stored. */
+/** Returns the environment variable under which a key is stored that the user types for a server. */
 export function keyVariableFor(url: string): string {
   const host = new URL(url).host.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
   return `ENGINE_${host.replace(/^_+|_+$/g, '').slice(0, 48)}_API_KEY`;
 }
 
-/** A name for a server that is not in use: its host, with a number if necessary. */
+/** Returns an unused name for a server: the server's host, followed by a number if another server has this name. */
 export function freeEngineName(url: string, used: readonly string[]): string {
   const { hostname } = new URL(url);
   for (let counter = 1; ; counter++) {

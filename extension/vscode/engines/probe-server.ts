@@ -1,4 +1,5 @@
-// Probes a server by the CLI, in a child process. The key is passed in an environment variable of this process only.
+// Tests an engine server with `ragen engine probe`, which runs in a child process. The API key is passed only in an
+// environment variable of the child process.
 import * as vscode from 'vscode';
 import { engineReportSchema, type EngineReport } from '../../protocol/engine-report';
 import type { Host } from '../host-services';
@@ -6,13 +7,13 @@ import { withProgress } from '../notifications';
 import { askCli } from '../processes/cli-command';
 import { probeArguments, type EngineEntry } from './kept-engines';
 
-/** What is probed: an address, and the key that was typed for its variable but is not stored yet. */
+/** The server to test. `newKey` is the API key if the user has typed one that is not stored yet. */
 export interface ProbedServer extends Omit<EngineEntry, 'facts'> {
   newKey?: string;
 }
 
 /**
- * Probes a server with a progress notification; undefined if the user cancels.
+ * Tests a server and shows a progress notification. Returns undefined if the user cancels.
  * @param more further arguments of `ragen engine probe`
  * @throws UserError with the reason and the remedy
  */
@@ -35,7 +36,7 @@ export async function probeServer(
   });
 }
 
-/** Probes a server without a notification. */
+/** Tests a server without a notification. */
 export async function askServer(
   host: Pick<Host, 'cliFor' | 'extensionPath'>,
   { newKey, ...server }: ProbedServer,

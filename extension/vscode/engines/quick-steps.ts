@@ -1,14 +1,14 @@
-// Questions of several steps in the editor's quick input: a text or a choice, with the number of the step and a button
-// that goes back.
+// Asks questions in the editor's quick input, one per step. A question asks for a text or for a choice. It shows the
+// number of its step, and a button that goes back to the previous step.
 import * as vscode from 'vscode';
 import { plain } from '../plain-text';
 
-/** The answer if the user goes back to the step before. */
+/** The answer if the user goes back to the previous step. */
 export const back = Symbol('back');
 
 export interface Step {
   title: string;
-  /** Number of the step from 1, and of all steps. */
+  /** `step`: number of this step, from 1. `of`: number of all steps. */
   step: number;
   of: number;
 }

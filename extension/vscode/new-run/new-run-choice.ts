@@ -7,7 +7,7 @@ import { yamlValue } from '../../common/yaml-text';
 const sides = ['train', 'val'] as const;
 
 type Values = Pick<NewRunChoice, 'values' | 'groups'>;
-/** Configuration keys of the chosen engine; none for the preset's engine. */
+/** The configuration keys that select the chosen engine, with their values; empty if the preset's engine is used. */
 export type EngineKeys = Readonly<Record<string, string | null>>;
 
 /** Returns the choices as `key=value` overrides for `ragen train`. */

@@ -55,7 +55,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     private readonly extensionUri: vscode.Uri,
   ) {}
 
-  /** Shows the page, with the kept engine `chosen` selected. Throws a UserError if no folder is open. */
+  /** Shows the page and selects the saved engine `chosen` in it. Throws a UserError if no folder is open. */
   show(chosen: string | null): void {
     if ((vscode.workspace.workspaceFolders ?? []).length === 0)
       throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
@@ -119,7 +119,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     fillPanel(panel, this.extensionUri, { title: panel.title, bundle: 'new-run', icon: 'play.svg', folder: '' });
   }
 
-  /** Sends the kept engines to the page. */
+  /** Sends the saved engines to the page. */
   private onEngines = (): void => undefined;
 
   private engines(): EngineList {
@@ -131,7 +131,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     return { engines, chosen };
   }
 
-  /** The kept engine of a choice. @throws UserError if it is not kept any more */
+  /** Returns the saved engine that the user chose. @throws UserError if this engine is no longer saved */
   private engineOf({ engine: name }: NewRunChoice): KeptEngine | undefined {
     if (name === '') return undefined;
     const engine = this.host.engines.find(name);

@@ -16,12 +16,12 @@ export interface PresetSource {
 /** Runs the CLI with these arguments. Throws ConfigError or UserError. */
 export type AskCli = (args: string[]) => Promise<Record<string, unknown>>;
 
-/** What is known of a kept engine. */
+/** Returns which abilities the newest test of a saved engine found. */
 export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({ critic: facts?.critic ?? null });
 
 /**
- * Plans a choice. `keys` are the configuration keys whose values are returned; `engine` is the kept engine of the
- * choice.
+ * Plans the run that the user configured on the page. `keys` are the configuration keys whose values are returned;
+ * `engine` is the saved engine on which the run would train.
  */
 export async function planChoice(
   choice: NewRunChoice,
@@ -63,14 +63,17 @@ function problemsOf(error: unknown): FormProblem[] {
   return [{ key: '', message: error instanceof Error ? error.message : String(error) }];
 }
 
-/** What the kept engine was measured not to support; the trainer finds the same when it connects. */
+/**
+ * Returns the settings that the engine does not support, as its newest test found. The trainer would also reject these
+ * settings when it connects to the engine.
+ */
 const engineProblems = (config: Readonly<Record<string, unknown>>, engine: KeptEngine): FormProblem[] =>
   brokenLimits(config, abilitiesOf(engine)).map(({ limit: { key, remedy }, value }) => ({
     key,
     message: `config: ${key} is ${String(value)}, which the engine ${engine.name} does not support: ${remedy}`,
   }));
 
-/** The server that a configuration names. */
+/** Returns the engine server that a configuration names; null if the run trains on this machine. */
 function engineIn(config: Readonly<Record<string, unknown>>): PlannedRun['engine'] {
   if (valueAt(config, 'workbench.engine') !== 'tinker') return null;
   const model = valueAt(config, 'workbench.engine_model');

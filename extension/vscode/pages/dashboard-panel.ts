@@ -213,8 +213,8 @@ function serveDashboard(
   }
 
   /**
-   * Sends new data to the page. If an earlier call is still sending, it looks for new data once more, and the new call
-   * only waits for it.
+   * Sends new data to the page. If an earlier call is still sending, the earlier call checks for new data once more
+   * before it ends, and the later call only waits for the earlier one.
    */
   async function send(): Promise<void> {
     again = true;

@@ -4,7 +4,7 @@ import * as vscode from 'vscode';
 import type { Export } from '../../protocol/dashboard-page';
 import { notifyBriefly } from '../notifications';
 
-/** Lets the user choose a file and writes it; false if the user cancels. */
+/** Lets the user choose a file and writes `bytes` to it. Returns false if the user cancels. */
 export async function saveExport(folder: string, request: Export, bytes: Uint8Array): Promise<boolean> {
   const format = request.kind === 'csv' ? 'csv' : request.format;
   const name = `${basename(folder)} ${request.name.replace(/[^\w.@ -]+/g, '-')}.${format}`;

@@ -1,5 +1,6 @@
 // Host side of the Timeline page: sends the seconds per lane of each step, and the spans of the step that the page
-// shows. While the run trains and the page is visible, it looks for new steps, and for the step in progress.
+// shows. While the run trains and the page is visible, the host checks every second for new steps and for new data of
+// the step in progress.
 import { basename, join } from 'node:path';
 import * as vscode from 'vscode';
 import { keptSteps, readStepTimeline } from '../../node/read-timeline';
@@ -21,7 +22,7 @@ import { stampOf } from '../run-files/small-file';
 import type { RunStore } from '../runs/run-store';
 import type { OpenPage, PageKind } from './page-panels';
 
-/** Milliseconds between two looks for new data. */
+/** Milliseconds between two checks for new data. */
 const lookMs = 1000;
 
 export function timelineKind(store: RunStore): PageKind {
@@ -81,7 +82,10 @@ function serveTimeline(page: OpenPage, store: RunStore): vscode.Disposable {
   );
 }
 
-/** Writes the kept steps of a range as a Chrome trace, in a file that the user chooses; false if the user cancels. */
+/**
+ * Exports the steps `from` to `to` as a Chrome trace to a file that the user chooses. Steps whose spans are no longer
+ * stored are left out. Returns false if the user cancels.
+ */
 async function saveTrace(folder: string, run: string, from: number, to: number): Promise<boolean> {
   const steps: StepTimeline[] = [];
   for (const step of await keptSteps(folder)) {

@@ -1,7 +1,7 @@
 // Finds a Node.js for the trainer: the setting `ragen.nodePath`, then PATH, then the editor's own runtime. The editor's
-// runtime comes last, because it is Electron running as Node (ELECTRON_RUN_AS_NODE). At aligned allocations near 1 GiB,
-// Chromium's allocator in Electron ends the process with SIGTRAP. If the setting is invalid, an error is reported, and
-// no other Node.js is used. Must not import `vscode`.
+// runtime comes last, because it is Electron running as Node (ELECTRON_RUN_AS_NODE). If a program requests an aligned
+// block of about 1 GiB of memory, Chromium's allocator in Electron ends the process with SIGTRAP. If the setting is
+// invalid, an error is reported, and no other Node.js is used. Must not import `vscode`.
 import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { delimiter, isAbsolute, join } from 'node:path';

@@ -59,7 +59,8 @@ const pauses = [100, 250, 500, 1000, 2000, 5000];
 const timeoutMs = 5000;
 /**
  * Time limits in milliseconds for the reply of a trainer on another machine, which receives requests through the run
- * folder. A checkpoint is written, and replied to, at the end of a step.
+ * folder. `longestStepMs` is the limit for saving a checkpoint, because the trainer saves it, and replies, only at the
+ * end of a step.
  */
 const [fileReplyMs, longestStepMs] = [30_000, 3_600_000];
 

@@ -29,7 +29,7 @@ export interface SearchFile {
 
 /** Interface of the scanner, implemented by the worker thread and by direct calls. */
 export interface EpisodeScanner {
-  /** Returns the index line for the complete lines of a file from byte `from` on. */
+  /** Reads the complete lines of a file from byte `from` on, and returns the index line that describes them. */
   index(file: ScanFile, from: number): Promise<EpisodeIndexLine>;
   /**
    * Finds the rows whose texts satisfy all terms. Calls `found` with each batch of found rows, and with the share of
