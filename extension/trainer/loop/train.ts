@@ -47,8 +47,8 @@ import { penalisedRewards } from './kl-penalty';
 import { advantageBatch, estimatorName, sum } from './advantage-batch';
 
 /**
- * Advantage estimators by name. `gae_by_turn` is gae with `bi_level_gae`; `grpo_by_turn` is grpo with
- * `use_turn_scores`. Only gae uses the critic.
+ * Advantage estimators by name. `gae_by_turn` is used instead of `gae` if `bi_level_gae` is true, and `grpo_by_turn`
+ * instead of `grpo` if `use_turn_scores` is true. Only `gae` and `gae_by_turn` use the critic.
  */
 const estimators: Record<EstimatorName, Estimator> = {
   gae: (batch, { algorithm }) => batch.ahead(rows => maskedGaeAdvantages(rows, algorithm)),
@@ -187,8 +187,8 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const clock = run.timeline.stopwatch(step);
 
   // Rollout: env_groups prompts × group_size complete episodes under the current policy, or under an older one if
-  // rollouts are sampled ahead (workbench.max_staleness). Filter: groups whose episodes all have the same score carry no
-  // signal (RAGEN-2, SNR-adaptive filtering).
+  // rollouts are sampled ahead (workbench.max_staleness). Filter: keep the groups whose episodes have different scores,
+  // because the other groups carry no signal (RAGEN-2, SNR-adaptive filtering).
   journal.update({ phase: 'rollout' });
   const rollout = await run.rollouts.next(step, clock);
   const { episodes, kept, metrics } = rollout;
@@ -196,7 +196,8 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
     'rollout/empty_after_filter': Number(kept.length === 0),
     'rollout/empty_steps': kept.length === 0 ? state.watch.emptySteps + 1 : 0,
   });
-  // Diagnose collapse under the policy that sampled the rollout, on all trainable episodes, regardless of the filter.
+  // Diagnose collapse with the policy that sampled the rollout. Use all trainable episodes, including those that the
+  // filter dropped.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
   Object.assign(metrics, diagnosis.metrics, alarmMetrics(rollout.trainable, config.agent_proxy));
@@ -208,7 +209,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const updates = !(measuring && config.trainer.gradient_analysis_only);
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
-  // From here on, the results of the step are written; a stop no longer interrupts it.
+  // From here on, the step writes its results, and a stop no longer interrupts the step.
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
   await run.writeDiagnoses();

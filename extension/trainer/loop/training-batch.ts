@@ -93,7 +93,7 @@ export function adjustedOrder(count: number, config: RunConfig, step: number): n
     config.actor_rollout_ref.actor.ppo_mini_batch_size,
   );
   const { batch_adjust_mode } = config.agent_proxy;
-  // If there are fewer samples than `multiple`, mode `delete` would drop all samples.
+  // If there are fewer samples than `multiple`, mode `delete` would drop all samples, so mode `weights` is used.
   const mode = batch_adjust_mode === 'delete' && count < multiple ? 'weights' : batch_adjust_mode;
   const random = new RandomStream(deriveSeed('batch-adjustment', config.seed.train, step));
   return Array.from(adjustedSamples(count, multiple, mode, random));

@@ -49,7 +49,10 @@ export interface RemotePlan {
 
 export type RolloutLimit = 'sampling rate' | 'round trips' | 'this machine';
 
-/** Characters of a log-prob in JSON, with a separator: a float32 printed as a float64. */
+/**
+ * Number of characters of a log-prob in JSON, including the separator. JSON prints a float32 with the digits of a
+ * float64.
+ */
 const numberBytes = 20;
 /** Number of characters that are the same in every request or response: its head and the constant parts of its body. */
 const envelope = { request: 480, response: 230 };
@@ -139,7 +142,10 @@ export function trafficOf(sizes: RemoteSizes): { requests: number; bytes: Remote
 const lengthOf = ({ turns, response, longest }: RemoteSizes): number =>
   Math.min(longest, assumed.prompt + turns * response + (turns - 1) * assumed.between);
 
-/** Memory of this machine: the trainer, its environments, the episodes of a step and the largest requests. */
+/**
+ * Returns the memory that the run needs on this machine: for the trainer, its environments, the episodes of a step and
+ * the largest requests.
+ */
 export function remoteMemory(config: RunConfig, sizes: RemoteSizes): MemoryPlan {
   const trains = !config.trainer.val_only;
   const environments = environmentProcesses(config, trains);

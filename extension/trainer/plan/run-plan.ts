@@ -198,7 +198,10 @@ function parametersIn(folder: string): number | null {
   }
 }
 
-/** Measurements of the newest runs of a workspace on the same processor. Runs without usable metrics are omitted. */
+/**
+ * Returns the measurements of the workspace's newest runs that ran on the same processor model as this machine's. Runs
+ * without usable metrics are omitted.
+ */
 function measuredRuns(workspace: string): MeasuredRun[] {
   const here = cpus()[0]?.model;
   const runs = RunFolder.list(workspace).filter(({ manifest }) => manifest.hardware.cpu === here);

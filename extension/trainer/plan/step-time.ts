@@ -49,7 +49,7 @@ export interface Workload {
   passes: number;
 }
 
-/** Measurements of a run: its workload, and medians over its last steps, in seconds. */
+/** Measurements of a run: its workload, and the median times of its last steps, in seconds. */
 export interface MeasuredRun {
   id: string;
   name: string;

@@ -133,7 +133,7 @@ export function parseResponse(raw: string, protocol: TurnProtocol, whole = false
   return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }, tag) };
 }
 
-/** Returns the trimmed text between the think tags of a response; empty if no thought was closed. */
+/** Returns the trimmed text between the think tags of a response; empty if the closing tag is missing. */
 export function reasoningText(raw: string): string {
   return withoutMarkers(between(raw, '<think>', '</think>')?.inner ?? '', 'answer');
 }

@@ -170,7 +170,10 @@ export class Journal {
     this.watchers.appended(file, piece.to, step);
   }
 
-  /** Changes the status. Watchers are notified immediately; the status file is written after any pending write. */
+  /**
+   * Changes the status. Watchers are notified immediately; the status file is written as soon as no earlier write is
+   * pending.
+   */
   update(change: Partial<RunStatus>, fraction = 0): void {
     this.statusFile.update(change, fraction);
   }

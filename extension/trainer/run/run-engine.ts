@@ -59,7 +59,7 @@ export const serverRows = 64;
 
 /**
  * Starts the engine without a model; `load` then loads the model. `modelFolder` holds the tokenizer and config.json.
- * `resumes`: the run has a checkpoint.
+ * `resumes` is true if the run has a checkpoint.
  */
 export function openEngine(
   { workbench }: Pick<RunConfig, 'workbench'>,

@@ -1,6 +1,6 @@
 // Writes a run's status file and notifies watchers of each change. Watchers are notified immediately; the file is
-// written after any earlier write has ended. If the disk is too full for a replacement file and the run has failed or
-// is waiting, the old file is overwritten in place.
+// written as soon as no earlier write is pending. If the disk is too full for a replacement file and the run has failed
+// or is waiting, the old file is overwritten in place.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { runFiles } from '../../run-data/run-file-names';
@@ -33,7 +33,9 @@ export class StatusWriter {
     return this.current;
   }
 
-  /** Changes the status. Watchers are notified immediately; the file is written after any earlier write has ended. */
+  /**
+   * Changes the status. Watchers are notified immediately; the file is written as soon as no earlier write is pending.
+   */
   update(change: Partial<RunStatus>, fraction = 0): void {
     if (this.crashed) return;
     const { activity: _, ...current } = this.current; // the activity described the status before this change

@@ -27,7 +27,7 @@ export interface TrainerState {
   alarms: WatchState;
   /** Counters of steps with non-finite numbers. */
   skipped: SkippedSteps;
-  /** Seconds of training and validation, in all sessions. */
+  /** Seconds that training and validation have taken in all sessions of the run. */
   spent: TimeSpent;
   /**
    * Metrics of the newest step if its validation was interrupted by a stop; a resume then runs the validation again.

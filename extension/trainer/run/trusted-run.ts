@@ -13,7 +13,8 @@ import type { RunFolder } from '../store/run-folder';
 export const trustFlag = '--trust-code';
 
 /**
- * Must be called before environments, models or programs that a manifest names are executed.
+ * Requires that a run's manifest is signed or accepted. Must be called before the trainer executes environments, models
+ * or programs that the manifest names.
  * @param trustCode sha256 of a manifest that the user accepts once
  * @param remedy instruction in the message; `with --trust-code <sha256>` is appended to it
  * @throws UserError that names the manifest and its hash if it is neither signed nor accepted
@@ -30,7 +31,7 @@ export function requireTrusted(
 }
 
 /**
- * Must be called before code that is stored in a run is executed.
+ * Requires that code in a run folder is signed or accepted. Must be called before the code is executed.
  * @param code the code, with exactly the bytes to be executed
  * @param accepted sha256 hashes that the user accepts once
  * @throws UserError that names the first file that is neither signed nor accepted

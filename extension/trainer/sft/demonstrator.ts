@@ -37,7 +37,7 @@ export class Demonstrator implements TextGenerator {
   }
 
   release(): void {
-    // Rows have no cached state.
+    // There is nothing to release, because rows have no cached state.
   }
 
   /** Returns the response text after the prompt's `<think>`. */

@@ -162,7 +162,10 @@ export class RunFolder {
     return new LineLog(this.file(runFiles.events), { fsync: 'explicit' });
   }
 
-  /** Opens the writer of the columns of metrics.jsonl. `length` is the number of committed bytes of metrics.jsonl. */
+  /**
+   * Opens the writer of metrics.columns, which stores metrics.jsonl by columns. `length` is the number of committed
+   * bytes of metrics.jsonl.
+   */
   columns(length: number): ColumnLog {
     return new ColumnLog(this.file(runFiles.columns), this.file(runFiles.metrics), length);
   }

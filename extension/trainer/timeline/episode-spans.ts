@@ -11,7 +11,7 @@ const leastWaitMs = 0.05;
 /** An episode in progress. */
 interface Playing {
   spans: StepSpans;
-  /** Turns whose sampling has begun. */
+  /** Number of turns whose sampling has begun. */
   turn: number;
   /** Time at which the episode's newest span ended. */
   since: number;

@@ -36,7 +36,7 @@ export class StepSpans {
   private readonly open = new Set<OpenSpan>();
   private readonly merged = new Map<number, MergedSpans>();
   private readonly staleness: [at: number, steps: number][] = [];
-  /** Spans recorded, including merged ones. */
+  /** Number of recorded spans, including merged ones. */
   count = 0;
 
   constructor(

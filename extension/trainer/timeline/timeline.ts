@@ -47,7 +47,7 @@ const publishing = new Set(['save_weights_for_sampler']);
 
 /** Minimum milliseconds between updates of the file of the step in progress. */
 const liveMs = 2000;
-/** Maximum share of the time that these updates take. */
+/** Maximum share of the trainer's time that these updates may take. */
 const liveShare = 0.01;
 
 /** Unix time in milliseconds, which never goes back. */
@@ -174,7 +174,7 @@ export class Timeline {
     };
   }
 
-  /** Writes a finished step. Steps that were written before are ignored. */
+  /** Writes a finished step. Does nothing if the step was written before. */
   endStep(step: number): void {
     if (step < this.current) return;
     const now = this.now();

@@ -21,8 +21,8 @@ import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {
   /**
-   * The diagnosis that was read last. It is cached, because the page requests the families of a diagnosis one after
-   * another.
+   * The diagnosis that was read last. It is cached, because the page requests the parts of a diagnosis (families of
+   * prompt and reasoning pairs) one after another.
    */
   private newest: { step: number; diagnosis: CollapseDiagnosis } | undefined;
 
