@@ -1,6 +1,7 @@
 // Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit
 // into memory, the plan contains overrides with which the run fits, and a sentence that explains them. If the model is
-// on the hub, only its small files are downloaded. If the model is on a server, remote-plan.ts makes the plan.
+// on the hub, all its files except the weights are downloaded. If the model is on a server, remote-plan.ts makes the
+// plan.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
@@ -270,9 +271,9 @@ function remedySentence(
 }
 
 /**
- * Runs `check`, then calls `work` with a folder that contains at least the small files of a model. `asked` is the
- * command option that names the model; undefined if the key model_path names it. If model_path names a model that cannot
- * be found, throws a ConfigError for this key, so that a form can mark the field.
+ * Calls `check` and then `work` with a folder that contains all files of a model, but not necessarily its weights.
+ * `asked` is the command option that names the model; undefined if the key model_path names it. If model_path names a
+ * model that cannot be found, throws a ConfigError for this key, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

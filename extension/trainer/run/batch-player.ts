@@ -16,7 +16,7 @@ import type { EnvGroups, SeedState } from '../rollout/group-layout';
 import type { RolloutBatch } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 
-/** Creates an agent proxy for a configuration; `changed` replaces seeds and groups. */
+/** Creates an agent proxy for a configuration; `changed` replaces the configuration's seeds and groups. */
 export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 'seed' | 'es_manager'>) => AgentProxy;
 
 /** How a rollout is played while earlier steps train (trainer/loop/rollout-pipeline.ts). */

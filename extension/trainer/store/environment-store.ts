@@ -14,7 +14,7 @@ import { bytesIn, json, readJson, writeSignature } from './run-documents';
 import type { RunFolder } from './run-folder';
 import { sourceSnapshots } from './source-snapshots';
 
-/** Number of newest steps whose coverage is stored per version. */
+/** For each version, coverage is stored for this many of the newest steps. */
 const coveredSteps = 100;
 
 /**

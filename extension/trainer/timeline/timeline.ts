@@ -79,12 +79,12 @@ export class Timeline {
     this.trained = step;
   }
 
-  /** A stopwatch whose phases are recorded as spans of a step. */
+  /** Returns a stopwatch whose phases are recorded as spans of a step. */
   stopwatch(step: number): Stopwatch {
     return new Stopwatch(phase => this.beginPhase(step, phase));
   }
 
-  /** Runs a phase of a step outside a stopwatch. */
+  /** Runs a phase of a step that no stopwatch measures, and records its span. */
   async time<T>(step: number, phase: string, work: () => Promise<T>): Promise<T> {
     const end = this.beginPhase(step, phase);
     try {
@@ -122,7 +122,7 @@ export class Timeline {
     };
   }
 
-  /** The engine, with its calls recorded. */
+  /** Returns an engine that calls `engine` and records spans of these calls. */
   engine(engine: RemoteEngine): RemoteEngine {
     engine.onRows = rows => this.episodes.rowsFinished(rows);
     return observedCalls(engine, (method, args) => {
@@ -131,7 +131,7 @@ export class Timeline {
     });
   }
 
-  /** The generator, with the sampling of each row recorded. */
+  /** Returns a generator that calls `generator` and records the sampling of each row. */
   generator(generator: TextGenerator): TextGenerator {
     return {
       generate: (rows, sampling, onTokens, weights) =>
@@ -144,7 +144,7 @@ export class Timeline {
     };
   }
 
-  /** The environments, with each request and each episode recorded. */
+  /** Returns environments that call `pool` and record a span for each request and each episode. */
   pool(pool: EnvironmentPool): EnvironmentPool {
     return {
       reset: (episodes, onStates = () => undefined) =>
@@ -155,7 +155,7 @@ export class Timeline {
     };
   }
 
-  /** An observer of rollouts that also calls `next`. */
+  /** Returns an observer of rollouts that records spans and also calls `next`. */
   observer(next: RolloutObserver): RolloutObserver {
     return {
       begun: (at, all) => {
