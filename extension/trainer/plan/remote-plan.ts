@@ -69,7 +69,7 @@ const trainerSeconds = { response: 1e-3, trainedToken: 1.5e-6 };
  * Both are fitted to measurements by test/bench/remote/scale.mjs with 1024 and with 4096 episodes.
  */
 const tokenBytes = { episode: 120, request: 100 };
-/** Number of training requests whose tokens are in memory at the same time. */
+/** Number of scoring requests that are in flight, and thus in memory, at the same time. */
 const scoringRequests = 4;
 
 /**
