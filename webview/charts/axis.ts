@@ -32,9 +32,9 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
 }
 
 /**
- * Ticks of a logarithmic range. If `roomy` is true, the ticks are at most nine powers of ten; a range of at most two
- * decades also has ticks at 2 and 5 times these powers. If `roomy` is false, the ticks are at most four powers of ten;
- * a range of one decade also has ticks at 3 times these powers.
+ * Ticks of a logarithmic range. If `roomy` is true, up to nine powers of ten get a tick each, and a range of at most
+ * two decades also has ticks at 2 and 5 times these powers. If `roomy` is false, up to four powers of ten get a tick
+ * each, and a range of one decade also has a tick at 3 times its lower power.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];

@@ -1,11 +1,12 @@
 // Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then the
-// metrics that an RL practitioner checks next. Every other key is assigned to a group by its name, so a new metric gets
-// a chart although this file does not name it.
+// metrics that an RL practitioner checks next. Every other metric is assigned to a group by its key, so a new metric
+// gets a chart although this file does not name it.
 import type { Unit } from '../shared/format';
 
 /**
- * Band around a line. If two metrics are logged as its edges, `low` and `high` are their keys. Otherwise the band is
- * the confidence interval of a share, and `episodes` is the key of the metric that counts the episodes.
+ * Band around a line. If the run logs two metrics as the band's edges, `low` and `high` are the keys of these metrics.
+ * Otherwise the line is a success rate and the band is its confidence interval; `episodes` is the key of the metric
+ * that counts the episodes.
  */
 export type LineBand = { low: string; high: string } | { episodes: string; tag: string; side: 'train' | 'val' };
 
@@ -23,8 +24,8 @@ export interface ChartLine {
 
 export interface ChartSpec {
   /**
-   * Identifier of the chart, which stays the same throughout a run. The view settings identify enlarged, pinned and
-   * moved charts by it.
+   * Identifier of the chart, which stays the same throughout a run. The view settings store these identifiers for
+   * enlarged, pinned and moved charts.
    */
   id: string;
   title: string;
@@ -55,7 +56,10 @@ interface Planned {
   first?: boolean;
   /** Shows the chart even if the run has not logged any of the chart's keys yet. */
   always?: boolean;
-  /** Omits the bands from minimum to maximum. The y range would include these bands, so the line would look flat. */
+  /**
+   * Whether to omit bands from minimum to maximum. With such a band, the y range would be so large that the line would
+   * look flat.
+   */
   plain?: boolean;
 }
 
@@ -63,7 +67,10 @@ interface PlannedGroup {
   id: string;
   title: string;
   charts: Planned[];
-  /** Pattern of the group's keys that none of its charts names. Each of these keys gets its own chart. */
+  /**
+   * Keys that match this pattern belong to the group even if none of the group's charts names them. Each of these keys
+   * gets its own chart.
+   */
   rest: RegExp;
 }
 
@@ -234,8 +241,8 @@ export function unitOf(key: string): Unit {
 }
 
 /**
- * Finds the edges of bands and removes the keys of the edges from `free`. The edges are `x/min` and `x/max` around
- * `x/mean`, or `x_ci_low` and `x_ci_high` around `x`.
+ * Finds the bands of all metrics, by metric key. Removes the keys of band edges from `free`, the keys that have no
+ * chart yet. The edges are `x/min` and `x/max` around `x/mean`, or `x_ci_low` and `x_ci_high` around `x`.
  */
 function boundsOf(free: Set<string>): Map<string, LineBand> {
   const bounds = new Map<string, LineBand>();

@@ -18,16 +18,16 @@ export class Curve {
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
   /**
-   * Histogram of the distances in rows between neighbouring finite values. `alike` contains the latest distance and the
-   * number of its successive occurrences. This number is added to the histogram when a different distance follows or
+   * Histogram of the distances in rows between neighbouring finite values. The latest distance, and how many times in
+   * succession it has occurred, are in `alike`. They are added to the histogram when a different distance follows or
    * the median is read.
    */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };
   private lastFiniteRow = -1;
   /**
-   * The line is broken between two values that are more than this number of rows apart; undefined means 1.5 times the
-   * usual spacing.
+   * The line is broken between two values that are more than this number of rows apart; undefined means 1.5 times
+   * `usualSpacing`.
    */
   private fixedHole: number | undefined;
 
@@ -101,7 +101,7 @@ export class Curve {
 
   /**
    * The median distance in rows between neighbouring finite values. If the number of distances is even, returns the
-   * larger of the two middle distances. Returns 1 for a metric logged at every row, and for fewer than two values.
+   * larger of the two middle distances. Returns 1 if the metric is logged at every row or has fewer than two values.
    */
   get usualSpacing(): number {
     this.countSpacings();
@@ -118,9 +118,9 @@ export class Curve {
   /**
    * The points to draw. [from, to] is divided into `buckets` equal parts. Each part contributes its lowest and its
    * highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed line
-   * reaches the edges of the plot. The line breaks where two values are more than 1.5 times the usual spacing apart.
-   * The usual spacing of a metric logged every tenth row is ten rows, so its line does not break.
-   * @param xs x values of the rows, increasing, at least as many as the curve has rows
+   * reaches the edges of the plot. The line breaks where two values are more than 1.5 times `usualSpacing` apart. If a
+   * metric is logged every tenth row, `usualSpacing` is ten rows, so its line does not break. @param xs x values of the
+   * rows, increasing; at least one value for each row of the curve
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
     const points: Point[] = [];

@@ -38,7 +38,9 @@ const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint']
 /** The mark for an event's kind; undefined for kinds that are not drawn. */
 export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
 
-/** Marks of the events, sorted by position. `xOf` returns an event's x position, NaN if it has none. */
+/**
+ * Marks of the events, sorted by position. `xOf` returns an event's x position, or NaN for an event without a position.
+ */
 export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => number): Mark[] {
   const marks: Mark[] = [];
   for (const event of events) {

@@ -6,7 +6,7 @@ import type { XAxis } from './metric-series';
 export const tickOfX = (value: number, axis: XAxis): string =>
   axis === 'time' ? formatDuration(value) : formatTick(value, 'number');
 
-/** Label of the crosshair; `step` is the step of its row. */
+/** Label of the crosshair at position `x`; `step` is the training step at this position. */
 export function formatX(x: number, axis: XAxis, step: number): string {
   if (axis === 'time') return formatDuration(x);
   return axis === 'episodes' ? `${Math.round(x)} ep.` : String(step);

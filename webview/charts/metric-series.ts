@@ -16,15 +16,18 @@ interface Held {
   smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
-/** What the page's state contains about a SeriesStore. A new object replaces it whenever the store changes. */
+/**
+ * The part of the page's state that describes a SeriesStore. Whenever the store changes, a new object replaces the
+ * previous one.
+ */
 export interface SeriesSummary {
   readonly rows: number;
   readonly keys: readonly string[];
 }
 
 /**
- * The x axes available with a run's metrics. `episodesAStep` is the configured number of training episodes per step;
- * null if unknown.
+ * The x axes for which a run logs the necessary metrics. `episodesAStep` is the configured number of training episodes
+ * per step; null if unknown.
  */
 export function axesOf(keys: readonly string[], episodesAStep: number | null): XAxis[] {
   const axes: XAxis[] = ['step'];
@@ -34,8 +37,9 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
 }
 
 /**
- * Maximum number of stored recent lines. Lines that arrive while a column is loading are stored and appended to the
- * column afterwards. If more lines than this maximum arrive while the column is loading, the column is requested again.
+ * Maximum number of recent lines of the metrics file that are stored. When the host has sent a requested column, the
+ * lines that arrived in the meantime are appended to the column. If more lines than this maximum arrived, the column is
+ * requested again.
  */
 const recentLines = 256;
 
@@ -63,7 +67,7 @@ export class SeriesStore {
     private readonly host: Pick<Host, 'request'>,
     /** Called with the keys whose curves have arrived. */
     private readonly came: (keys: readonly string[]) => void,
-    /** Milliseconds after the last call of `want` before complete columns are requested. */
+    /** Complete columns are requested this many milliseconds after the last call of `want`. */
     private readonly idleMs = 500,
   ) {}
 
@@ -163,7 +167,7 @@ export class SeriesStore {
     return keys.every(key => !this.known.has(key) || this.held.get(key)?.complete);
   }
 
-  /** The x axes available with the run's metrics. */
+  /** The x axes for which the run logs the necessary metrics. */
   get axes(): XAxis[] {
     return axesOf(this.keys, this.episodesAStep);
   }
@@ -188,8 +192,8 @@ export class SeriesStore {
   }
 
   /**
-   * Cumulative number of training episodes at each row. Uses the logged number of a row if there is one, else the
-   * configured number per step.
+   * Cumulative number of training episodes at each row. Adds the logged number of each row. For a row without a logged
+   * number, adds the configured number of episodes per step.
    */
   private episodesPlayed(logged: Curve | undefined): Float64Array {
     const sums = (this.episodesAt ??= new Curve());

@@ -1,5 +1,5 @@
-// The content of a chart as plain data: lines with bands over an x range, and the colour and dashes of each line,
-// computed from curves. Used by the canvas, the SVG export and the comparison of runs.
+// Computes the content of a chart from curves, as plain data: the points, band, colour and dashes of each line. Used by
+// the canvas, the SVG export and the comparison of runs.
 import type { Unit } from '../shared/format';
 import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
@@ -20,7 +20,7 @@ export interface PlotLine {
   alpha: number;
   /** Lower and upper edge of a filled band. */
   band?: { low: Point[]; high: Point[] };
-  /** Excluded from legends; set for the raw line behind a smoothed line. */
+  /** Whether legends omit the line; true for the raw line behind a smoothed line. */
   quiet?: boolean;
 }
 
@@ -51,8 +51,8 @@ export interface PlotContext {
   /** The visible x range. */
   x: Range;
   /**
-   * Returns how many episodes of a tag one training step or one validation plays; undefined if unknown. It is used if
-   * the run does not log this number.
+   * Returns how many episodes of a tag one training step or one validation plays; undefined if unknown. This function
+   * is called only if the run does not log the number.
    */
   episodes: (tag: string, side: 'train' | 'val') => number | undefined;
 }

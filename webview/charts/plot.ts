@@ -26,7 +26,7 @@ import { tickOfX } from './format-x';
 
 export interface Plot {
   update(data: PlotData): void;
-  /** X value at a pixel of the canvas, and the reverse. */
+  /** X value at a pixel of the canvas. `pixelOf` is the inverse. */
   xAt(pixel: number): number;
   pixelOf(x: number): number;
   /** The mark at a pixel of the canvas; null if no mark is close. */

@@ -1,6 +1,6 @@
 // The Collapse page: whether the model's reasoning still depends on its prompt. The host sends the complete series
-// first and then new lines. Each step has its own files with matrices, prompt groups and gradients; they are requested
-// for the selected step.
+// first and then new lines. Matrices, prompt groups and gradients are in separate files for each step, so the page
+// requests them only for the selected step.
 import { render } from 'lit';
 import {
   collapseCommand,

@@ -22,7 +22,7 @@ export type CollapseEvent =
   | { readonly type: 'unreadable'; readonly part: keyof StepFiles; readonly step: number; readonly message: string }
   /** Selects a step; with null, the page follows the newest step. */
   | { readonly type: 'step'; readonly step: number | null }
-  /** The user has selected a step (null: the newest step, which the page then follows). Stops playback. */
+  /** The user has selected a step; null means that the page follows the newest step again. Stops playback. */
   | { readonly type: 'scrubbed'; readonly step: number | null }
   /** Selects the previous or the next diagnosis. */
   | { readonly type: 'moved'; readonly by: -1 | 1 }
@@ -118,7 +118,10 @@ const withFile = <P extends keyof StepFiles>(state: CollapseState, part: P, file
   files: { ...state.files, [part]: file },
 });
 
-/** Stores the matrix. If it differs from the displayed matrix, selects its first cell and closes the table. */
+/**
+ * Stores the matrix. If it is not the matrix that is already displayed, selects the new matrix's first cell and closes
+ * the table of the matrix.
+ */
 function withMatrix(state: CollapseState, step: number, family: CollapseFamily | null): CollapseState {
   if (!family) return withFile(state, 'matrix', { step, content: null });
   const shown = matrixInView(state);

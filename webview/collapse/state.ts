@@ -26,7 +26,7 @@ export const firstSettings: ViewSettings = { family: 'collapse_first_turn_sample
 /** The data about a run that the host has sent, except the series of metrics. */
 export type RunFacts = Omit<CollapseSnapshot, 'steps' | 'series'>;
 
-/** Data derived from the series for the selected family of pairs of prompt and reasoning. */
+/** Data derived from the series for the selected family (one of `families` in trends/run-series.ts). */
 export interface Diagnoses {
   readonly path: readonly PathPoint[];
   /** Diagnosed steps, at which playback and arrow keys stop. */

@@ -1,5 +1,5 @@
-// Messages shown in parts of the page that have no data. A message gives the reason and, if future runs need a
-// configuration override to have the data, this override with a copy button.
+// Messages shown in parts of the page that have no data. A message gives the reason. If a configuration override makes
+// future runs record the data, the message also shows this override with a copy button.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { CollapseSettings } from '../../extension/protocol/collapse-page';
 import { button } from '../components/controls';
@@ -7,7 +7,7 @@ import type { FamilyName } from './trends/run-series';
 
 export interface Missing {
   text: string;
-  /** The override with which future runs have the data; undefined if none is needed. */
+  /** The configuration override that makes future runs record the data; undefined if no override is needed. */
   override?: string;
 }
 

@@ -1,5 +1,5 @@
-// The bar above the diagnoses: the run with its status, the choice between the families of pairs of prompt and
-// reasoning, links to the other pages, and the scrubber.
+// The bar above the diagnoses: the run with its status, the choice of the family (which pairs of prompt and reasoning
+// are diagnosed), links to the other pages, and the scrubber.
 import { html, type TemplateResult } from 'lit';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { button } from '../components/controls';

@@ -56,8 +56,8 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
 }
 
 /**
- * For each group, the palette index of its colour: the colour of the group's first run, or the next free colour if an
- * earlier group already has this one.
+ * For each group, the palette index of its colour. This is the colour of the group's first run or, if an earlier group
+ * already has that colour, the next free colour.
  */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];

@@ -1,5 +1,5 @@
-// The drawing of one metric of the compared runs: for each group, a line with an interval band over seeds, and behind
-// it a thin line per seed. Pure functions.
+// Computes the drawing of one metric of the compared runs. Each group has a line for the mean over its seeds, an
+// interval band around this line, and a thin line per seed in the background. Pure functions.
 import { maximum } from '../../extension/common/lists';
 import { progressRange, type Range } from '../charts/axis';
 import type { Point } from '../charts/curve';
@@ -11,7 +11,7 @@ import { groupCurve, pointsOf, type RunCurve } from './group-curves';
 export interface Comparison {
   /** Content of the chart; null if no run has a value. */
   readonly data: PlotData | null;
-  /** For each group, the points of its mean over seeds. */
+  /** For each group, the points of the line that shows the mean over its seeds. */
   readonly means: readonly (readonly Point[])[];
 }
 

@@ -1,5 +1,6 @@
-// Aggregates the curves of runs that differ only by seed. Computes the mean over seeds at each step with its 95 %
-// interval (extension/common/mean-estimate.ts), and the group's final and best values. Pure functions. NaN marks steps without a value.
+// Aggregates the curves of runs that differ only by seed. For each step, computes the mean over seeds and the 95 %
+// interval of this mean (extension/common/mean-estimate.ts). Also computes the group's final and best values. Pure
+// functions. NaN marks steps without a value.
 import { smooth } from '../../extension/common/smoothing';
 import { estimate, type Estimate } from '../../extension/common/mean-estimate';
 import type { Point } from '../charts/curve';

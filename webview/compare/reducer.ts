@@ -78,7 +78,8 @@ const withSettings = (state: CompareState, part: Partial<CompareSettings>): Comp
 const idsOf = ({ runs }: CompareSnapshot): string => runs.map(({ run }) => run.id).join();
 
 /**
- * The columns including those of an answer; an answer is ignored if the compared runs have changed since its request.
+ * Adds the columns of an answer to the columns of the state. If the compared runs have changed since the request was
+ * sent, the answer is ignored.
  */
 function columnsAfter(
   { compared, columns }: CompareState,

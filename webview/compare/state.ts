@@ -1,5 +1,5 @@
-// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the keys of columns that
-// are displayed but not yet requested, and `page.ts` requests them.
+// The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the keys of the columns
+// that the page needs and has not yet requested, and `page.ts` requests these columns.
 import type { Theme } from '../shared/theme';
 import type { Compared, ComparedMetric } from './compared-metrics';
 import type { RunCurve } from './group-curves';
@@ -73,8 +73,8 @@ export function tableMetric({ compared, settings }: CompareState): ComparedMetri
 }
 
 /**
- * Of the keys of the charts on screen and of the table's metric, those whose columns have not been requested since the
- * newest snapshot.
+ * The keys whose columns must be requested. These are the keys of all charts on screen and of the table's metric,
+ * except keys already requested since the newest snapshot.
  */
 export function wantedKeys(state: CompareState): string[] {
   const table = tableMetric(state);

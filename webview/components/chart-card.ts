@@ -41,7 +41,7 @@ export function chartCard(options: ChartCardOptions): TemplateResult {
 export interface NamedLine {
   label: string;
   colour: string;
-  /** Shows the name only as the tooltip of the value. */
+  /** Whether the name is shown only as the tooltip of the value. */
   onHover?: boolean;
 }
 

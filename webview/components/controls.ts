@@ -1,6 +1,6 @@
 // The toolkit's controls as templates. Each render writes the value from the state to the control, and callbacks report
 // changes by the user. Before `registerToolkit` is called (and in tests that do not call it), the elements are unknown
-// tags without behaviour; even then, values can be written to them and events dispatched on them.
+// tags without behaviour; even then, callers can set their values and dispatch events on them.
 import { html, nothing, noChange, type TemplateResult } from 'lit';
 import { Directive, directive, type ChildPart, type ElementPart } from 'lit/directive.js';
 import { live } from 'lit/directives/live.js';
@@ -31,7 +31,7 @@ export interface ButtonOptions {
 export function button(options: ButtonOptions): TemplateResult {
   const { label, iconOnly = false, primary, title, pressed, disabled = false, hidden = false, hasPopup } = options;
   const appearance = iconOnly ? 'icon' : primary ? 'primary' : 'secondary';
-  // The toolkit reads the attribute `appearance` only once, so the property is bound to apply later changes.
+  // The toolkit reads the attribute `appearance` only once. Later changes therefore need the property of the same name.
   return html`<vscode-button
     aria-label=${iconOnly ? label : nothing}
     aria-pressed=${pressed === undefined ? nothing : String(pressed)}
@@ -169,8 +169,8 @@ class ChosenValue extends Directive {
 const chosenValue = directive(ChosenValue);
 
 /**
- * Sets a control's accessible name and restores it when the toolkit overwrites it. The toolkit names a control without
- * text “Text field” or “Checkbox” when the control is added to the document.
+ * Sets a control's accessible name and restores it when the toolkit overwrites it. When a control without text is added
+ * to the document, the toolkit gives it the name “Text field” or “Checkbox”.
  */
 class LastingLabel extends Directive {
   private label = '';

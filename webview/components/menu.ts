@@ -13,8 +13,8 @@ export interface MenuItem {
 }
 
 /**
- * Shows the items under `anchor`; null is a separator. When the menu closes by key or selection, the focus returns to
- * `anchor`.
+ * Shows the items under `anchor`; null is a separator. When the user presses a key that closes the menu or selects an
+ * item, the focus returns to `anchor`.
  */
 export function openMenu(anchor: HTMLElement, label: string, items: readonly (MenuItem | null)[]): void {
   const menu = document.createElement('div');

@@ -23,7 +23,10 @@ export function notice({ kind, title, text, action }: NoticeOptions): TemplateRe
   </section>`;
 }
 
-/** `count` grey blocks in the layout of the content; `shape` is a class of the page's style sheet. */
+/**
+ * Renders `count` grey blocks in place of content that is still loading. `shape` is the class of the page's style sheet
+ * that gives the blocks the layout of the content.
+ */
 export function skeleton(shape: string, count: number, label: string): TemplateResult {
   const blocks = Array.from({ length: count }, () => html`<div class="skeleton-block"></div>`);
   return html`<div class="skeleton ${shape}" role="status" aria-label=${label}>${blocks}</div>`;

@@ -9,7 +9,7 @@ export class OnScreen {
     { rootMargin: '100px' },
   );
 
-  /** Tells `changed` whether the element is on screen, first for the current position and then at every change. */
+  /** Calls `changed` once at first and then at every change, each time with whether the element is on screen. */
   observe(element: Element, changed: (isOnScreen: boolean) => void): void {
     this.tell.set(element, changed);
     this.observer.observe(element);

@@ -39,7 +39,10 @@ export class PlotCanvas extends LitElement {
     queueMicrotask(() => !this.isConnected && this.destroyPlot());
   }
 
-  /** Performs a pending update immediately. Used by owners that update within the draw queue. */
+  /**
+   * Performs a pending update immediately. Called by a chart that contains this element and is itself updated by the
+   * draw queue.
+   */
   flush(): void {
     if (this.isUpdatePending) this.performUpdate();
   }

@@ -22,7 +22,7 @@ export interface ListRow {
   selectable: boolean;
 }
 
-/** Number of rows drawn above and below the visible rows. */
+/** Number of rows drawn above the visible rows, and number of rows drawn below them. */
 const margin = 8;
 /**
  * Maximum height in CSS pixels: browsers limit elements to about 33 million device pixels, and a CSS pixel may be two
@@ -43,7 +43,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
    * to its start stays there.
    */
   declare source: ListSource<T>;
-  /** Key of the selected item, which is scrolled into view when it changes. */
+  /** Key of the selected item. When the key changes, the list scrolls the item into view. */
   declare selected: string | null;
   declare rowHeight: number;
   declare renderRow: (item: T) => ListRow;
@@ -186,7 +186,7 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
 
   /**
    * Keeps the first visible row in place. If the new source does not contain this row, keeps the scroll offset. The
-   * offset is limited to the new length.
+   * offset is reduced if the new list is shorter.
    */
   private keepPosition(before: ListSource<T>): void {
     if (this.scrollTop === 0) return;

@@ -1,5 +1,5 @@
-// Batches the new lines of a running run, so that the charts are not redrawn for every step. The first lines are passed
-// on immediately; lines that arrive within the next 200 ms are passed on together.
+// Batches the new metric lines of a running run, so that the charts are not redrawn for every step. The first lines are
+// passed to the page immediately; lines that arrive within the next 200 ms are passed to it together.
 import { appendAll } from '../../extension/common/lists';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';

@@ -1,5 +1,5 @@
-// The Dashboard page: one run's metrics as small multiples that grow during training. This file passes the host's
-// messages, key presses and timers on to the state. The metrics are in a series store.
+// The Dashboard page: many small charts of one run's metrics, which grow during training. This file turns messages from
+// the host, key presses and timer events into changes of the page's state. The metrics are in a series store.
 import { render } from 'lit';
 import {
   dashboardLines,

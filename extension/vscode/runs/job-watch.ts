@@ -1,6 +1,6 @@
-// Watches runs whose Ray job is queued. No trainer writes the status of such a run, so the CLI is asked at intervals: it
-// reads the jobs and writes the end of a run whose job ended before its trainer started. Only the cluster of the
-// settings is asked.
+// Watches runs whose Ray job is queued. No trainer writes the status of such a run, so this file calls the CLI at
+// intervals. The CLI reads the state of the jobs from the cluster. If a job ended before its trainer started, the CLI
+// writes to the run folder that the run has ended. Only the cluster that the settings name is read.
 import * as vscode from 'vscode';
 import { isQueuedStatus } from '../../run-data/job-record';
 import { messageOf } from '../command';

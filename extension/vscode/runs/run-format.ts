@@ -44,9 +44,9 @@ export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string |
   runPhase(run) === 'paused' ? run.status.error : undefined;
 
 /**
- * Shortens a sentence to one line of at most `length` characters. Replaces each path by its file name. Replaces the
- * beginning of an environment's error message by the source location of the error. Then truncates the text at a word
- * boundary.
+ * Shortens a sentence to one line of at most `length` characters. Replaces each path by its file name. If the sentence
+ * is an error message of an environment, its introduction `environment … (file:line)` becomes `file:line`. Then
+ * truncates the text at a word boundary.
  */
 export function briefly(sentence: string, length = 60): string {
   const text = sentence
@@ -94,7 +94,7 @@ export function matches({ name, tags = [], config_name, id }: RunSummary, filter
   return words.every(word => text.includes(word));
 }
 
-/** Formats a share: `0.6123` → `61 %`; one decimal below ten per cent. */
+/** Formats a share as a percentage: `0.6123` → `61 %`. Percentages below ten have one decimal. */
 export function percent(share: number): string {
   const value = share * 100;
   return `${value !== 0 && Math.abs(value) < 9.95 ? value.toFixed(1) : value.toFixed(0)} %`;

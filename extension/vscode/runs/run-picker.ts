@@ -13,7 +13,10 @@ import type { RunNode } from './view/runs-tree';
 export type RunArgument = RunNode | string | undefined;
 
 export class RunPicker {
-  /** `focused` returns the focused run folders, the most relevant first. */
+  /**
+   * `focused` returns the folders of the runs that the focused pages show and of the run selected in the tree, the most
+   * relevant first.
+   */
   constructor(
     private readonly store: RunStore,
     private readonly focused: () => (string | undefined)[],

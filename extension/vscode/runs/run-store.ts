@@ -1,7 +1,7 @@
 // All runs of the workspace, kept up to date. Runs are found under `.ragen/runs` of each workspace folder by file
-// watching and by polling. Polling is needed because watchers miss changes on network drives and in containers. Creates
-// and disposes of readers and connections to trainers. Views subscribe to the store's events. Runs that a terminal or
-// another window starts appear as well.
+// watching and by polling. Polling is needed because watchers miss changes on network drives and in containers. The
+// store creates and disposes of the runs' readers and of the connections to trainers. Views subscribe to the store's
+// events. Runs that a terminal or another window starts appear as well.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,8 +16,8 @@ import { isActive, runPhase, type RunPhase } from './run-format';
 import { TrainerClient } from '../processes/trainer-client';
 
 /**
- * Milliseconds between polls of active runs, whose lease can expire without a file event. Other runs are checked only
- * in every fifth poll.
+ * Milliseconds between polls of active runs. Polling detects that a trainer has stopped renewing its lease, which
+ * causes no file event. Other runs are checked only in every fifth poll.
  */
 const pollMs = 1000;
 const slowEvery = 5;
@@ -118,8 +118,8 @@ export class RunStore implements vscode.Disposable {
   }
 
   /**
-   * Reads the run in a folder immediately instead of at the next poll. Used after a run was started and for restored
-   * panels. Undefined if the folder contains no run.
+   * Reads the run in a folder immediately instead of at the next poll. Used for runs that were just started or changed
+   * and for runs that the store has not found yet. Undefined if the folder contains no run.
    */
   async find(folder: string): Promise<Run | undefined> {
     if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;

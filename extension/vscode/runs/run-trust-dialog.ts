@@ -17,7 +17,7 @@ import type { Run } from './run-store';
 
 /** URI scheme of the documents that show code to accept. */
 const scheme = 'ragen-run-code';
-/** Maximum number of environments and models of a manifest that the dialog lists, one per line. */
+/** Maximum number of lines in the dialog that name an environment or a model of the manifest. */
 const namedLines = 8;
 
 /** What `ask` returns if the code may be executed. */
@@ -50,8 +50,8 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
 
   /**
    * Requests, if necessary, the user's permission to use the environments, models and programs that the manifest in
-   * `folder` names. If `kept` is given, the permission includes the saved code of this environment version. Returns
-   * undefined if the user refuses.
+   * `folder` names. `kept` identifies a saved version of an environment; if it is given, the permission also covers the
+   * code of this version. Returns undefined if the user refuses.
    * @throws UserError if the workspace is untrusted or the folder contains no run
    */
   async ask(folder: string, kept?: { version: string; tag: string }): Promise<TrustedRun | undefined> {

@@ -25,8 +25,8 @@ const formatSuccess = (share: number, of: RunStatus['success_of']): string =>
   of === 'val' ? vscode.l10n.t('validation {0}', percent(share)) : vscode.l10n.t('success {0}', percent(share));
 
 /**
- * Formats the state of a run. For a running run, this is the phase of its current step. If the trainer paused the run,
- * the reason is added.
+ * Formats the state of a run. The label of a running run is the phase of its current step. If the trainer has paused
+ * the run, the label contains the reason.
  */
 export function formatState(run: RunSummary): string {
   const { state, phase, activity, download } = run.status;
@@ -48,6 +48,6 @@ export function formatState(run: RunSummary): string {
   return labels[runPhase(run)];
 }
 
-/** Formats where the job of a run runs, as `on node-7`; undefined for a run of this machine. */
+/** Formats the host on which the run's job runs, as `on node-7`; undefined for a run on this machine. */
 export const formatPlace = ({ job }: Pick<RunSummary, 'job'>): string | undefined =>
   job && vscode.l10n.t('on {0}', hostOfJob(job));

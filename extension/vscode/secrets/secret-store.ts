@@ -3,8 +3,8 @@
 // OPENAI_API_KEY). Values never appear on a command line, in a file or in a log. Must not import `vscode`.
 
 /**
- * The used methods of VS Code's secret storage; NameMemory has those of the global state. The contents of both storages
- * persist after the window closes.
+ * The methods of VS Code's secret storage that SecretStore uses. NameMemory has the methods of the global state that
+ * SecretStore uses. The contents of both storages persist after the window closes.
  */
 export interface SecretStorage {
   get(key: string): PromiseLike<string | undefined>;

@@ -14,7 +14,10 @@ import { TraceScores } from './trace-scores';
 import { TraceStructure } from './trace-structure';
 import { traceLanguage, traceScheme } from './trace-uri';
 
-/** Registers the documents, their language features, the commands, and the statistics in environment sources. */
+/**
+ * Registers the documents of traces and their language features, the commands, and the statistics that are shown in the
+ * source code of environments.
+ */
 export function registerTraces(context: vscode.ExtensionContext, host: Host): void {
   const { store, picker, trust, inspections, log, cliFor } = host;
   const documents = new TraceDocuments(store, context.extensionPath, log);

@@ -1,9 +1,10 @@
 // Decorations of a trace. Tokens have the shades of the current overlay, unsampled text has a less prominent colour,
 // and rejected actions are struck through. Rewards are shown in the overview ruler and after the headings. Colours are
-// the theme's `ragen.trace.*`. High contrast themes add underlines of increasing width, which are dashed for values
-// below zero. Long episodes are decorated only around the visible range. tokens/token-overlays.ts chooses the shade of
-// a token; `contributes.colors` in package.json defines each shade's colour and opacity. The number of shades must be
-// the same in this file, in tokens/token-overlays.ts and in package.json.
+// the theme's `ragen.trace.*`. In high contrast themes, tokens are underlined as well: the stronger the shade, the
+// wider the line, and the line is dashed for values below zero. Long episodes are decorated only around the visible
+// range. tokens/token-overlays.ts chooses the shade of a token; `contributes.colors` in package.json defines each
+// shade's colour and opacity. The number of shades must be the same in this file, in tokens/token-overlays.ts and in
+// package.json.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';

@@ -171,8 +171,8 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
       ...(/^[\w.-]+$/.test(model)
         ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
         : []),
-      // The model folder may be outside the workspace and, on Windows, on another machine, so it is read only for a
-      // trusted manifest.
+      // The model folder may be outside the workspace and, on Windows, on another machine, so it is not read unless the
+      // manifest is trusted.
       ...(vscode.workspace.isTrusted && isTrustedManifest(folder)
         ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
         : []),
@@ -209,7 +209,7 @@ function isTrustedManifest(folder: string): boolean {
 /** Returns the path of the file that contains an episode. */
 export const fileOf = (location: TraceLocation): string => join(location.folder, episodeFile(location));
 
-/** Maximum bytes of a tokenizer or manifest. */
+/** Maximum size in bytes of a tokenizer or manifest that is read. */
 const mostBytes = 2 ** 26;
 
 async function json(file: string, within: string | null): Promise<unknown> {

@@ -1,6 +1,7 @@
-// Scores of an episode's tokens under a checkpoint. They are requested from the inspection process when first needed,
-// with progress in the status bar, and are cached by episode and checkpoint. A failure is cached and logged. It is
-// shown as an error only if the user has chosen the overlay; if a stored overlay caused the request, no error is shown.
+// Scores of an episode's tokens under a checkpoint. They are requested from the inspection process when they are first
+// needed; the status bar shows the progress of the request. They are cached by episode and checkpoint. A failure is
+// cached and logged. It is shown as an error only if the user has chosen the overlay; if a stored overlay caused the
+// request, no error is shown.
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
 import { withProgress } from '../notifications';

@@ -1,7 +1,8 @@
 // Formats an episode as text and records the positions of its parts. Everything that decorations show is in the text as
 // well, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
 // it was sampled, including special tokens; each sampled token's range covers its text; if an answer's ids do not
-// decode to the recorded text, as with another tokenizer, the answer appears as recorded and has no tokens.
+// decode to the recorded text (because the tokenizer is a different one, for example), the trace contains the recorded
+// text without token positions.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
 import type { Episode, EpisodeTurn } from '../../run-data/episode';
@@ -116,7 +117,7 @@ function spelledAnswer(episode: Episode, turn: EpisodeTurn, bytes: TokenBytes): 
   if (parts.length === 0) return null; // a model behind an API reports no ids
   if (parts.includes(undefined)) return null;
   const { text, ranges } = spell(parts as Uint8Array[]);
-  // The recorded text contains no special tokens and, after some decoders, no leading blank.
+  // The recorded text contains no special tokens. Some decoders also remove its leading blank.
   const plain = spell(parts.filter((_, i) => !bytes.isSpecial(ids[i])) as Uint8Array[]).text;
   const raw = shown(turn.raw);
   const recorded = [plain, plain.trimStart()].find(each => raw.endsWith(each));
@@ -244,8 +245,8 @@ const refusedOf = (episode: Episode, index: number) =>
   outcomesOf(episode, index).flatMap(({ name, reason }) => (reason === null ? [] : [{ name, reason }]));
 
 /**
- * Returns the positions of rejected actions in the answer's text. Each search starts after the previous action, because
- * the recorded outcomes have the same order as the actions in the text.
+ * Returns the positions of rejected actions in the answer's text. The recorded outcomes have the same order as the
+ * actions in the text, so the search for each action starts after the previous action.
  */
 function locatedIn(text: string, { from, to }: Span, episode: Episode, index: number): RefusedAction[] {
   const refused: RefusedAction[] = [];

@@ -43,8 +43,8 @@ function labelAnchor(name: (typeof regimes)[number][0], { above, below, y }: Thr
 }
 
 /**
- * Draws the path through all diagnoses. Segments up to the selected diagnosis are more transparent the older they are.
- * Segments after the selected diagnosis are drawn faintly.
+ * Draws the path through all diagnoses. Of the segments before the selected diagnosis, older ones are more transparent.
+ * All segments after the selected diagnosis are drawn faintly.
  * @param spots coordinates of the diagnoses in the unit square
  * @param present index of the selected diagnosis
  */

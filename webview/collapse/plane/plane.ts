@@ -90,8 +90,8 @@ export class RunPlane extends LitElement {
   }
 
   /**
-   * The diagnosis nearest to the pointer. Undefined if no diagnosis is closer than a twelfth of the plot's width (at
-   * least 12 pixels).
+   * The diagnosis nearest to the pointer. Undefined if all diagnoses are farther away than a twelfth of the plot's
+   * width and farther away than 12 pixels.
    */
   private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
     const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();

@@ -1,6 +1,6 @@
-// Paths in a unit square with the origin at the upper left; the SVG is stretched to its element, so no layout
-// measurement is needed. A very long series is divided into buckets, and only the minimum and the maximum of each
-// bucket are drawn.
+// Computes SVG paths in a unit square with the origin at the upper left. CSS stretches the square to the size of the
+// drawing, so no layout measurement is needed. A very long series is divided into buckets, and only the minimum and the
+// maximum of each bucket are drawn.
 import { appendAll } from '../../../extension/common/lists';
 
 /** Number of buckets into which a very long series is divided. */

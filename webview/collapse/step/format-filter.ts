@@ -71,8 +71,8 @@ interface Rank {
   measure: number;
   rank: number;
   /**
-   * Sum of the filter's measure over all groups that rank before this group. `mass` is this sum plus the measure of
-   * this group.
+   * The filter ranks groups by a measure of their scores. This field is the sum of the measure over all groups that
+   * rank before this group. `mass` is this sum plus the measure of this group.
    */
   before: number;
   mass: number;

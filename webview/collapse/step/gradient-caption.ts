@@ -1,5 +1,6 @@
-// The sentence above the gradients by bucket. It says whether the task's gradient grows with the reward deviation, and
-// which loss terms dominate where the deviation is small.
+// The sentence above the bars of the gradients, in which each bucket contains prompt groups of similar reward
+// deviation. The sentence says whether the task's gradient grows with the reward deviation, and which loss terms
+// dominate where the deviation is small.
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
 import { formatNumber } from '../../shared/format';
 

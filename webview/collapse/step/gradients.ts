@@ -1,6 +1,6 @@
-// Gradients of the loss terms by bucket of prompt groups, from the lowest score deviation to the highest. Bars show the
-// norms. Numbers show the signal-to-noise ratio of each term's gradient, and the cosine between the gradients of each
-// pair of terms. A sentence above the bars summarises the result.
+// Shows the gradients of the loss terms. Prompt groups are sorted by score deviation and divided into buckets; each
+// bucket has its own gradients. Bars show the norms. Numbers show the signal-to-noise ratio of each term's gradient,
+// and the cosine between the gradients of each pair of terms. A sentence above the bars summarises the result.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
@@ -15,7 +15,10 @@ const analysisNames: Record<string, string> = {
   grad_norm_prefilter: 'before the filter',
 };
 
-/** Renders the gradients. `chosen` is the name of the analysis to show; ignored if the record does not contain it. */
+/**
+ * Renders the gradients. `chosen` is the name of the analysis to show; a name that the record does not contain is
+ * ignored.
+ */
 export function gradientsView(
   { analyses }: GradientAnalysisRecord,
   chosen: string,

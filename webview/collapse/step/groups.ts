@@ -1,6 +1,6 @@
-// The prompt groups of a step as a table, which screen readers can read. Each row has the deviation of the group's
-// scores, the filter's decision with its reason, and a cell per episode with its score. One score cell has the tab
-// stop; arrow keys move the tab stop, and Enter opens the cell's episode.
+// The prompt groups of a step as a table, which screen readers can read. Each row shows the deviation of the group's
+// scores, the filter's decision, the reason for this decision, and one cell with a score for each episode. One score
+// cell has the tab stop; arrow keys move the tab stop, and Enter opens the cell's episode.
 import type { GroupCell } from './group-cell';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';

@@ -1,6 +1,6 @@
-// Fetches, for the selected step, data that is stored in one file per step. Only one request is in flight; when it
-// ends, the step that was requested last is fetched. Steps that the user passes while dragging the slider are therefore
-// skipped. Recent answers are cached.
+// Fetches, for the selected step, data that is stored in one file per step. Only one request is in flight. When it
+// ends, the fetcher continues with the latest step that the page has asked for. Steps that the user passes while
+// dragging the slider are therefore skipped. Recent answers are cached.
 
 /** Maximum number of cached answers. */
 const kept = 12;

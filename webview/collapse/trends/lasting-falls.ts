@@ -4,8 +4,8 @@
 import type { PathPoint, StepValue } from './run-series';
 
 /**
- * Bound of a lasting fall, as a share of the best earlier mean over three values (source: test/experiments). A fall
- * begins when the mean over three values is below this bound.
+ * A fall begins when the mean over three values is below this share of the best earlier mean over three values. The
+ * number comes from test/experiments.
  */
 export const fallen = 0.85;
 
@@ -74,8 +74,8 @@ export function fallUnderFirst(
 }
 
 /**
- * The onset of a fall: the first value below `bound`, searched from index `first` on. `first` is the index of the first
- * value that contributes to the first mean below the bound.
+ * The onset of a fall: the first value below `bound` at or after index `first`. `first` is the index of the earliest
+ * value in the first mean that is below the bound.
  */
 function onsetOf(points: readonly StepValue[], first: number, bound: number): Onset {
   const at = points.findIndex(({ value }, i) => i >= first && value < bound);

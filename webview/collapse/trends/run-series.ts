@@ -68,7 +68,7 @@ export interface Estimate {
   high: number;
 }
 
-/** The results of a diagnosis for one family of pairs of prompt and reasoning. */
+/** The results of a diagnosis for one of the `families`. */
 export interface PathPoint {
   step: number;
   /** H(Z|X), nats per token. */
@@ -84,7 +84,10 @@ export interface PathPoint {
   judgement: RegimeJudgement;
 }
 
-/** The families of pairs of prompt and reasoning. `name` is the prefix of a family's metrics. */
+/**
+ * The families of a diagnosis. Each family is a different sample of pairs of a prompt and a reasoning text. `name` is
+ * the prefix of a family's metrics.
+ */
 export const families = [
   { name: 'collapse_first_turn_sample', label: 'First turns', title: 'First turns; one column per prompt group' },
   {
@@ -125,7 +128,7 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
   return judgedPath(path);
 }
 
-/** The points with their regimes. */
+/** Adds to each point its regime, judged from this point and all earlier points. */
 export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
   const judgements = judgeRegimes(
     points.map(({ information, entropy, retrieval, chance }) => ({

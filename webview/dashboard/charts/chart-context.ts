@@ -17,7 +17,10 @@ import type { DashboardState } from '../state';
 const markDistance = 11;
 
 export interface ChartContext extends PlotContext {
-  /** Replaced by a new object when something that affects the drawings changes, except the rows and their range. */
+  /**
+   * Everything that affects the drawings, except the rows and their range, belongs to the look. When any of it changes,
+   * this field becomes a new object.
+   */
   readonly look: object;
   /** The x range of all rows; `x` is the visible part of this range. */
   readonly whole: Range;
@@ -103,7 +106,10 @@ function rangeOf(
   return progressRange(last, limit);
 }
 
-/** Returns a function that thins the visible marks for a chart width and caches the result per 100 pixels. */
+/**
+ * Returns a function that selects the marks to draw for a chart width. Widths are rounded to multiples of 100 pixels,
+ * and the result for each multiple is cached.
+ */
 function marksByWidth(all: readonly Mark[], x: Range): (width: number) => readonly Mark[] {
   const inside = all.filter(mark => mark.x >= x.min && mark.x <= x.max);
   const known = new Map<number, readonly Mark[]>();

@@ -38,7 +38,7 @@ export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undef
   };
 }
 
-/** Keyboard actions of every chart, including the score chart. */
+/** The keyboard actions that every chart has, including the score chart. */
 export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<Record<string, Act | undefined>> {
   const { actions } = tools;
   return {
@@ -100,7 +100,7 @@ export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
   ];
 }
 
-/** Menu items of every chart, including the score chart. */
+/** The menu items that every chart has, including the score chart. */
 export function arrangementItems(id: string, { tools, pinned, large }: ChartElement): (MenuItem | null)[] {
   const { toggle, move } = tools.actions;
   return [

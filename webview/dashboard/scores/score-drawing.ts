@@ -1,6 +1,6 @@
-// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis. A
-// cell stands for a column of steps and a score. Its opacity increases with the share of the column's episodes that
-// have this score. Axes and colours match the other charts.
+// Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis.
+// Each cell belongs to one column of steps and to one score. The more of the column's episodes have this score, the
+// more opaque the cell is. Axes and colours match the other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { withAlpha } from '../../shared/run-colours';
@@ -22,11 +22,11 @@ interface Size {
 /** Width of the strips in a chart that is `width` pixels wide. */
 export const innerWidth = (width: number): number => Math.max(1, width - axisWidth - right);
 
-/** X value to pixel; the same mapping as in the other charts. */
+/** Converts an x value to a pixel position, as the other charts do. */
 export const pixelOf = (x: number, width: number, { x: range }: Pick<ChartContext, 'x'>): number =>
   axisWidth + relativePosition(x, range) * innerWidth(width);
 
-/** Pixel to x value. */
+/** Converts a pixel position to an x value. */
 export const xAt = (pixel: number, width: number, { x: { min, max } }: Pick<ChartContext, 'x'>): number =>
   min + ((pixel - axisWidth) / innerWidth(width)) * (max - min);
 

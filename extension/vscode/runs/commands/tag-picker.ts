@@ -1,4 +1,5 @@
-// Dialog for the tags of runs: a list of the workspace's tags with check boxes, in which the user can type new tags.
+// Dialog in which the user edits the tags of runs. It lists the workspace's tags with check boxes, and the user can
+// type new tags.
 import * as vscode from 'vscode';
 import { plain } from '../../plain-text';
 import type { Run } from '../run-store';
@@ -50,7 +51,7 @@ export function askForTags(runs: readonly Run[], known: readonly string[]): Prom
   });
 }
 
-/** Parses comma-separated tags, with or without a number sign: `lr, #paper` → `lr`, `paper`. */
+/** Parses comma-separated tags and removes the `#` before a tag, if any: `lr, #paper` → `lr`, `paper`. */
 const tagsIn = (text: string): string[] => [
   ...new Set(
     text

@@ -1,5 +1,5 @@
-// The Ray cluster of the settings `ragen.ray.*`, as options of the CLI. The job record in a run folder is untrusted, so
-// its address is used only if the settings name it or the user confirms it.
+// Converts the settings `ragen.ray.*`, which name a Ray cluster, to options of the CLI. The job record in a run folder
+// is untrusted, so its address is used only if the settings name it or the user confirms it.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/page-state';
 import { chooseAction, confirmAction } from '../../notifications';
@@ -20,8 +20,9 @@ const optionsFor = (url: string): string[] => {
 export const isNamed = ({ job }: Pick<RunSummary, 'job'>): boolean => job !== undefined && job.address === address();
 
 /**
- * Returns the CLI options that resume a run where it ran. If its cluster is not in the settings, the user chooses
- * between the cluster and this machine; undefined if the user cancels.
+ * Returns the CLI options that resume a run: on this machine, or on the cluster of the settings if the run was a job.
+ * If the settings name no cluster, the user chooses between the job's cluster and this machine. Undefined if the user
+ * cancels.
  */
 export async function resumeOptions({ name, job }: RunSummary): Promise<string[] | undefined> {
   if (!job) return [];
@@ -36,7 +37,10 @@ export async function resumeOptions({ name, job }: RunSummary): Promise<string[]
   return choice === there ? optionsFor(job.address) : undefined;
 }
 
-/** Returns the CLI options that name the cluster of a queued job; undefined if the user does not confirm its address. */
+/**
+ * Returns the CLI options that name the cluster of a queued job; undefined if the user does not confirm the cluster's
+ * address.
+ */
 export async function jobOptions(run: RunSummary & Required<Pick<RunSummary, 'job'>>): Promise<string[] | undefined> {
   const options = ['--on', run.job.address];
   if (isNamed(run)) return options;

@@ -16,8 +16,8 @@ export interface OverridesQuestion {
 
 /**
  * Shows the box and calls `start` with the overrides. Resolves when the run has started or the user cancels. If `start`
- * fails, the box stays open so that the user can correct the input. The promise rejects instead if the input is empty,
- * the box was closed in the meantime, or the error is not a UserError.
+ * throws a UserError, the box stays open so that the user can correct the input. The promise rejects instead if the
+ * input is empty, if the user has closed the box in the meantime, or if `start` throws another error.
  */
 export function startWithOverrides(
   { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,

@@ -21,7 +21,8 @@ import type { Run } from '../run-store';
 import { formatPlace, formatProgress, formatState } from '../state-label';
 
 /**
- * Groups of the view. Interrupted runs are in the group `failed`; archived runs are in `archived`, except active runs.
+ * Groups of the view. Interrupted runs are in the group `failed`. Archived runs are in the group `archived`, unless
+ * they are active.
  */
 export type Group = Exclude<RunPhase, 'interrupted'> | 'archived';
 /** All groups, in the order of the view. */
@@ -91,7 +92,7 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
 
 /**
  * Returns the icon of a phase. Each phase has its own shape in addition to its colour, because not all users can
- * distinguish the colours. A run that its trainer paused has the icon of an interrupted run.
+ * distinguish the colours. If the trainer, not the user, has paused a run, the run has the icon of an interrupted run.
  */
 function iconOf(phase: RunPhase): vscode.ThemeIcon {
   const icons: Record<RunPhase, [string, string]> = {

@@ -13,7 +13,7 @@ export interface RunNode {
   damaged?: string;
 }
 
-/** Workspace state key for showing archived runs. */
+/** Key under which the workspace state stores whether archived runs are shown. */
 const archivedKey = 'ragen.runs.archivedShown';
 
 export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Disposable {
@@ -22,7 +22,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
   private filtered = '';
   /** Names that several visible runs share. */
   private shared = new Set<string>();
-  /** Last values of the context keys for the menus. */
+  /** The last value set for each context key; menus depend on these keys. */
   private readonly context = new Map<string, boolean>();
   readonly onDidChangeTreeData = this.changed.event;
   readonly view: vscode.TreeView<RunNode>;

@@ -1,6 +1,6 @@
-// Detects runs that their trainers have paused since the last call, so that each pause is reported once. Reported
-// pauses are stored with the `updated` time of the run's status, so a window reload does not repeat a report. Must not
-// import `vscode`.
+// Detects runs that their trainers have paused since the last call of `unreported`, so that each pause is reported
+// once. Reported pauses are stored with the `updated` time of the run's status, so a window reload does not repeat a
+// report. Must not import `vscode`.
 import type { RunSummary } from '../../../protocol/page-state';
 import { waitsBecause } from '../run-format';
 
@@ -19,7 +19,8 @@ export class WaitingRuns {
   constructor(private readonly memory: Memory) {}
 
   /**
-   * Returns the runs that their trainers paused since the last call and that were not reported. `runs` are all runs.
+   * Returns the runs whose trainers have paused them since the last call, without pauses that were already reported.
+   * `runs` are all runs.
    */
   unreported<R extends { folder: string; summary: RunSummary }>(runs: readonly R[]): R[] {
     const reported = this.memory.get<Record<string, string>>(key) ?? {};
@@ -29,8 +30,8 @@ export class WaitingRuns {
     );
     this.waiting.clear();
     for (const { folder } of now) this.waiting.add(folder);
-    // The stored report of a run is removed only if the run's state is known and not `paused`. If the run has not been
-    // read yet, or its lease looks stale for a moment, the run may still be paused.
+    // The stored report of a run is removed only if the run's state is known and not `paused`. A run that has not been
+    // read yet, or whose trainer looks dead for a moment, may still be paused.
     const over = new Set(runs.filter(({ summary }) => summary.status.state !== 'paused').map(({ folder }) => folder));
     const updated = Object.fromEntries([
       ...Object.entries(reported).filter(([folder]) => !over.has(folder)),

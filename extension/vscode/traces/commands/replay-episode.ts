@@ -15,7 +15,7 @@ import type { OpenTrace } from '../trace-documents';
 
 /** Replays an episode and reports whether the result is the same. */
 export async function replayEpisode({ trust, cliFor }: TraceServices, { location, trace }: OpenTrace): Promise<void> {
-  // The manifest determines which environment file is executed, and the environment's settings.
+  // The manifest names the environment file to execute and contains the environment's settings.
   const trusted = await trust.ask(location.folder);
   if (!trusted) return;
   const played = replayCase(trace.episode, trusted.manifest);

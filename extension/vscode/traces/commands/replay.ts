@@ -18,7 +18,7 @@ export interface ReplayCase {
 
 const tagSchema = z.object({ env_type: z.string(), env_config: z.record(z.string(), z.unknown()).nullish() });
 
-/** Returns the case of an episode; undefined if the run's configuration lacks its tag. */
+/** Returns the case that replays an episode; undefined if the run's configuration lacks the episode's tag. */
 export function replayCase(episode: Episode, { config }: Pick<Manifest, 'config'>): ReplayCase | undefined {
   const tags = config.custom_envs as Record<string, unknown> | undefined;
   const tag = tagSchema.safeParse(tags?.[episode.tag]).data;

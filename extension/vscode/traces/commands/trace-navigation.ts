@@ -1,5 +1,5 @@
-// Navigation between episodes and between turns. When another episode is opened, the cursor is placed at the turn at
-// which it was in the previous episode.
+// Navigation between episodes and between turns. In a newly opened episode, the cursor is placed at the same turn as in
+// the previous episode.
 import * as vscode from 'vscode';
 import { notifyBriefly, withProgress } from '../../notifications';
 import { byScore, groupOf, samePrompt, stepsTowards } from '../../run-files/episodes/episode-heads';
@@ -8,7 +8,9 @@ import { fileOf, type OpenTrace } from '../trace-documents';
 import { rangeOf } from '../trace-structure';
 import { traceUri, type TraceLocation } from '../trace-uri';
 
-/** Opens an episode at the current turn of `from`; without `from`, at the top. */
+/**
+ * Opens an episode at the turn with the same number as the turn at the cursor in `from`; without `from`, at the top.
+ */
 export async function show(services: TraceServices, location: TraceLocation, from?: OpenTrace): Promise<void> {
   const turn = from ? turnAt(from) : 0;
   const uri = traceUri(location);
@@ -69,8 +71,8 @@ export async function extreme(services: TraceServices, argument: unknown, at: 0 
 }
 
 /**
- * Opens the episode of the same prompt in the nearest step that played the prompt. Prefers the episode with the same
- * index within its group.
+ * Goes to the nearest step (before or after, by `direction`) that has episodes of the same prompt, and opens one of
+ * these episodes: if possible, the one with the same index within its group.
  */
 export async function samePromptElsewhere(
   services: TraceServices,

@@ -1,6 +1,6 @@
 // Services of the commands on reasoning traces, and the selection of the episode on which a command acts. The command's
-// argument (from a page, a document's URI or a tree node) identifies this episode. Without an argument, it is the
-// episode in the active editor.
+// argument (from a page, a document's URI or a tree node) identifies this episode. Without an argument, the command
+// acts on the episode in the active editor.
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { CliInvocation } from '../../processes/cli-command';

@@ -49,7 +49,8 @@ export function spell(tokens: readonly Uint8Array[]): Spelling {
 }
 
 /**
- * Returns the number of bytes from `i` on that form a character, or a maximal invalid prefix (Unicode 15, table 3-7).
+ * Returns the length of the character that starts at byte `i`. If no valid character starts there, returns the length
+ * of the maximal invalid prefix (Unicode 15, table 3-7).
  */
 function characterAt(bytes: Uint8Array, i: number): { length: number; valid: boolean } {
   const lead = bytes[i];

@@ -53,7 +53,7 @@ const number = (value: number | null, unit: string): string | null =>
 const logprob = (value: number | null): string | null =>
   value === null ? null : `${formatNumber(value)} (p ${percentOf(value)})`;
 
-/** Formats a natural logarithm as a percentage. */
+/** Formats a probability as a percentage, given its natural logarithm. */
 function percentOf(value: number): string {
   const share = Math.exp(value) * 100;
   return share < 0.001 ? '< 0.001 %' : `${formatNumber(share)} %`;
@@ -69,9 +69,9 @@ function formatClip(clipped: boolean | null, clip: ClipRange | null): string {
 const unseen = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 
 /**
- * Formats a text as inline code with visible blanks and line breaks, safe in a table cell. All characters that could
- * end the code are replaced. They include the carriage return, which ends a line in Markdown; the text after it could
- * then be parsed as links and images.
+ * Formats a text as inline code with visible blanks and line breaks, safe in a table cell. Replaces all characters that
+ * could end the code. One of them is the carriage return, which ends a line in Markdown: VS Code could parse the text
+ * after it as links and images.
  */
 export function code(text: string): string {
   const visible = text

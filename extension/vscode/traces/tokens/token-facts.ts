@@ -40,7 +40,7 @@ export interface TokenFacts {
   top: RescoredToken['top'];
   /** Probability under the checkpoint / probability at sampling. */
   ratio: number | null;
-  /** Whether PPO clips this token (`isClipped`); null without a ratio or advantage. */
+  /** Whether PPO clips this token (`isClipped`); null if the ratio or the advantage is null. */
   clipped: boolean | null;
   /**
    * Log-prob minus the reference policy's log-prob: a one-sample estimate of the KL divergence, which may be negative.
@@ -96,8 +96,9 @@ export function tokenFacts(
 }
 
 /**
- * Whether PPO's clipped objective is flat. The objective is the minimum of the clipped and the unclipped term. It is
- * therefore flat above the clip range for positive advantages, and below the clip range for negative advantages.
+ * Whether PPO clips a token, which means that its clipped objective is flat at `ratio`. The objective is the minimum of
+ * the clipped and the unclipped term. It is therefore flat above the clip range for positive advantages, and below the
+ * clip range for negative advantages.
  */
 export const isClipped = (ratio: number, advantage: number, { low, high }: ClipRange): boolean =>
   (advantage > 0 && ratio > 1 + high) || (advantage < 0 && ratio < 1 - low);

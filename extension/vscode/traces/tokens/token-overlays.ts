@@ -1,7 +1,7 @@
 // Token overlays of a trace. An overlay shows one value of each token, such as its log-prob, as one of at most seven
 // shades. The number of shades is small, because each shade needs its own editor decoration. Sequential scales have one
-// hue, which is stronger for higher shades. Signed scales have one hue for negative values and another hue for positive
-// values. Pure functions. Names and meanings of the overlays are in ../trace-overlay.ts.
+// hue, which is more intense for higher shades. Signed scales have one hue for negative values and another hue for
+// positive values. Pure functions. Names and meanings of the overlays are in ../trace-overlay.ts.
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { TokenFacts } from './token-facts';
 

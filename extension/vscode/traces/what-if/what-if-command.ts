@@ -49,7 +49,7 @@ class WhatIfs implements vscode.Disposable {
     this.documents.dispose();
   }
 
-  /** The command. Uses the episode and turn in `argument` or, without it, the trace in the active editor. */
+  /** The command. Uses the episode and turn in `argument` or, without an argument, the trace in the active editor. */
   async ask(argument: unknown): Promise<void> {
     const location = traceLocationOf(argument) ?? locationInEditor();
     if (!location)

@@ -23,7 +23,10 @@ export async function askForTurn({ turns }: Episode): Promise<number | undefined
   return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t('Which turn?') }))?.turn;
 }
 
-/** Lets the user choose a change of the turn; undefined if the user cancels. `actionsOf` returns the legal actions. */
+/**
+ * Lets the user choose what to change in the turn; undefined if the user cancels. `actionsOf` returns the legal
+ * actions.
+ */
 export async function askForChange(
   target: Pick<EpisodeRef, 'id'> & { turn: number },
   turn: EpisodeTurn,
