@@ -16,7 +16,10 @@ export interface EpisodesActions {
   goStep(by: -1 | 0 | 1): void;
   open(row: EpisodeRow): void;
   openId(id: string): void;
-  /** Opens the occurrence with index `at` among the occurrences of the open episode's prompt. */
+  /**
+   * Shows the open episode's prompt at another step: `at` is an index into the prompt's occurrences
+   * (reader/over-training.ts).
+   */
   goOccurrence(at: number): void;
   compareWith(against: EpisodesSettings['against']): void;
   readAs(reading: Reading): void;

@@ -100,7 +100,7 @@ export class EpisodeStore {
     return this.passed(rows);
   }
 
-  /** Those of `rows` that are already known to match the latest search terms. */
+  /** Returns the elements of `rows` that are already known to match the latest search terms. */
   passed(rows: Uint32Array): Uint32Array {
     return rows.filter(row => this.looked.verdicts[row] === verdict.passed);
   }

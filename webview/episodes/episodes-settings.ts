@@ -5,7 +5,10 @@ import type { Sort } from './list/listing';
 /** Listed episodes: training, validation, or all. */
 export type Mode = 'train' | 'val' | 'all';
 
-/** Content of the reader: an episode's turns, its prompt group side by side, or its prompt over training. */
+/**
+ * What the reader shows: the open episode's turns, the episodes of its prompt group side by side, or (`training`) the
+ * open episode beside an episode of the same prompt at another step.
+ */
 export type Reading = 'episode' | 'group' | 'training';
 
 /** Settings that are restored when the page is shown again. */
@@ -21,8 +24,8 @@ export interface EpisodesSettings {
   readonly open: string | null;
   readonly reading: Reading;
   /**
-   * If `reading` is `training`: whether the open occurrence of the prompt is compared with the prompt's first
-   * occurrence or with the occurrence before the open one.
+   * Used if `reading` is `training`: whether the open episode is compared with an episode from the first step that has
+   * episodes of the same prompt, or from the latest such step before the open episode's step.
    */
   readonly against: 'first' | 'before';
   readonly filter: string;

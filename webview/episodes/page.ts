@@ -1,6 +1,6 @@
 // The Episodes page. The list on the left shows all episodes of the run, filtered and sorted. The reader on the right
-// shows the open episode: as turns, next to its prompt group, or over training. New episodes are inserted at the top of
-// the list without moving the visible rows.
+// shows the open episode: alone, beside the episodes of its prompt group, or beside an episode of the same prompt at
+// another step. New episodes are inserted at the top of the list without moving the visible rows.
 import { render } from 'lit';
 import { episodesGrew, episodesReady, episodeTrace } from '../../extension/protocol/episodes-page';
 import type { VirtualList } from '../components/virtual-list';
@@ -103,8 +103,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   }
 
   /**
-   * Scrolls the list to the previous (−1) or the next (1) step, or to the start of the list (0). If the reader shows a
-   * prompt over training, opens the previous or the next occurrence instead.
+   * Scrolls the list to the previous (−1) or the next (1) step, or to the start of the list (0). If the reader compares
+   * episodes of one prompt at different steps, opens an episode of the prompt's previous or next step instead.
    */
   function goStep(by: -1 | 0 | 1): void {
     const { state } = store;

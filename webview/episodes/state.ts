@@ -33,7 +33,7 @@ export interface EpisodesState {
   /** `failed` is the error message of a failed connection. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
   readonly run: RunSummary | null;
-  /** Indexed share of the run's episodes, 0 to 1. */
+  /** Share of the run's episodes that the host has indexed, 0 to 1. */
   readonly read: number;
   readonly data: EpisodeData;
   /** The query computed from mode and filter; null before the first snapshot. */

@@ -20,7 +20,7 @@ export type LiveEvent =
   | { readonly type: 'tag'; readonly tag: string }
   | { readonly type: 'theme'; readonly theme: Theme };
 
-/** New tokens of the newest turn; they replace the tokens from index `at` on. */
+/** New tokens of the newest turn. They replace the turn's tokens at index `at` and all later tokens. */
 export interface NewTokens {
   readonly id: string;
   readonly turn: number;

@@ -9,7 +9,7 @@ import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 
-/** A token with this log-prob or a lower one has the full shade. `fullest` is the opacity of this shade. */
+/** Tokens with this log-prob or a lower log-prob have the full shade. `fullest` is the opacity of this shade. */
 const surprise = -4;
 const fullest = 0.35;
 

@@ -1,6 +1,7 @@
-// The engine of a run: this machine or a kept server. On a server, controls are disabled whose settings it ignores or of
-// which it supports one value only, and single choices that it does not support; the reason is next to the control. The
-// rules are those of the trainer (run-data/engine-limits.ts).
+// The engine of a run: this machine or a server from the user's list. If the user chooses a server, the form disables
+// each setting that the server ignores or for which it supports only one value. For other settings, the form disables
+// the values that the server does not support. The reason is next to the control. The rules are those of the trainer
+// (run-data/engine-limits.ts).
 import { html, type TemplateResult } from 'lit';
 import type { NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
 import {
@@ -12,7 +13,7 @@ import {
 } from '../../extension/run-data/engine-limits';
 import { dropdown } from '../components/controls';
 
-/** What an engine does not support of a field. */
+/** The limits that an engine sets for one field of the form. */
 export interface FieldLimit {
   /** Whether the control is disabled. */
   disabled: boolean;
@@ -57,7 +58,7 @@ export function engineField({ form, engine, planned, onChange, onConnect }: Engi
   </div>`;
 }
 
-/** The abilities of the engine on which the run is planned; null on this machine. */
+/** The abilities of the server on which the run would sample and train; null for this machine. */
 export function plannedAbilities(
   form: NewRunForm,
   engine: string,
@@ -67,7 +68,10 @@ export function plannedAbilities(
   return chosen?.abilities ?? (planned ? unmeasured : null);
 }
 
-/** What a server does not support of a field with this value; undefined if it supports all. */
+/**
+ * Returns the limits that a server sets for a configuration key with the current value `value`; undefined if the server
+ * sets no limit.
+ */
 export function fieldLimit(
   key: string,
   value: string,

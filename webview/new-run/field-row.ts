@@ -10,7 +10,7 @@ export interface FieldState {
   /** Whether the value differs from the preset. */
   changed: boolean;
   problem: string | undefined;
-  /** What the chosen engine does not support. */
+  /** The limits that the chosen engine sets for this key. */
   limit: FieldLimit | undefined;
   /** Called when the user has entered a value. */
   onChange(value: string): void;

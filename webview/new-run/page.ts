@@ -18,7 +18,7 @@ import { reduce } from './reducer';
 import { canStart, firstChoice, initialState } from './state';
 
 const viewSchema = 1;
-/** Milliseconds after the last change before a new plan is requested. */
+/** A new plan is requested this many milliseconds after the last change. */
 const settleMs = 350;
 
 /** Starts the page in `root`. */

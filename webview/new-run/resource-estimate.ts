@@ -1,7 +1,7 @@
 // Estimated resources of the run, next to the form. A bar compares the estimated memory with the available memory.
 // Below the bar are the time per step and the source of this time. The warning that a run does not fit is from
-// trainer/plan/run-plan.ts. For a model on a server, the memory is that of this machine, and the time follows from
-// assumed rates of the server.
+// trainer/plan/run-plan.ts. If the model runs on a server, the bar shows only the memory needed on this machine, and
+// the time per step is computed from assumed speeds of the server.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlannedRun, RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';

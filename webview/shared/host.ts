@@ -1,6 +1,6 @@
-// The page's interface to the extension host: requests, notifications, and the state that is kept while the page is
-// hidden and when it is restored. Pages use this interface and never `acquireVsCodeApi`, so that tests and previews can
-// run pages with an in-memory host.
+// The page's interface to the extension host: requests, notifications, and a saved state that persists while the page
+// is hidden and from which the page is restored. Pages use this interface and never `acquireVsCodeApi`, so that tests
+// and previews can run pages with an in-memory host.
 import { Messenger } from 'vscode-messenger-webview';
 import { HOST_EXTENSION, type NotificationType, type RequestType } from 'vscode-messenger-common';
 
@@ -37,7 +37,10 @@ export function connectHost(): Host {
   };
 }
 
-/** The message of a rejected request, which is an `Error` or the messenger's object `{message}`. */
+/**
+ * Returns the message of the error with which a request was rejected. The error is an `Error` or an object `{message}`
+ * of the messenger.
+ */
 export function messageOf(error: unknown): string {
   if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
   return String(error);

@@ -27,7 +27,7 @@ export function colourOfRun(runId: string): number {
   return hash % hue.grey;
 }
 
-/** `#rrggbb` with an opacity from 0 to 1. */
+/** Adds an opacity (0 to 1) to a colour given as `#rrggbb`. */
 export function withAlpha(colour: string, alpha: number): string {
   const [red, green, blue] = [1, 3, 5].map(at => Number.parseInt(colour.slice(at, at + 2), 16));
   return `rgba(${red}, ${green}, ${blue}, ${alpha})`;

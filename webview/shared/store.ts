@@ -1,6 +1,6 @@
-// The state of a page. Only `dispatch(event)` changes it: it applies the page's reducer and then draws synchronously.
-// If a control dispatches an event during drawing, the page is drawn again afterwards, because lit-html cannot render
-// into an element that is being rendered.
+// The state of a page. Only `dispatch(event)` changes the state: this method applies the page's reducer to the event
+// and then draws the page synchronously. If a control dispatches an event during drawing, the page is drawn again
+// afterwards, because lit-html cannot render into an element that is being rendered.
 
 export interface Store<S, E> {
   readonly state: S;

@@ -7,23 +7,23 @@ export interface TimelineActions {
   openEpisode(id: string): void;
   /** Opens a step, or the overview of all steps (null). */
   open(step: ShownStep | null): void;
-  /** Opens the previous or the next step that is kept. */
+  /** Opens the timeline of the nearest earlier or later step for which the run still has one. */
   move(by: -1 | 1): void;
   follow(on: boolean): void;
   showTable(on: boolean): void;
-  /** Marks a step of the overview. */
+  /** Places the overview's mark, which the arrow keys move, on a step. */
   mark(index: number): void;
   /** Shows the time range [from, to] of the step, in microseconds. */
   zoom(from: number, to: number): void;
-  /** Shows a range of the overview, in steps by index. */
+  /** Shows a range of the overview. `from` and `to` are indices of steps. */
   zoomSteps(from: number, to: number): void;
-  /** Zooms by a factor around the middle of what is shown. */
+  /** Zooms by a factor around the middle of the visible range. */
   zoomBy(factor: number): void;
-  /** Moves what is shown by a share of its width. */
+  /** Moves the visible range by a share of its width. */
   panBy(share: number): void;
   showAll(): void;
   select(span: number | null): void;
-  /** Selects the next span of the list of matches. */
+  /** Selects the next or the previous span that matches the search. */
   nextMatch(by: -1 | 1): void;
   search(text: string): void;
   unfold(episodes: boolean): void;

@@ -1,4 +1,4 @@
-// Names of phases, calls and requests for readers; other names are shown as recorded.
+// Readable labels for the recorded names of spans. A name without a label is shown as recorded.
 import type { SpanName } from '../../extension/run-data/timeline';
 
 const labels: Partial<Record<string, string>> = {
@@ -40,6 +40,6 @@ const labels: Partial<Record<string, string>> = {
   'wait for the wave': 'Wait for the wave',
 };
 
-/** Label of a span. */
+/** Returns the label of a span. */
 export const spanLabel = ({ lane, name }: SpanName): string =>
   lane === 'requests' || lane === 'publishing' ? name : (labels[name] ?? name);

@@ -17,20 +17,20 @@ const hues: Readonly<Record<Lane, number>> = {
   episodes: hue.grey,
 };
 
-/** Opacity of lanes that share a hue with another. */
+/** Opacity of lanes that are distinguished from another lane of the same hue only by being fainter. */
 const opacities: Partial<Record<Lane, number>> = { phases: 0.45, requests: 0.6 };
 
 export const laneColour = (lane: Lane, { palette }: Theme): string =>
   withAlpha(palette[hues[lane]], opacities[lane] ?? 1);
 
-/** The lane whose colour an episode's span has. */
+/** For each kind of span of an episode, the lane whose colour the span is drawn in. */
 const episodeLanes: Partial<Record<string, Lane>> = {
   [episodeSpans.sampling]: 'sampling',
   [episodeSpans.environment]: 'environments',
   [episodeSpans.reset]: 'environments',
 };
 
-/** Phases whose colour is that of a lane. */
+/** For each phase that is drawn in the colour of a lane, this lane. */
 const phaseLanes: Partial<Record<string, Lane>> = {
   gen: 'sampling',
   gen_max: 'sampling',
@@ -45,7 +45,7 @@ const phaseLanes: Partial<Record<string, Lane>> = {
   save_checkpoint: 'checkpoint',
 };
 
-/** Whether a span is waiting; it is drawn thin. */
+/** Whether an episode did nothing but wait during a span. Such spans are drawn thin. */
 export const isWait = (lane: Lane, name: string): boolean =>
   lane === 'episodes' && (name === episodeSpans.batchWait || name === episodeSpans.waveWait);
 

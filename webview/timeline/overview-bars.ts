@@ -1,9 +1,12 @@
-// The overview as bars: one per step, or per range of steps if there are more steps than pixels. The parts of a bar are
-// the mean seconds per lane; what no lane claims is empty. Pure functions.
+// Computes the bars of the overview. Each bar stands for one step or, if there are more steps than pixels, for several
+// consecutive steps. The height of each part of a bar is the mean number of seconds that a step spent in one lane. Time
+// that belongs to no lane is empty. Pure functions.
 import { lanes, type Lane, type StepSummary } from '../../extension/run-data/timeline';
 import type { Range } from './state';
 
-/** Lanes of the bars from bottom to top. `phases` has the phases that no other lane claims. */
+/**
+ * Lanes of the bars from bottom to top. The part `phases` is the time of phases during which no other lane was busy.
+ */
 export const barLanes: readonly Lane[] = [
   'sampling',
   'environments',
@@ -17,15 +20,15 @@ export const barLanes: readonly Lane[] = [
 ];
 
 export interface Bar {
-  /** Indices of the steps, without `to`. */
+  /** Indices of the bar's steps; `to` is exclusive. */
   from: number;
   to: number;
-  /** Mean seconds of the steps, and of each of `barLanes`. */
+  /** Mean seconds per step. `parts` are the mean seconds in each of `barLanes`. */
   seconds: number;
   parts: readonly number[];
 }
 
-/** The bars of the steps in a range: at most `most`. */
+/** Returns at most `most` bars for the steps in a range. */
 export function barsOf(steps: readonly StepSummary[], range: Range, most: number): Bar[] {
   const [first, last] = [Math.max(0, Math.floor(range.from)), Math.min(steps.length, Math.ceil(range.to))];
   const size = Math.max(1, Math.ceil((last - first) / Math.max(1, most)));
@@ -43,7 +46,10 @@ export function barsOf(steps: readonly StepSummary[], range: Range, most: number
   return bars;
 }
 
-/** Total seconds of the steps in a range by lane, the largest first; lanes without time are left out. */
+/**
+ * For each lane, the total seconds over the steps in a range, sorted from the largest total to the smallest. Lanes with
+ * a total of zero are left out.
+ */
 export function totals(steps: readonly StepSummary[], range: Range): { lane: Lane; seconds: number }[] {
   const [first, last] = [Math.max(0, Math.floor(range.from)), Math.min(steps.length, Math.ceil(range.to))];
   const sums = new Map<Lane, number>();
@@ -55,7 +61,10 @@ export function totals(steps: readonly StepSummary[], range: Range): { lane: Lan
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** Height of the axis of seconds: the next round number above the longest bar. */
+/**
+ * Upper end of the y axis, in seconds: the smallest round number that is not below `seconds`, the height of the tallest
+ * bar.
+ */
 export function roundCeiling(seconds: number): number {
   if (seconds <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(seconds));

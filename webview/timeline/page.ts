@@ -1,5 +1,6 @@
-// The Timeline page: where the time of a run goes. The host sends the seconds per lane of each step; the spans of a step
-// are requested when the step is opened, and again while it is in progress and has grown.
+// The Timeline page shows what a run spends its time on. For every step, the host sends the seconds per lane. When the
+// user opens a step, the page requests the spans of this step. If the step is still in progress, the page requests them
+// again whenever the trainer has written more of them.
 import { render } from 'lit';
 import {
   timelineCommand,
@@ -26,7 +27,7 @@ import {
 } from './state';
 import { timelineView } from './timeline-view';
 
-/** Factor of a key's zoom, and share of the width of a key's move. */
+/** A zoom key changes the visible range by this factor. A pan key moves it by the share `panShare` of its width. */
 const zoomFactor = 1.6;
 const panShare = 0.2;
 
@@ -76,7 +77,7 @@ export function startTimeline(host: Host, root: HTMLElement): void {
     );
   }
 
-  /** Asks for the step that waits to be read, one at a time. */
+  /** Requests the open step if it has not been read yet. Only one request is in flight. */
   function read({ waiting, settings: { step } }: TimelineState): void {
     if (waiting !== 'reading' || step === null || asked !== null) return;
     asked = step;
@@ -128,7 +129,10 @@ export function startTimeline(host: Host, root: HTMLElement): void {
   };
   onKeys(document, keys);
 
-  /** Ends the search, then the selection, then leaves the step. */
+  /**
+   * Ends the search. If there is no search, clears the selection; if nothing is selected either, returns to the
+   * overview.
+   */
   function escape(): void {
     const { search, open, settings } = store.state;
     if (search !== '') actions.search('');

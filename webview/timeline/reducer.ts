@@ -1,4 +1,5 @@
-// The reducer of the Timeline page, a pure function. Opening a step sets `waiting`; the page then asks the host for it.
+// The reducer of the Timeline page, a pure function. Opening a step sets `waiting`; the page then requests the step
+// from the host.
 import type { TimelineFacts, TimelineSnapshot } from '../../extension/protocol/timeline-page';
 import type { StepSummary, StepTimeline } from '../../extension/run-data/timeline';
 import type { Theme } from '../shared/theme';
@@ -37,9 +38,9 @@ export type TimelineEvent =
   | { readonly type: 'refused'; readonly message: string | null }
   | { readonly type: 'theme'; readonly theme: Theme };
 
-/** Shortest range that is shown, in microseconds. */
+/** Width of the shortest range to which the user can zoom in a step, in microseconds. */
 const shortest = 20;
-/** Fewest steps that the overview shows. */
+/** Smallest number of steps to which the user can zoom in the overview. */
 const fewest = 8;
 
 export function reduce(state: TimelineState, event: TimelineEvent): TimelineState {
@@ -109,7 +110,7 @@ function grown(state: TimelineState, facts: TimelineFacts, steps: readonly StepS
   const all = steps.length > 0 ? [...state.steps, ...steps] : state.steps;
   const next = { ...state, facts, steps: all };
   const isCurrent = state.settings.step === 'current' && facts.current !== state.facts.current;
-  // A step that was shown while it was in progress stays shown when it has ended.
+  // If the user has opened the step in progress and this step has ended, it stays open under its number.
   const ended = isCurrent && state.open && !state.settings.follow && facts.kept.includes(state.open.timeline.step);
   const again: TimelineState = ended
     ? opened(next, state.open.timeline.step)
@@ -119,14 +120,14 @@ function grown(state: TimelineState, facts: TimelineFacts, steps: readonly StepS
   return followed({ ...again, marked: atEnd ? Math.max(0, all.length - 1) : state.marked }, state);
 }
 
-/** With `follow`, opens the newest step when there is a newer one. */
+/** If `follow` is on and the newest step is not open yet, opens it. */
 function followed(state: TimelineState, before: TimelineState): TimelineState {
   const newest = newestStep(state);
   if (!state.settings.follow) return state.facts && !before.facts ? opened(state, state.settings.step) : state;
   return newest === null || (newest === state.settings.step && before.facts !== null) ? state : opened(state, newest);
 }
 
-/** Opens a step, which the page then reads. */
+/** Opens a step. Unless the step is open already, the page then requests it. */
 function opened(state: TimelineState, step: ShownStep | null): TimelineState {
   const settings = { ...state.settings, step };
   if (step === null) return { ...state, settings, open: null, waiting: null };
@@ -139,7 +140,8 @@ function withTimeline(state: TimelineState, timeline: StepTimeline | null): Time
   const before = state.open;
   const same = before?.timeline.step === timeline.step;
   const whole = wholeStep(timeline);
-  // A step that grows stays as it is zoomed, unless all of it was shown.
+  // When new spans of the open step arrive, the visible range stays the same. Only a range that reached the end of the
+  // step is extended to the new end.
   const all = !same || before.range.to >= wholeStep(before.timeline).to;
   const open: OpenStep = {
     timeline,
@@ -159,7 +161,7 @@ function changed(state: TimelineState, settings: Partial<ViewSettings>): Timelin
   return withOpen(next, open => ({ ...open, layout: layOut(open.timeline, settings.episodes!) }));
 }
 
-/** Changes the range of what is shown: of the open step, or of the overview. */
+/** Changes the visible range of the open step or, if no step is open, of the overview. */
 function inView(state: TimelineState, change: (range: Range) => Range): TimelineState {
   if (state.settings.step === null) return withOverview(state, change(overviewRange(state)));
   return withOpen(state, open => ({
@@ -184,7 +186,7 @@ function marked(state: TimelineState, index: number): TimelineState {
   return withOverview(next, { from: start, to: start + width });
 }
 
-/** Selects a span, and brings it into view. */
+/** Selects a span. If the span is outside the visible range, moves the range so that the span is in its middle. */
 function selecting(open: OpenStep, span: number | null): OpenStep {
   if (span === null) return { ...open, selected: null, cause: null };
   const { start, us } = open.timeline.spans;
@@ -213,7 +215,10 @@ function nextMatch(open: OpenStep, by: -1 | 1): OpenStep {
 const withOpen = (state: TimelineState, change: (open: OpenStep) => OpenStep): TimelineState =>
   state.open ? { ...state, open: change(state.open) } : state;
 
-/** Moves and shortens a range so that it lies within `whole` and is at least `least` wide. */
+/**
+ * Fits a range into `whole`: widens it to `least` if it is narrower, shortens it if it is wider than `whole`, and moves
+ * it inside `whole`.
+ */
 function within({ from, to }: Range, whole: Range, least: number): Range {
   const width = Math.min(whole.to - whole.from, Math.max(least, to - from));
   const middle = (from + to) / 2;

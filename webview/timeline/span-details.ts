@@ -1,5 +1,6 @@
-// The pane about the selected span: what it is, its numbers, and who waited for whom. For an episode's span: the chain of
-// everything that the episode did. For a call of the generator: its rows, and how long they waited for the last one.
+// The pane with the details of the selected span: its kind, its times and counts, and the episode for which it waited.
+// For a span of an episode, a table lists all spans of this episode in order. For a call of the generator, a table
+// lists the rows of the batch and how long each row waited for the last row to end.
 import { html, nothing, type TemplateResult } from 'lit';
 import { laneLabels } from '../../extension/run-data/chrome-trace';
 import type { StepTimeline } from '../../extension/run-data/timeline';
@@ -52,7 +53,7 @@ export function spanDetails(open: OpenStep, actions: TimelineActions): TemplateR
 
 const fact = (term: string, value: unknown): TemplateResult => html`<div><dt>${term}</dt><dd>${value}</dd></div>`;
 
-/** Without a selection: the seconds of each kind of span. */
+/** The content of the pane if no span is selected: the total time of each kind of span. */
 function stepDetails(timeline: StepTimeline, actions: TimelineActions): TemplateResult {
   const rows = kindTotals(timeline).slice(0, 40);
   const { merged, limit, names } = timeline;
@@ -126,7 +127,7 @@ function chainTable(timeline: StepTimeline, selected: number, actions: TimelineA
   </div>`;
 }
 
-/** A link to what the awaited episode did last before the waiting ended. */
+/** A link to the span for which span `i` waited (`causeOf`). The text of the link is the id of the awaited episode. */
 function causeLink(timeline: StepTimeline, i: number, actions: TimelineActions): TemplateResult {
   const cause = causeOf(timeline, i);
   const label = shortId(timeline.episodes[timeline.spans.cause[i]]);
@@ -169,7 +170,7 @@ function callTable(timeline: StepTimeline, call: number, actions: TimelineAction
   </div>`;
 }
 
-/** The selected span in words, for the status line. */
+/** Describes the selected span in words, for the status line. */
 export function describeSpan({ timeline, selected }: OpenStep): string {
   if (selected === null || selected >= timeline.spans.start.length) return '';
   const { spans, names, episodes } = timeline;

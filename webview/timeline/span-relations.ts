@@ -1,15 +1,18 @@
-// Relations between the spans of a step: what an episode did, what a span waited for, and the rows of a call. Pure
-// functions of the step's timeline.
+// Finds related spans of a step: all spans of an episode, the span for which another span waited, and the rows that one
+// call of the generator sampled. Pure functions of the step's timeline.
 import { episodeSpans, type StepTimeline } from '../../extension/run-data/timeline';
 import { isWait } from './lane-colours';
 
-/** Everything that the episode of a span did, in order. */
+/** Indices of all spans of the episode to which the selected span belongs, in order. */
 export function chainOf({ spans }: StepTimeline, selected: number): number[] {
   const episode = spans.episode[selected];
   return Array.from(spans.start.keys()).filter(i => spans.episode[i] === episode);
 }
 
-/** The span for which span `i` waited: the last that its `cause` ended before the waiting was over; -1 for none. */
+/**
+ * The span for which span `i` waited. `cause` names the awaited episode. Of its spans that began before the waiting
+ * ended, the function returns the one that ended last; -1 if there is none.
+ */
 export function causeOf({ spans, names }: StepTimeline, i: number): number {
   const end = spans.start[i] + spans.us[i];
   let [found, latest] = [-1, -Infinity];
@@ -21,7 +24,9 @@ export function causeOf({ spans, names }: StepTimeline, i: number): number {
   return found;
 }
 
-/** The sampled rows of a call of the generator, the longest first. */
+/**
+ * Indices of the spans of the rows that a call of the generator sampled, sorted from the longest span to the shortest.
+ */
 export function rowsOfCall({ spans, names }: StepTimeline, call: number): number[] {
   const [from, to] = [spans.start[call], spans.start[call] + spans.us[call]];
   const isRow = (i: number): boolean => names[spans.name[i]].name === episodeSpans.sampling;
@@ -30,7 +35,10 @@ export function rowsOfCall({ spans, names }: StepTimeline, call: number): number
     .sort((a, b) => spans.us[b] - spans.us[a]);
 }
 
-/** Count and times of each kind of span, the largest total first. */
+/**
+ * For each kind of span: the number of spans, their total time, and the longest span. Sorted from the largest total
+ * time to the smallest.
+ */
 export function kindTotals({ names, spans }: StepTimeline) {
   const sums = names.map((_, kind) => ({ kind, count: 0, us: 0, longest: -1, at: 0 }));
   for (let i = 0; i < spans.start.length; i++) {

@@ -5,25 +5,25 @@ import type { Theme } from '../shared/theme';
 import { spanLabel } from './labels';
 import type { StepLayout } from './step-layout';
 
-/** A step by its number, or the step in progress. */
+/** The number of a step, or `current` for the step in progress. */
 export type ShownStep = number | 'current';
 
 /** Settings that are restored when the page is shown again. */
 export interface ViewSettings {
   /** The open step; null shows the overview. */
   readonly step: ShownStep | null;
-  /** Whether the newest step is opened as soon as there is one. */
+  /** Whether the page always opens the newest step, as soon as its spans are available. */
   readonly follow: boolean;
   /** Whether a table replaces the drawing. */
   readonly table: boolean;
-  /** Whether a step's episodes are drawn. */
+  /** Whether the drawing of a step has a row for each episode. */
   readonly episodes: boolean;
 }
 
 export const settingsSchema = 1;
 export const firstSettings: ViewSettings = { step: null, follow: false, table: false, episodes: true };
 
-/** What is shown, in microseconds of the step or in indices of the overview. */
+/** The visible range: microseconds since the start of the open step, or indices of steps in the overview. */
 export interface Range {
   readonly from: number;
   readonly to: number;
@@ -36,7 +36,7 @@ export interface OpenStep {
   readonly range: Range;
   /** Index of the selected span; null for none. */
   readonly selected: number | null;
-  /** The span for which the selected one waits; null for none. It is outlined. */
+  /** The span for which the selected span waits; null if it waits for none. The drawing outlines this span. */
   readonly cause: number | null;
   /** Spans that match the search, in order of their start; null without a search. */
   readonly matches: readonly number[] | null;
@@ -49,12 +49,15 @@ export interface TimelineState {
   readonly refusal: string | null;
   readonly facts: TimelineFacts | null;
   readonly steps: readonly StepSummary[];
-  /** The shown part of the overview; null shows all steps. */
+  /** The visible range of the overview; null shows all steps. */
   readonly overview: Range | null;
-  /** Index of the marked step of the overview. */
+  /** Index of the step at the overview's mark, which the arrow keys move. */
   readonly marked: number;
   readonly open: OpenStep | null;
-  /** Why the step that should be open is not: it is being read, it is not kept, or the reading failed. */
+  /**
+   * Reason why the step that the user has opened is not displayed yet: it is being read (`reading`), the run no longer
+   * contains its spans (`missing`), or reading it failed. Null if there is no such reason.
+   */
   readonly waiting: 'reading' | 'missing' | { readonly failed: string } | null;
   readonly search: string;
   readonly settings: ViewSettings;
@@ -75,19 +78,22 @@ export const initialState = (settings: ViewSettings, theme: Theme): TimelineStat
   theme,
 });
 
-/** The shown part of the overview. */
+/** The visible range of the overview. */
 export const overviewRange = ({ overview, steps }: TimelineState): Range => overview ?? { from: 0, to: steps.length };
 
-/** The whole of a step, in microseconds. */
+/** The range that covers a whole step, in microseconds. */
 export const wholeStep = ({ seconds }: StepTimeline): Range => ({ from: 0, to: Math.max(1, seconds * 1e6) });
 
-/** The step that `follow` shows: the step in progress, or else the newest that is kept. */
+/**
+ * The step that `follow` opens: the step in progress. If no step is in progress, the newest step whose spans the run
+ * still contains.
+ */
 export function newestStep({ facts }: TimelineState): ShownStep | null {
   if (!facts) return null;
   return facts.run.live && facts.current !== '' ? 'current' : (facts.kept.at(-1) ?? null);
 }
 
-/** The kept step before or after the open one; null if there is none. */
+/** The nearest step before or after the open step whose spans the run still contains; null if there is none. */
 export function neighbour({ facts, open, settings }: TimelineState, by: -1 | 1): ShownStep | null {
   if (!facts) return null;
   const at = open?.timeline.step ?? (settings.step === 'current' ? Infinity : (settings.step ?? 0));

@@ -1,5 +1,6 @@
-// The overview: bars of seconds per lane over the steps, and below them the requests in flight. A click opens a step.
-// Arrow keys move the mark, Enter opens the marked step. Ctrl and wheel zoom, dragging moves.
+// The drawing of the overview: a bar for each step shows the seconds per lane, and below the bars is the number of
+// requests in flight. A click opens a step. Arrow keys move the mark, Enter opens the marked step. Ctrl and wheel zoom,
+// dragging moves.
 import { html, LitElement, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import type { StepSummary } from '../../extension/run-data/timeline';
@@ -28,7 +29,7 @@ export class StepBars extends LitElement {
   declare steps: readonly StepSummary[];
   declare range: Range;
   declare marked: number;
-  /** Steps that can be opened. */
+  /** Numbers of the steps that can be opened, because the run still contains their spans. */
   declare kept: ReadonlySet<number>;
   declare theme: Theme;
   declare onMark: (index: number) => void;
@@ -251,12 +252,12 @@ export class StepBars extends LitElement {
   }
 }
 
-/** Seconds of the parts of a bar up to part `k`. */
+/** Sum of a bar's parts from the first part to part `k`, in seconds. */
 const sumTo = ({ parts }: Bar, k: number): number => parts.slice(0, k + 1).reduce((sum, part) => sum + part, 0);
 
 customElements.define('step-bars', StepBars);
 
-/** A step in words, for the status line. */
+/** Describes a step in words, for the status line. */
 export function describeStep({ step, seconds, exposed, in_flight: [peak] }: StepSummary): string {
   const parts = barLanes
     .flatMap(lane => (exposed[lane] ? [[lane, exposed[lane]] as const] : []))

@@ -1,7 +1,8 @@
-// The drawing of a step, with zooming, panning, hovering and selecting. The canvas has the size of what is visible; a
-// spacer gives the scroll bar its length. Ctrl and wheel, or two fingers, zoom; dragging moves; a double click zooms to
-// a span. Arrow keys move the selection along a row and between rows. For screen readers, a status line says what is
-// selected, and a table replaces the canvas.
+// The drawing of a step, with zooming, panning, hovering and selecting. The canvas is as large as the visible part of
+// the drawing; an element as high as the whole drawing gives the scroll bar its length. Ctrl and wheel, or two fingers,
+// zoom; dragging moves; a double click zooms to a span. Left and right arrow keys move the selection within a row; up
+// and down arrow keys move it to another row. For screen readers, a status line says what is selected, and a table
+// replaces the canvas.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit';
 import type { Theme } from '../shared/theme';
 import { spanLabel } from './labels';
@@ -10,9 +11,9 @@ import { spanAt } from './step-layout';
 import { axisHeight, gutterOf, paintStep, type Viewport } from './step-paint';
 import { formatUs } from './time-axis';
 
-/** Pixels around the pointer within which a span is hit. */
+/** A click or hover hits a span if the span is at most this many pixels away from the pointer. */
 const slackPixels = 3;
-/** Factor of the range for a wheel event of 100 units. */
+/** A wheel event of 100 units widens or narrows the visible range by this factor. */
 const wheelFactor = 1.25;
 
 export class StepCanvas extends LitElement {
@@ -26,7 +27,7 @@ export class StepCanvas extends LitElement {
   declare theme: Theme;
   declare onZoom: (from: number, to: number) => void;
   declare onSelect: (span: number | null) => void;
-  /** The span under the pointer, and where. */
+  /** The span under the pointer, and the position of the pointer. */
   declare private hovered: { span: number; x: number; y: number } | null;
   private drag: { x: number; y: number; moved: boolean; scrollTop: number; from: number; to: number } | null = null;
   private readonly resizes = new ResizeObserver(() => this.paint());
@@ -223,7 +224,10 @@ export class StepCanvas extends LitElement {
     event.stopPropagation();
   }
 
-  /** The span before or after the selected one in its row; without a selection, the first of the first row. */
+  /**
+   * The span before or after the selected span in the same row. If no span is selected, the first span of the first row
+   * that has spans.
+   */
   private alongRow(by: number): number | null {
     const { selected, layout } = this.open;
     if (selected === null || layout.rowOf[selected] < 0)
@@ -232,7 +236,7 @@ export class StepCanvas extends LitElement {
     return spans[spans.indexOf(selected) + by] ?? selected;
   }
 
-  /** The span of the row above or below that is nearest in time to the selected one. */
+  /** The span that is nearest in time to the selected span, in the next row above or below that has spans. */
   private acrossRows(by: number): number | null {
     const { selected, layout, timeline } = this.open;
     if (selected === null || layout.rowOf[selected] < 0) return this.alongRow(1);

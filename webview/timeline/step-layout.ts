@@ -1,5 +1,6 @@
-// Where the spans of a step are drawn: counters on top, then a row per lane, then a row per episode. Spans of a row that
-// overlap are on layers of their own. Heights are in CSS pixels. A pure function of the step's timeline.
+// Computes the position of each span in the drawing of a step. Counters are on top, below them is a row per lane, and
+// at the bottom is a row per episode. If spans in the row of a lane overlap in time, the row is divided into layers, so
+// that no two spans cover each other. Heights are in CSS pixels. A pure function of the step's timeline.
 import { laneLabels } from '../../extension/run-data/chrome-trace';
 import { lanes, type Lane, type StepTimeline } from '../../extension/run-data/timeline';
 import { disjointRows, inFlight, peakAndMean, type CountSeries } from '../../extension/run-data/timeline-measures';
@@ -11,25 +12,28 @@ export interface LayoutRow {
   episode: string;
   top: number;
   height: number;
-  /** Indices of the row's spans in order of their start, and the height of a layer. */
+  /** Indices of the row's spans in order of their start. `layerHeight` is the height of each of the row's layers. */
   spans: readonly number[];
   layerHeight: number;
   series: CountSeries | null;
-  /** Maximum of the series. */
+  /** Maximum of `series`. */
   peak: number;
 }
 
 export interface StepLayout {
   rows: readonly LayoutRow[];
   height: number;
-  /** Row and layer of each span; row -1 if it is not drawn. */
+  /** For each span, the index of its row; -1 if the span is not drawn. `layerOf` contains the layer within the row. */
   rowOf: Int32Array;
   layerOf: Int32Array;
 }
 
 const counterHeight = 36;
 const layerHeight = 18;
-/** Maximum height of a lane; the layers of a lane with more are thinner. */
+/**
+ * Maximum height of the row of a lane. If a row has too many layers for this height, its layers are thinner than
+ * `layerHeight`.
+ */
 const mostLaneHeight = 108;
 const episodeHeight = 16;
 const headHeight = 24;
@@ -91,10 +95,16 @@ export function layOut(timeline: StepTimeline, withEpisodes: boolean): StepLayou
   }
 }
 
-/** The part of an episode's id that differs within a step: `g003-m05`, with `val` for a validation episode. */
+/**
+ * Shortens an episode's id to the part that distinguishes the episodes of a step: `g003-m05`, or `val g003-m05` for a
+ * validation episode.
+ */
 export const shortId = (id: string): string => id.replace(/^train-\d+-/, '').replace(/^val-\d+-/, 'val ');
 
-/** Puts spans that overlap on layers of their own; returns the number of layers. */
+/**
+ * Assigns the spans in `list` to layers, so that spans of the same layer do not overlap in time. Returns the number of
+ * layers.
+ */
 function intoLayers({ spans }: StepTimeline, list: readonly number[], layerOf: Int32Array): number {
   const { rows, count } = disjointRows(spans, list);
   list.forEach((i, k) => (layerOf[i] = rows[k]));
@@ -108,7 +118,10 @@ function stalenessOf({ staleness }: StepTimeline): CountSeries {
   };
 }
 
-/** The span at a place: time in microseconds, and pixels from the top of the layout; -1 for none. */
+/**
+ * Index of the span at a position of the drawing, or -1 if no span is there. `us` is the time at this position, and `y`
+ * is its distance in pixels from the top of the layout.
+ */
 export function spanAt({ rows, layerOf }: StepLayout, { spans }: StepTimeline, us: number, y: number, slack: number) {
   const row = rows.find(({ top, height }) => y >= top && y < top + height);
   if (!row || row.spans.length === 0) return -1;

@@ -1,5 +1,5 @@
-// Draws a step on a canvas: axis, counters, lanes and episodes. Only rows in view are drawn; of spans that fall on one
-// pixel column of a row, one is drawn. The left margin has the rows' labels.
+// Draws a step on a canvas: axis, counters, lanes and episodes. Only visible rows are drawn. Of the very short spans of
+// a row that lie in the same pixel column, only one is drawn. The left margin contains the labels of the rows.
 import { withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import { spanColour, isWait } from './lane-colours';
@@ -13,12 +13,12 @@ export const axisHeight = 24;
 export interface Viewport {
   width: number;
   height: number;
-  /** Width of the labels. */
+  /** Width of the left margin, which contains the labels of the rows. */
   gutter: number;
   scrollTop: number;
 }
 
-/** Width of the labels on a canvas of a width. */
+/** Returns the width of the left margin for a canvas that is `width` pixels wide. */
 export const gutterOf = (width: number): number => (width < 520 ? 84 : 116);
 
 export function paintStep(context: CanvasRenderingContext2D, open: OpenStep, view: Viewport, theme: Theme): void {
@@ -181,7 +181,10 @@ function paintLabel(
   context.restore();
 }
 
-/** Text colour on a fill, `#rrggbb` or `rgba(…)` over the background. */
+/**
+ * Returns the colour of readable text on a fill colour, black or white. The fill colour is `#rrggbb` or `rgba(…)`; if
+ * it is translucent, the background shows through.
+ */
 function inkOn(fill: string, { background }: Theme): string {
   const [r, g, b, alpha] = channels(fill);
   const [br, bg, bb] = channels(background);
@@ -202,7 +205,7 @@ function channels(colour: string): [number, number, number, number] {
   return [r, g, b, a];
 }
 
-/** The colour of grid lines: the border's, fainter. */
+/** The colour of grid lines: the border colour with lower opacity. */
 function gridColour({ border, highContrast }: Theme): string {
   const [r, g, b, a] = channels(border);
   return `rgba(${r}, ${g}, ${b}, ${a * (highContrast ? 0.3 : 0.5)})`;

@@ -1,4 +1,5 @@
-// Tables that replace the drawings: the steps with their seconds per lane, and the spans of a step.
+// The tables that can replace the drawings. One table lists the steps with their seconds per lane; the other table
+// lists the spans of one step.
 import { html, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { laneLabels } from '../../extension/run-data/chrome-trace';
@@ -49,7 +50,7 @@ export function overviewTable(
   </div>`;
 }
 
-/** The spans in the shown range, or those that match the search, in order of their start. */
+/** The table of the spans that lie in the visible range and match the search, if any, in order of their start. */
 export function stepTable({ timeline, range, matches, selected }: OpenStep, select: (span: number) => void) {
   return guard([timeline, range, matches, selected], () => {
     const { spans, names, episodes } = timeline;

@@ -1,11 +1,12 @@
-// Ticks of a time axis in microseconds, at round distances, with labels in one unit.
+// Computes the ticks of a time axis. Their distance is a round number of microseconds, and all labels of an axis have
+// the same unit.
 
 export interface Tick {
   us: number;
   label: string;
 }
 
-/** At most `most` ticks in [from, to]. */
+/** Returns the ticks in [from, to]. Their distance is chosen so that there are about `most` ticks or fewer. */
 export function timeTicks(from: number, to: number, most: number): Tick[] {
   const rough = Math.max(1e-3, (to - from) / Math.max(1, most));
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -16,7 +17,10 @@ export function timeTicks(from: number, to: number, most: number): Tick[] {
   return ticks;
 }
 
-/** A time since the step's start, precise to `step` microseconds. */
+/**
+ * Formats the time `us` since the start of the step, with enough digits to distinguish ticks that are `step`
+ * microseconds apart.
+ */
 function timeLabel(us: number, step: number): string {
   if (us === 0) return '0';
   const [unit, size] = step >= 1e5 ? ['s', 1e6] : step >= 100 ? ['ms', 1e3] : ['µs', 1];

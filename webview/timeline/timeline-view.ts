@@ -53,7 +53,10 @@ function overview(facts: TimelineFacts, state: TimelineState, actions: TimelineA
   </main>`;
 }
 
-/** Colours of the lanes with their share of the time of the steps in view. */
+/**
+ * The legend of the overview: the colour of each lane, the seconds that the visible steps spent in it, and their share
+ * of the total.
+ */
 function legend(state: TimelineState): TemplateResult {
   const found = totals(state.steps, overviewRange(state));
   const all = found.reduce((sum, { seconds }) => sum + seconds, 0);

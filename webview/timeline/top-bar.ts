@@ -1,4 +1,5 @@
-// The bar above the timeline: the run, the way between overview and steps, search, zoom, and the export.
+// The bar above the timeline: the run, buttons to move between the overview and the steps, search, zoom, and the
+// export.
 import { html, nothing, type TemplateResult } from 'lit';
 import { button, textField } from '../components/controls';
 import { runTitle } from '../components/toolbar';

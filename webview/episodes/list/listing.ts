@@ -125,7 +125,7 @@ export class Listing {
     return -1;
   }
 
-  /** Table row of the first episode at or after an index; -1 if there is none. */
+  /** Table row of the first episode at or after an index of the list; -1 if there is none. */
   rowAt(index: number): number {
     const at = this.selectableFrom(index, 1);
     return at < 0 ? -1 : this.entries[at];
@@ -205,8 +205,8 @@ export function groupRows(table: EpisodeTable, row: number): number[] {
 }
 
 /**
- * The rows that have the same prompt as `row`, sorted by step. Two rows have the same prompt if their tags are equal,
- * and either their modes and seeds or their first states are equal.
+ * The rows that have the same prompt as `row`, sorted by step. Two rows have the same prompt if their tags are equal
+ * and, in addition, either both mode and seed are equal or the first states are equal.
  */
 export function promptRows(table: EpisodeTable, row: number): number[] {
   const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>

@@ -11,7 +11,8 @@ export function stepAtTop({ data, matches, settings, top }: EpisodesState): {
 }
 
 /**
- * List index at which the step before (−1) or after (1) the topmost visible step begins. Null if there is no such step.
+ * Index of the list item at which another training step begins: the step before (−1) or after (1) the topmost visible
+ * step. Null if there is no such step.
  */
 export function indexOfStep({ data: { table }, matches, settings, top }: EpisodesState, by: -1 | 1): number | null {
   const first = matches?.listing.rowAt(top) ?? -1;

@@ -2,7 +2,10 @@
 // functions.
 import type { EpisodeTable } from '../../../extension/run-data/episode-table';
 
-/** The episodes of a prompt at a step; `rows` are their rows in the table. */
+/**
+ * One occurrence of a prompt: all its episodes in the same step and mode. `rows` are the rows of these episodes in the
+ * table.
+ */
 export interface Occurrence {
   step: number;
   mode: 'train' | 'val';
@@ -22,8 +25,8 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
 }
 
 /**
- * Chooses the row of an occurrence with which `row` is compared: the row with the same group and member if there is
- * one, else the row with the same member, else the first row.
+ * Chooses from an occurrence the row that the reader compares with `row`. This is the row with the same group and
+ * member; if the occurrence has no such row, it is the row with the same member, else the first row.
  */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];

@@ -16,7 +16,7 @@ export interface Subject {
   readonly others: readonly EpisodeRow[];
 }
 
-/** The occurrences of a prompt over training. */
+/** All occurrences of a prompt, with one occurrence for each step and mode that has episodes of the prompt. */
 export interface PromptHistory {
   /** Table that contains the rows of the occurrences. */
   readonly table: EpisodeTable;
@@ -63,11 +63,13 @@ export function historyOf(
   };
 }
 
-/** The episode in another occurrence that corresponds to the given episode. */
+/** The episode of `occurrence` that the reader compares with the given episode (`counterpart`). */
 export const episodeAt = (table: EpisodeTable, occurrence: Occurrence, { id }: EpisodeRow): EpisodeRow =>
   table.row(counterpart(table, occurrence, table.find(id)));
 
-/** The episode with which `row` is compared over training; empty for the first occurrence. */
+/**
+ * The episode of an earlier occurrence with which `row` is compared; empty if `row` belongs to the first occurrence.
+ */
 function compared({ table, all, at, against }: PromptHistory, row: EpisodeRow): EpisodeRow[] {
   return at <= 0 ? [] : [episodeAt(table, all[against === 'first' ? 0 : at - 1], row)];
 }

@@ -1,4 +1,5 @@
-// Episodes side by side: the members of a prompt group, or a prompt at two training steps, with differences marked.
+// Shows episodes side by side with their differences marked: the members of a prompt group, or episodes of one prompt
+// from two training steps.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { Episode } from '../../../extension/run-data/episode';

@@ -1,4 +1,5 @@
-// The timeline of a prompt: the returns by step, and below them a slider over the steps at which the prompt occurred.
+// The timeline of a prompt: a drawing of the returns that its episodes had at each step, and below the drawing a slider
+// over these steps.
 import { html, svg, type TemplateResult } from 'lit';
 import { formatSigned } from '../../shared/format';
 import type { EpisodesActions } from '../actions';

@@ -35,7 +35,7 @@ export function tokenSummary(tokens: readonly SampledToken[]): string {
   return `${count} · mean log-prob ${formatNumber(known.reduce((total, value) => total + value, 0) / known.length)}`;
 }
 
-/** A token with this log-prob or a lower one has the full shade. */
+/** Tokens with this log-prob or a lower log-prob have the full shade. */
 const surprise = -4;
 /** Opacity of the full shade. It is low enough to keep the text readable. */
 const fullest = 0.35;

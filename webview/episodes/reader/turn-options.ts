@@ -3,8 +3,8 @@ import type { Theme } from '../../shared/theme';
 
 export interface TurnOptions {
   theme: Theme;
-  /** Shows the model's complete text, and the state as plain text without a board. */
+  /** Whether to show the model's complete text, and the state as plain text instead of a board. */
   raw: boolean;
-  /** Shows the sampled token ids, shaded by log-prob. */
+  /** Whether to show the sampled token ids, shaded by log-prob. */
   tokens: boolean;
 }
