@@ -19,7 +19,7 @@ export class Curve {
   private high = new Int32Array(1).fill(-1);
   /**
    * Histogram of the distances in rows between neighbouring finite values. The latest distance, and how many times in
-   * succession it has occurred, are in `alike`. They are added to the histogram when a different distance follows or
+   * succession it has occurred, are in `alike`. Both are added to the histogram when a different distance follows or
    * the median is read.
    */
   private readonly spacings = new Map<number, number>();
@@ -119,8 +119,8 @@ export class Curve {
    * The points to draw. [from, to] is divided into `buckets` equal parts. Each part contributes its lowest and its
    * highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed line
    * reaches the edges of the plot. The line breaks where two values are more than 1.5 times `usualSpacing` apart. If a
-   * metric is logged every tenth row, `usualSpacing` is ten rows, so its line does not break. @param xs x values of the
-   * rows, increasing; at least one value for each row of the curve
+   * metric is logged every tenth row, `usualSpacing` is ten rows, so its line does not break.
+   * @param xs x values of the rows, increasing; at least one value for each row of the curve
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
     const points: Point[] = [];

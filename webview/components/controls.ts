@@ -31,7 +31,8 @@ export interface ButtonOptions {
 export function button(options: ButtonOptions): TemplateResult {
   const { label, iconOnly = false, primary, title, pressed, disabled = false, hidden = false, hasPopup } = options;
   const appearance = iconOnly ? 'icon' : primary ? 'primary' : 'secondary';
-  // The toolkit reads the attribute `appearance` only once. Later changes therefore need the property of the same name.
+  // The toolkit reads the attribute `appearance` only once. Later changes must therefore be written to the property of
+  // the same name.
   return html`<vscode-button
     aria-label=${iconOnly ? label : nothing}
     aria-pressed=${pressed === undefined ? nothing : String(pressed)}

@@ -7,7 +7,7 @@ export interface TimelineActions {
   openEpisode(id: string): void;
   /** Opens a step, or the overview of all steps (null). */
   open(step: ShownStep | null): void;
-  /** Opens the timeline of the nearest earlier or later step for which the run still has one. */
+  /** Opens the nearest earlier or later step whose spans the run still contains. */
   move(by: -1 | 1): void;
   follow(on: boolean): void;
   showTable(on: boolean): void;

@@ -23,14 +23,14 @@ const opacities: Partial<Record<Lane, number>> = { phases: 0.45, requests: 0.6 }
 export const laneColour = (lane: Lane, { palette }: Theme): string =>
   withAlpha(palette[hues[lane]], opacities[lane] ?? 1);
 
-/** For each kind of span of an episode, the lane whose colour the span is drawn in. */
+/** Maps each kind of span of an episode to the lane in whose colour such spans are drawn. */
 const episodeLanes: Partial<Record<string, Lane>> = {
   [episodeSpans.sampling]: 'sampling',
   [episodeSpans.environment]: 'environments',
   [episodeSpans.reset]: 'environments',
 };
 
-/** For each phase that is drawn in the colour of a lane, this lane. */
+/** Maps phases to the lane in whose colour they are drawn. */
 const phaseLanes: Partial<Record<string, Lane>> = {
   gen: 'sampling',
   gen_max: 'sampling',

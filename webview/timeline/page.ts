@@ -1,6 +1,6 @@
 // The Timeline page shows what a run spends its time on. For every step, the host sends the seconds per lane. When the
-// user opens a step, the page requests the spans of this step. If the step is still in progress, the page requests them
-// again whenever the trainer has written more of them.
+// user opens a step, the page requests the spans of this step. If the step is still in progress, the page requests the
+// spans again whenever the trainer has written new ones.
 import { render } from 'lit';
 import {
   timelineCommand,

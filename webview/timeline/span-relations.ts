@@ -10,8 +10,8 @@ export function chainOf({ spans }: StepTimeline, selected: number): number[] {
 }
 
 /**
- * The span for which span `i` waited. `cause` names the awaited episode. Of its spans that began before the waiting
- * ended, the function returns the one that ended last; -1 if there is none.
+ * The span for which span `i` waited. The awaited episode is `cause`. Among the spans of this episode that began before
+ * the waiting ended, returns the span that ended last; -1 if there is no such span.
  */
 export function causeOf({ spans, names }: StepTimeline, i: number): number {
   const end = spans.start[i] + spans.us[i];

@@ -182,8 +182,8 @@ function paintLabel(
 }
 
 /**
- * Returns the colour of readable text on a fill colour, black or white. The fill colour is `#rrggbb` or `rgba(…)`; if
- * it is translucent, the background shows through.
+ * Returns the colour in which text is readable on a fill colour: black or white. The fill colour is `#rrggbb`, or
+ * `rgba(…)` drawn over the background.
  */
 function inkOn(fill: string, { background }: Theme): string {
   const [r, g, b, alpha] = channels(fill);

@@ -1,6 +1,6 @@
 // Watches runs whose Ray job is queued. No trainer writes the status of such a run, so this file calls the CLI at
 // intervals. The CLI reads the state of the jobs from the cluster. If a job ended before its trainer started, the CLI
-// writes to the run folder that the run has ended. Only the cluster that the settings name is read.
+// writes to the run folder that the run has ended. The CLI reads only the jobs of the cluster that the settings name.
 import * as vscode from 'vscode';
 import { isQueuedStatus } from '../../run-data/job-record';
 import { messageOf } from '../command';

@@ -59,8 +59,8 @@ const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
 const klIsOff = ({ kl_loss_coef, kl_coef }: PolicySettings): boolean => kl_loss_coef === 0 && kl_coef === 0;
 
 /**
- * Returns a phrase that names the enabled ones of the loss terms KL and entropy, such as `the KL term`; empty if both
- * are disabled. These terms change the policy even if scores do not differ.
+ * Returns a phrase with the names of the enabled loss terms (KL, entropy), such as `the KL term`; empty if both are
+ * disabled. These terms change the policy even if scores do not differ.
  */
 function termsOf({ policy }: Evidence): string {
   const terms = [

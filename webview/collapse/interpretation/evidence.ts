@@ -1,4 +1,4 @@
-// The data from which a run is interpreted. The diagnoses among this data are of one family (one of `families` in
+// The data from which a run is interpreted. The diagnoses in this data belong to one family (one of `families` in
 // ../trends/run-series.ts). The data is collected once per run and truncated at the selected step.
 import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../../extension/protocol/collapse-page';
 import type { RunEvent, SettingChange } from '../../../extension/run-data/run-events';

@@ -72,7 +72,8 @@ const headlines: Record<ReasoningState, string> = {
 
 /**
  * Returns a sentence such as
- * `Mutual information is 1.31 of at most 2.08 nats, retrieval accuracy is 71 % (chance: 13 %); the entropy under one prompt has fallen since step 60, from 1.69 to 0.14 nats per token.`
+ * `Mutual information is 1.31 of at most 2.08 nats, retrieval accuracy is 71 % (chance: 13 %); the entropy under one
+ * prompt has fallen since step 60, from 1.69 to 0.14 nats per token.`
  */
 function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
   const now = path[path.length - 1];

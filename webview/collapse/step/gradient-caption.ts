@@ -1,6 +1,5 @@
-// The sentence above the bars of the gradients, in which each bucket contains prompt groups of similar reward
-// deviation. The sentence says whether the task's gradient grows with the reward deviation, and which loss terms
-// dominate where the deviation is small.
+// Returns the sentence above the bars of the gradients. It says whether the task's gradient is larger in buckets of
+// prompt groups with a large reward deviation, and which loss terms dominate in buckets with a small deviation.
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
 import { formatNumber } from '../../shared/format';
 

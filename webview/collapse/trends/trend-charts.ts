@@ -19,7 +19,7 @@ export interface ChartLine {
   colour: string;
   /** Keys of the lower and the upper end of the interval around the line. */
   band?: { low: string; high: string };
-  /** Whether the line is a bound for the other lines; it is then dashed. */
+  /** Whether the line is a bound for the other lines. Bounds are drawn as dashed lines. */
   bound?: boolean;
   /** Computes the line's values; without this function, the column of `key` is read. */
   values?(series: RunSeries): ArrayLike<number>;

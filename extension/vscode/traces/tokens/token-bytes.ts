@@ -21,8 +21,8 @@ const fileSchema = z.object({
 const encoder = new TextEncoder();
 
 /**
- * Returns the vocabulary of a parsed tokenizer.json. @throws UserError with the name `file`, if `parsed` contains no
- * vocabulary
+ * Returns the vocabulary of a parsed tokenizer.json.
+ * @throws UserError with the name `file`, if `parsed` contains no vocabulary
  */
 export function tokenBytes(parsed: unknown, file: string): TokenBytes {
   const read = fileSchema.safeParse(parsed);
