@@ -98,7 +98,7 @@ export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   return ticks;
 }
 
-/** The range of a zoomed progress axis, from `from` to `to`. */
+/** The range of a progress axis that is zoomed to [`from`, `to`]. */
 export const zoomRange = (from: number, to: number): Range => ({
   min: from,
   max: to,

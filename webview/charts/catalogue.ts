@@ -54,7 +54,7 @@ interface Planned {
    */
   keys: (string | RegExp)[];
   first?: boolean;
-  /** Shows the chart even if the run has not logged any of the chart's keys yet. */
+  /** Whether to show the chart even if the run has not logged any of the chart's keys yet. */
   always?: boolean;
   /**
    * Whether to omit bands from minimum to maximum. With such a band, the y range would be so large that the line would

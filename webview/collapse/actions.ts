@@ -11,7 +11,7 @@ export interface CollapseActions {
   explain(anchor: Anchor): void;
   copy(text: string): void;
   go(step: number): void;
-  /** Selects a step and stops playback; null follows the newest step. */
+  /** Selects a step and stops playback. With null, the page follows the newest step. */
   scrub(step: number | null): void;
   /** Selects the previous or the next diagnosis. */
   move(by: -1 | 1): void;

@@ -28,7 +28,7 @@ export type CollapseEvent =
   | { readonly type: 'moved'; readonly by: -1 | 1 }
   | { readonly type: 'first' }
   | { readonly type: 'play' }
-  /** The playback timer has fired: selects the next diagnosis. */
+  /** The playback timer has fired, so the next diagnosis is selected. */
   | { readonly type: 'tick' }
   | { readonly type: 'family'; readonly family: FamilyName }
   | { readonly type: 'cell'; readonly cell: Cell }

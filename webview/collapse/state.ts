@@ -29,7 +29,7 @@ export type RunFacts = Omit<CollapseSnapshot, 'steps' | 'series'>;
 /** Data derived from the series for the selected family (one of `families` in trends/run-series.ts). */
 export interface Diagnoses {
   readonly path: readonly PathPoint[];
-  /** Diagnosed steps, at which playback and arrow keys stop. */
+  /** Steps with a diagnosis. Playback and the arrow keys go from one of these steps to the next. */
   readonly stops: readonly number[];
   readonly evidence: Evidence;
   readonly charts: readonly LineChartSpec[];

@@ -11,7 +11,7 @@ export interface ButtonOptions {
   /** The button's text, or its accessible name if it only has an icon. */
   label: string;
   icon?: IconName;
-  /** Shows the icon without the label. */
+  /** Whether to show the icon without the label. */
   iconOnly?: boolean;
   primary?: boolean;
   title?: string;

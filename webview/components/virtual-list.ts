@@ -1,4 +1,4 @@
-// A list that renders only the rows on screen, all of the same height. The reasons for not using
+// A list that renders only the rows on screen. All rows have the same height. The reasons for not using
 // `@lit-labs/virtualizer` are in docs/decisions/0017. The list is a single tab stop; arrow keys move the selection
 // among selectable rows.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';

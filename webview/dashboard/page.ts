@@ -52,7 +52,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     dispatch({ type: 'grown', run, events, series: series.summary });
   });
 
-  /** The inputs that all charts get in `state`; null before the first snapshot. */
+  /** Computes the inputs of all charts from `state`; null before the first snapshot. */
   function charts(state = store.state): Charts | null {
     const { run, series: rows, scored, settings } = state;
     if (!run) return null;

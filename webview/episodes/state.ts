@@ -46,7 +46,7 @@ export interface EpisodesState {
   /** The selected episode. After it has been loaded, `shown` contains it. */
   readonly subject: Subject | null;
   readonly shown: Shown | null;
-  /** Visible side on a narrow page. */
+  /** Whether a narrow page shows the list or the reader. */
   readonly front: 'list' | 'reader';
   readonly settings: EpisodesSettings;
   readonly theme: Theme;

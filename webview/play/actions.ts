@@ -3,9 +3,9 @@ import type { PlayDo } from '../../extension/protocol/environment-tools';
 
 export interface PlayActions {
   connect(): void;
-  /** Sends a request; ignored if it is null or another request is in flight. */
+  /** Sends a request, unless `request` is null or another request is in flight. */
   ask(request: PlayDo | null): void;
-  /** Performs the action of a key. */
+  /** Performs the action that is assigned to a key. */
   press(key: string): void;
   /** Shows the state after a step; 0 is the initial state. */
   view(step: number): void;

@@ -1,4 +1,4 @@
-// Shows how reloaded code behaves differently for the same seed and the same actions.
+// Shows the differences that appear when reloaded code replays the episode with the same seed and the same actions.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlayDifference } from '../../extension/protocol/environment-tools';
 import { sideSection } from './side-section';

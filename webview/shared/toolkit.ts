@@ -10,7 +10,7 @@ import {
   vsCodeTextField,
 } from '@vscode/webview-ui-toolkit';
 
-/** Defines the toolkit's elements. Called once, by the page's entry. */
+/** Defines the toolkit's elements. Called once, by the entry point of each page. */
 export function registerToolkit(): void {
   provideVSCodeDesignSystem().register(
     vsCodeButton(),

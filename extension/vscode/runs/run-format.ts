@@ -1,6 +1,6 @@
-// Formats and groups runs for all views of the host: determines the phase of a run, and formats numbers as short texts
-// (three significant digits, success in per cent, times as `1 m 12 s`). Pure functions. Texts that need translation are
-// in the views, not here.
+// Helpers for all views of runs in the extension host. They determine the phase of a run, filter lists of runs, and
+// format numbers as short texts (three significant digits, success in per cent, times as `1 m 12 s`). Pure functions.
+// Texts that need translation are in the views, not here.
 import type { RunSummary } from '../../protocol/page-state';
 import { isEvaluation, isInterrupted } from '../../run-data/run-progress';
 

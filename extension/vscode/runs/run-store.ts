@@ -72,7 +72,7 @@ export class RunStore implements vscode.Disposable {
   readonly onDidTouch = this.touched.event;
   /** Fires when a run's phase changed while this window was open. */
   readonly onDidMove = this.moved.event;
-  /** Fires with the path of a run folder that was deleted, here or elsewhere. */
+  /** Fires with the path of a run folder that was deleted, by this window or by another program. */
   readonly onDidDelete = this.deleted.event;
 
   /**

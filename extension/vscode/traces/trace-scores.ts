@@ -7,7 +7,7 @@ import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/
 import { withProgress } from '../notifications';
 import type { TraceLocation } from './trace-uri';
 
-/** The scoring method of the inspection process. */
+/** The function of the inspection process that scores tokens. */
 export interface Scorer {
   /** `onPhase` receives the name of the current phase of a long request. */
   rescore(request: RescoreRequest, options: { onPhase(message: string): void }): Promise<Rescored>;

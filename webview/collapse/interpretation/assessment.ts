@@ -10,8 +10,9 @@ import { informationFall, type Fall } from '../trends/lasting-falls';
 /** Number of latest diagnoses over which the medians are computed. */
 const medianOver = 3;
 /**
- * Lower bounds of clear dependence on the prompt. `strongShare` applies to mutual information as a share of ln N.
- * `foundAgain` applies to retrieval accuracy on a scale from 0 (chance) to 1 (always correct).
+ * Dependence on the prompt is `clear` only if at least one of two values reaches its bound. `strongShare` applies to
+ * mutual information as a share of ln N. `foundAgain` applies to retrieval accuracy on a scale from 0 (chance) to 1
+ * (always correct).
  */
 const strongShare = 0.25;
 const foundAgain = 0.5;

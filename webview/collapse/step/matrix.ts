@@ -14,7 +14,7 @@ export interface Cell {
 
 /** The matrix of a family, prepared for drawing. */
 export interface Matrix {
-  /** For each drawn row, the index of its sample in the family. */
+  /** For each drawn row, the index of its reasoning text in the family's `samples`. */
   order: number[];
   /**
    * The cells, by drawn row and column: the reasoning's log-prob per token under the column's prompt, minus its

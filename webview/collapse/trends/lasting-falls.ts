@@ -84,8 +84,8 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
 }
 
 /**
- * The step since which the mean over three values of H(Z|X) has been below half of the first diagnosis's H(Z|X). Null
- * if the newest mean is not below this bound.
+ * Compares means over three values of H(Z|X) with a bound: half of the H(Z|X) of the first diagnosis. `since` is the
+ * step since which all means have been below the bound. Returns null if the newest mean is not below the bound.
  */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(

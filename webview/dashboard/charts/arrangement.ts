@@ -30,12 +30,14 @@ export function pinToggled(view: Order, id: string): Pick<Order, 'pinned'> {
   return { pinned: pinned.includes(id) ? pinned.filter(other => other !== id) : [...pinned, id] };
 }
 
-/** The settings after moving a chart to another index (from 0) among the displayed charts of its group. */
+/**
+ * The settings after moving a chart to another position among the displayed charts of its group; `index` is 0-based.
+ */
 export function orderAfterMove(view: Order, group: ChartGroup, id: string, index: number): Partial<Order> {
   const others = group.charts.map(chart => chart.id).filter(other => other !== id);
   const ids = [...others.slice(0, index), id, ...others.slice(index)];
   if (group.id !== pinnedGroup) return { order: { ...view.order, [group.id]: ids } };
-  // Pinned charts that this run does not have stay pinned. They move to the end of the list.
+  // If this run lacks a pinned chart, the chart stays pinned and moves to the end of the list.
   return { pinned: [...ids, ...(view.pinned ?? pinnedAtFirst).filter(other => !ids.includes(other))] };
 }
 

@@ -6,7 +6,7 @@ import type { PlotData } from '../../charts/plot-data';
 import { foundGroups, searchedText, type DashboardState } from '../state';
 import { pictureSize, pngOf, svgOf } from './svg-plot';
 
-/** The visible rows of the given metrics; keys that the run does not have are omitted. */
+/** Builds the request to export the visible rows of the given metrics; keys that the run does not have are omitted. */
 export function rowsExport(
   name: string,
   keys: readonly string[],
@@ -17,7 +17,7 @@ export function rowsExport(
   return { kind: 'csv', name, keys: existing, ...rowsShown({ xs }, settings) };
 }
 
-/** The visible rows of the displayed metrics. */
+/** Builds the request to export the visible rows of the displayed metrics. */
 export function shownExport(state: DashboardState, groups: readonly ChartGroup[], context: ChartContext): Export {
   const search = searchedText(state);
   const keys = state.settings.table

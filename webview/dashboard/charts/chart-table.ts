@@ -45,7 +45,7 @@ export function chartTable(
   </div>`;
 }
 
-/** The columns of the table: the lines of a chart, and the edges of each band that consists of two metrics. */
+/** The columns of the table: the lines of a chart, and the edges of each band whose edges are logged metrics. */
 function columnsOf({ lines }: ChartSpec): { key: string; label: string }[] {
   return lines.flatMap(({ key, label, band }) => {
     if (!band || !('low' in band)) return [{ key, label }];

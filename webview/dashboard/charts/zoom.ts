@@ -16,8 +16,8 @@ export function spansOf({ whole }: { whole: Range }, zoom: Span | null): { whole
 }
 
 /**
- * The visible range scaled by `factor` around the position `about`, then shifted to lie inside `whole`. Returns null if
- * the result covers all of `whole`.
+ * Returns the visible range after scaling by `factor` around the position `about`. A result that reaches beyond `whole`
+ * is shifted back inside; if the result covers all of `whole`, returns null.
  */
 export function zoomed(shown: Span, whole: Span, factor: number, about: number): Span | null {
   const least = (whole.to - whole.from) / 1e5;
@@ -27,7 +27,9 @@ export function zoomed(shown: Span, whole: Span, factor: number, about: number):
   return heldInside({ from: about - share * length, to: about + (1 - share) * length }, whole);
 }
 
-/** The visible range moved by `distance`, shifted to lie inside `whole`. */
+/**
+ * Returns the visible range after a move by `distance`. A result that reaches beyond `whole` is shifted back inside.
+ */
 export function panned(shown: Span, whole: Span, distance: number): Span {
   return heldInside({ from: shown.from + distance, to: shown.to + distance }, whole);
 }

@@ -39,7 +39,9 @@ export function groupView(
   </article>`;
 }
 
-/** An episode next to another episode of the same prompt; `other` is null for the first occurrence. */
+/**
+ * An episode next to another episode of the same prompt; `other` is null if no earlier step has episodes of the prompt.
+ */
 export function trainingView(
   row: EpisodeRow,
   episode: Episode,

@@ -30,9 +30,9 @@ const looksLikeRagen = new RegExp(`^(?:${ragenKeys.join('|')})\\s*:`, 'm');
 const mostFiles = 500;
 
 /**
- * Returns the built-in presets: `quickstart` first, then the others sorted by name, with numbers in names compared by
- * value. Files that other presets extend (`defaults: [base]`) and files without `defaults` (`sft`) are excluded,
- * because no run can start from them.
+ * Returns the built-in presets: `quickstart` first, then the others sorted by name. Numbers in names are compared by
+ * value, so `_9_2048` precedes `_10_rubikscube`. Files that other presets extend (`defaults: [base]`) and files without
+ * `defaults` (`sft`) are excluded, because no run can start from them.
  */
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');

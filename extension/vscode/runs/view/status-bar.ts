@@ -1,6 +1,6 @@
-// Status bar item for the newest active run: `quickstart 12/40 · 61 %`. A run that its trainer paused takes precedence
-// and is shown as a warning, because it continues only after the user acts. A click opens the run's dashboard. The item
-// is hidden if no run is active.
+// Status bar item for the newest active run: `quickstart 12/40 · 61 %`. If a trainer has paused its run, this run takes
+// precedence and is shown as a warning, because the run continues only after the user acts. A click opens the run's
+// dashboard. The item is hidden if no run is active.
 import * as vscode from 'vscode';
 import { progressOf } from '../../../run-data/run-progress';
 import { plain } from '../../plain-text';

@@ -36,7 +36,7 @@ export interface ReplayDifference {
   now: string;
 }
 
-/** Returns the first turn whose replay differs; undefined if all turns are equal. */
+/** Returns the first turn whose replay differs from the recording; undefined if there is no such turn. */
 export function firstDifference(
   episode: Episode,
   transcript: Exclude<Transcript, { error: string }>,

@@ -1,7 +1,7 @@
-// Decodes tokens to one text, with the range of each token. A character whose bytes span several tokens is in the range
-// of each of these tokens, so that no range is empty. Each maximal invalid prefix of UTF-8 becomes one U+FFFD, as in
-// standard decoders. Pure functions. Invariant: a token's range contains all characters to which the token contributes;
-// the ranges are ascending; every character is in a range.
+// Decodes tokens to one text and computes the range of each token in this text. A character whose bytes span several
+// tokens is in the range of each of these tokens, so that no range is empty. Each maximal invalid prefix of UTF-8
+// becomes one U+FFFD, as in standard decoders. Pure functions. Invariant: a token's range contains all characters to
+// which the token contributes; the ranges are ascending; every character is in a range.
 
 /** Range [from, to) in UTF-16 code units. */
 export interface Span {
