@@ -37,9 +37,9 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
 }
 
 /**
- * Maximum number of recent lines of the metrics file that are stored. When the host has sent a requested column, the
- * lines that arrived in the meantime are appended to the column. If more lines than this maximum arrived, the column is
- * requested again.
+ * Maximum number of recent metric lines that the page stores. When the host has sent a requested column, the lines that
+ * arrived in the meantime are appended to the column. If more lines than this maximum arrived, the column is requested
+ * again.
  */
 const recentLines = 256;
 

@@ -1,5 +1,5 @@
-// Caches the last result of a function. Data that such a function derives from a page's state therefore stays the same
-// object while the function's inputs are unchanged.
+// Caches the last result of a function. Data that a cached function derives from a page's state therefore stays the
+// same object while the function's inputs are unchanged.
 
 /** Returns a function that calls `compute` only if an argument has changed since the last call. */
 export function latest<A extends readonly unknown[], R>(compute: (...args: A) => R): (...args: A) => R {

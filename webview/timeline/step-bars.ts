@@ -1,6 +1,6 @@
 // The drawing of the overview: a bar for each step shows the seconds per lane, and below the bars is the number of
 // requests in flight. A click opens a step. Arrow keys move the mark, and Enter opens the marked step. Turning the
-// wheel with Ctrl zooms, and dragging moves the visible range.
+// wheel while pressing Ctrl zooms, and dragging moves the visible range.
 import { html, LitElement, type TemplateResult } from 'lit';
 import { maximum } from '../../extension/common/lists';
 import type { StepSummary } from '../../extension/run-data/timeline';

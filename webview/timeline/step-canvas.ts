@@ -1,8 +1,8 @@
 // The drawing of a step, with zooming, panning, hovering and selecting. The canvas is as large as the visible part of
-// the drawing; an element as high as the whole drawing gives the scroll bar its length. The user zooms by turning the
-// wheel with Ctrl or with two fingers, moves the visible range by dragging, and zooms to a span by a double click. Left
-// and right arrow keys move the selection within a row; up and down arrow keys move it to another row. For screen
-// readers, a status line says what is selected, and a table replaces the canvas.
+// the drawing; an element as high as the whole drawing gives the scroll bar its length. The user zooms with two fingers
+// or by turning the wheel while pressing Ctrl. Dragging moves the visible range. A double click on a span zooms to the
+// span. Left and right arrow keys move the selection within a row; up and down arrow keys move it to another row. For
+// screen readers, a status line says what is selected, and a table replaces the canvas.
 import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit';
 import type { Theme } from '../shared/theme';
 import { spanLabel } from './labels';

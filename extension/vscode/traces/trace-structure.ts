@@ -58,7 +58,7 @@ export class TraceStructure implements vscode.FoldingRangeProvider, vscode.Docum
   }
 }
 
-/** Returns the span of the prompt or end section without the blank line at its start. */
+/** Returns the span of a section (the prompt or the end) without the blank line at the section's start. */
 const afterBlank = ({ from, to }: Span): Span => ({ from: from + 1, to });
 
 const shortened = (text: string): string => (text.length > 40 ? `${text.slice(0, 40)}…` : text);

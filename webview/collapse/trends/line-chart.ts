@@ -1,7 +1,7 @@
 // A small chart of lines over steps. A line may have an interval band, a dashed line may show a bound, and a cursor
-// marks the selected step. It needs no layout measurement: lines are SVG paths in a stretched unit square with strokes
-// of constant width, and texts are HTML. The lines are redrawn when the version of the series changes. A change of the
-// step only moves the cursor. Dragging on the chart selects a step.
+// marks the selected step. The chart needs no layout measurement: lines are SVG paths in a stretched unit square with
+// strokes of constant width, and texts are HTML. The lines are redrawn when the version of the series changes. A change
+// of the step only moves the cursor. Dragging on the chart selects a step.
 import { html, LitElement, nothing, svg, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { meaningOf } from '../../../extension/run-data/metric-meanings';

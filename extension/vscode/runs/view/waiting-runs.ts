@@ -19,7 +19,7 @@ export class WaitingRuns {
   constructor(private readonly memory: Memory) {}
 
   /**
-   * Returns the runs whose trainers have paused them since the last call, without pauses that were already reported.
+   * Returns the runs whose trainers have paused them since the last call and whose pauses have not been reported yet.
    * `runs` are all runs.
    */
   unreported<R extends { folder: string; summary: RunSummary }>(runs: readonly R[]): R[] {

@@ -71,8 +71,8 @@ export async function extreme(services: TraceServices, argument: unknown, at: 0 
 }
 
 /**
- * Goes to the nearest step (before or after, by `direction`) that has episodes of the same prompt, and opens one of
- * these episodes: if possible, the one with the same index within its group.
+ * Goes to the nearest step that has episodes of the same prompt; `direction` chooses between earlier and later steps.
+ * Opens one of these episodes, if possible the episode with the same index within its group.
  */
 export async function samePromptElsewhere(
   services: TraceServices,
