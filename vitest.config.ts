@@ -16,6 +16,7 @@ export default defineConfig({
     globalSetup: 'test/build-bundles.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 50_000 } }, // waits end by the test's own time limit, however loaded the machine is
     pool: 'forks',
     poolOptions: { forks: { maxForks: 2, minForks: 1 } },
     env: { ORT_DISABLE_TELEMETRY: '1' },
