@@ -17,7 +17,7 @@ const config = z.strictObject({
   score: z.number().default(10).describe('reward for solving the task'),
   render_mode: z.literal('text').default('text'),
   eval_dataset: z.enum(['eval_in_distribution', 'eval_out_of_distribution']).default('eval_in_distribution'),
-  max_steps: z.int().min(1).default(50).describe('maximum number of steps; the episode is then truncated'),
+  max_steps: z.int().min(1).default(50).describe('number of steps after which an unfinished episode is truncated'),
   ...serverKeys,
 });
 type Config = z.infer<typeof config>;
@@ -63,7 +63,7 @@ export default defineEnvironment({
     requireServer(
       config,
       peerFor(config, 'train'),
-      'start a server for ALFWorld (docs/environments/alfworld.md contains the code of one), or correct env_config.url and env_config.protocol',
+      'start a server for ALFWorld (docs/environments/alfworld.md contains the code of such a server), or correct env_config.url and env_config.protocol',
     ),
 
   create(config) {

@@ -38,7 +38,7 @@ const config = z.strictObject({
     .describe(
       'bubblewrap: the programs in answers run isolated by bubblewrap; none: they run without isolation, with your own user permissions',
     ),
-  test_timeout: z.number().positive().default(3).describe('timeout of one test in seconds'),
+  test_timeout: z.number().positive().default(3).describe('timeout in seconds of one test'),
   total_timeout: z
     .number()
     .positive()

@@ -49,7 +49,7 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('folder in which repl_command is started; null: the REPL starts in the current folder'),
-  request_timeout: z.number().positive().default(30).describe('timeout of Lean per request in seconds'),
+  request_timeout: z.number().positive().default(30).describe('timeout in seconds of one request to Lean'),
   http_timeout: z
     .number()
     .positive()

@@ -123,7 +123,7 @@ function connected(options: PeerOptions): Promise<{ socket: WebSocket; exchange:
     socket.on('error', error => reject(connectionError(error, options.connectTimeout)));
     socket.on('unexpected-response', (request, response) => {
       request.destroy();
-      const said = `/ws was answered with ${response.statusCode}`;
+      const said = `the server answered /ws with status ${response.statusCode}`;
       const isFull = response.statusCode === 503 || response.statusCode === 429;
       reject(isFull ? new NotTaken(said, Number(response.headers['retry-after']) || undefined) : new Error(said));
     });

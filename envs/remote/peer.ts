@@ -129,7 +129,7 @@ export async function ask(
   const cleared = withoutKey(Buffer.from(bytes).toString('utf8'), options);
   // The text is shortened only after masking, because masking does not detect a shortened key.
   const excerpt = cleared.length > maxCharacters ? `${cleared.slice(0, maxCharacters)}…` : cleared;
-  const said = `${path} was answered with ${status}: ${excerpt}`;
+  const said = `the server answered ${path} with status ${status}: ${excerpt}`;
   if (status === 503 || status === 429)
     throw new NotTaken(said, Number(response.headers.get('retry-after') ?? NaN) || undefined);
   if (status === 404 || status === 502 || status === 504) throw new SessionLost(said);

@@ -13,7 +13,7 @@ const ids = ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'] as c
 
 const config = z.strictObject({
   scramble_depth: z.int().min(0).max(1000).default(5).describe('number of random moves that scramble the cube'),
-  max_steps: z.int().min(1).default(20).describe('maximum number of moves; the episode is then truncated'),
+  max_steps: z.int().min(1).default(20).describe('number of moves after which an unfinished episode is truncated'),
   real_back_turn: z
     .boolean()
     .default(false)

@@ -44,7 +44,7 @@ const config = z.strictObject({
     .describe(
       'address of a retrieval server; null: the address is read from the environment variable RETRIEVAL_SERVER_URL, and if this variable is not set, the corpus in memory is searched',
     ),
-  retrieval_timeout: z.number().positive().default(30).describe('timeout of a request to the server in seconds'),
+  retrieval_timeout: z.number().positive().default(30).describe('timeout in seconds of a request to the server'),
   max_search_results: z.int().min(1).max(50).default(5),
   max_total_chars: z.int().min(1).default(4000).describe('maximum number of characters shown per search'),
   max_steps: z.int().min(1).default(10),

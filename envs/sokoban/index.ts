@@ -33,7 +33,7 @@ const config = z
     dim_room: z.tuple([side, side]).default([6, 6]).describe('rows, columns'),
     dim_x: side.nullable().default(null).describe('number of rows; overrides dim_room if dim_y is set too'),
     dim_y: side.nullable().default(null).describe('number of columns; overrides dim_room if dim_x is set too'),
-    max_steps: z.int().min(1).default(100).describe('maximum number of steps; the episode is then truncated'),
+    max_steps: z.int().min(1).default(100).describe('number of steps after which an unfinished episode is truncated'),
     num_boxes: z.int().min(1).max(16).default(3),
     search_depth: z
       .int()

@@ -25,7 +25,7 @@ const config = z.strictObject({
     .describe(
       'true: each puzzle has exactly one solution; false: the puzzles are those of RAGEN, which can have several',
     ),
-  max_steps: z.int().min(1).default(81).describe('maximum number of steps; the episode is then truncated'),
+  max_steps: z.int().min(1).default(81).describe('number of steps after which an unfinished episode is truncated'),
   render_mode: z.literal('text').default('text'),
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
   show_conflicts: z.boolean().default(true).describe('no effect, as in RAGEN: conflicts cannot occur'),

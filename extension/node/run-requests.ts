@@ -56,7 +56,7 @@ export async function askByFile<P, R>(
       return reply.result as R;
     }
     throw new UserError(
-      `${folder}: the trainer on ${lease.host} did not reply within ${limitMs / 1000} s: check that it shares this folder, and see its ${runFiles.log}`,
+      `${folder}: the trainer on ${lease.host} did not reply within ${limitMs / 1000} s: check that ${lease.host} shares this folder, and see the trainer's ${runFiles.log}`,
     );
   } finally {
     for (const name of [requestFile(id), replyFile(id)]) await rm(join(requests, name), { force: true });

@@ -16,7 +16,7 @@ export function engineText(report: EngineReport): string {
   return [
     ...aligned(engineRows(report), ''),
     '',
-    'A run on this server supports of these settings:',
+    'Values that a run on this server supports:',
     ...aligned(
       limits.map(({ key, supported, reason }) => [key, `${supported} (${lowered(reason)})`]),
       '  ',
@@ -46,7 +46,7 @@ export function engineRows(report: EngineReport): [string, string][] {
   const keys = {
     accepted: 'accepted',
     'not checked': 'sent, but the server answers without a key too',
-    none: 'none is needed to connect',
+    none: 'no key is needed to connect',
   };
   const clock = ahead !== null && Math.abs(ahead) > clockTolerance ? ahead : null;
   return [

@@ -25,11 +25,13 @@ export const measuredSchema = z.object({
 
 export const engineReportSchema = z.object({
   url: z.string(),
-  encrypted: z.boolean().describe('whether the connection uses TLS; its certificate is then valid'),
+  encrypted: z.boolean().describe('whether the connection uses TLS; if true, the server’s certificate is valid'),
   server: z.object({ name: z.string(), version: z.string() }).nullable().describe('what the server calls itself'),
   key: z
     .enum(['accepted', 'not checked', 'none'])
-    .describe('accepted; sent to a server that answers without a key too; or none was sent'),
+    .describe(
+      'accepted: the server accepted the key; not checked: a key was sent, but the server answers without a key too; none: no key was sent',
+    ),
   models: z.array(z.object({ name: z.string(), max_context_length: z.int().nullable() })),
   round_trip_ms: z.number().describe('median of five requests'),
   clock_difference_s: z.number().nullable().describe("the server's clock minus this machine's; null if not known"),

@@ -23,7 +23,8 @@ export function estimateView(planned: PlannedRun | null, waiting: boolean): Temp
     ? html`${row('Model', engine.model ?? 'the server’s only model')} ${row('Server', engine.url)}`
     : row('Model', `${size}, ${how}`);
   return html`<div class=${waiting ? 'estimate stale' : 'estimate'}>
-    ${about} ${memoryView(estimate)} ${engine ? row('', 'of this machine; the server plans its own', 'muted') : nothing}
+    ${about} ${memoryView(estimate)}
+    ${engine ? row('', 'memory of this machine; the server plans its own memory', 'muted') : nothing}
     ${remedy === null ? nothing : html`<p class="problem" role="alert">${remedy.replace(/^plan: /, '')}</p>`}
     ${notes.map(note => html`<p class="muted">${note.replace(/^config: /, '')}</p>`)}
     ${time ? timeView(time) : row('Time per step', 'not known for this device')}

@@ -143,9 +143,9 @@ function callTable(timeline: StepTimeline, call: number, actions: TimelineAction
   const mean = waits.reduce((sum, us) => sum + us, 0) / rows.length;
   return html`<div class="table-scroll" tabindex="0">
     <p>
-      ${rows.length} rows; the last was
-      ${link(shortId(episodes[spans.episode[rows[0]]]), () => actions.select(rows[0]))}. A row waited ${formatUs(mean)}
-      for it on average.
+      ${rows.length} rows; the last row to end was
+      ${link(shortId(episodes[spans.episode[rows[0]]]), () => actions.select(rows[0]))}. On average, a row waited
+      ${formatUs(mean)} for the end of the call.
     </p>
     <table>
       <caption class="visually-hidden">Rows of the call, the longest first</caption>

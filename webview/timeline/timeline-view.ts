@@ -110,7 +110,7 @@ function missingView(
     title: step === 'current' ? 'No step is in progress' : `The calls of step ${step} are not kept`,
     text:
       step === 'current'
-        ? 'The spans of a step appear here while the step runs, at the earliest two seconds after it began.'
+        ? 'The spans of a step appear here while the step runs, at the earliest two seconds after its beginning.'
         : 'The timeline keeps single calls and episodes of the newest steps and of every k-th step (workbench.timeline_steps, workbench.timeline_every). The overview shows all steps.',
     action:
       nearest === null
@@ -133,7 +133,7 @@ function emptyView({ run, current }: TimelineFacts, actions: TimelineActions): T
     title: run.live ? 'No step has ended yet' : 'This run has no timeline',
     text: run.live
       ? waiting
-      : 'Its trainer was of a version that recorded none, it ended before its first step, or its timeline folder was deleted. The dashboard shows the seconds per phase (timing_s).',
+      : 'Its trainer’s version recorded no timelines, the run ended before its first step, or its timeline folder was deleted. The dashboard shows the seconds per phase (timing_s).',
     action: { label: 'Open the dashboard', run: () => actions.command('dashboard') },
   });
 }

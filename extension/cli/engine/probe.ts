@@ -24,11 +24,11 @@ export function addEngineProbe(engine: Command): void {
     .argument('<url>', 'URL of the server, such as https://host:8000')
     .option('--key-env <name>', 'environment variable with the API key (default: TINKER_API_KEY, if it is set)')
     .option('--no-key', 'send no API key')
-    .option('--model <name>', 'the server’s name of the base model; needed if the server offers several')
+    .option('--model <name>', 'name of the base model on the server; required if the server offers several models')
     .option('--rank <n>', 'LoRA rank of the model that is created', positive, 8)
     .option('--critic', 'also try to create a critic')
     .option('--quick', 'create no model: only test address, certificate, key, models and round trip')
-    .option('--timeout <s>', 'maximum seconds of the probe', positive, 300)
+    .option('--timeout <s>', 'time limit of the probe in seconds', positive, 300)
     .option('--json', 'print one JSON document on standard output')
     .addHelpText(
       'after',

@@ -14,7 +14,7 @@ export async function readInput(input: string): Promise<string> {
     return readFileSync(input, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new UserError(`${input}: cannot be read (${code ?? message}): give an existing JSON file with --input`);
+    throw new UserError(`${input} cannot be read (${code ?? message}): give an existing JSON file with --input`);
   }
 }
 
@@ -25,9 +25,10 @@ export function parseCases(text: string, file: string): unknown[] {
     cases = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     throw new UserError(
-      `${file}: is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`,
+      `${file} is not JSON (${(error as Error).message.replaceAll(/\s+/g, ' ')}): give an array of cases`,
     );
   }
-  if (!Array.isArray(cases)) throw new UserError(`${file}: holds ${shown(cases)}, not an array: put the case into [ ]`);
+  if (!Array.isArray(cases))
+    throw new UserError(`${file} contains ${shown(cases)}, not an array of cases: put the case into [ ]`);
   return cases;
 }

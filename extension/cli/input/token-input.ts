@@ -24,11 +24,11 @@ export async function readInput(file: string): Promise<InputRow[]> {
 export function parseInput(content: string, file: string): InputRow[] {
   const text = content.replace(/^\uFEFF/, '');
   const start = text.trimStart()[0];
-  if (start === undefined) throw new UserError(`${file}: is empty: give a JSON array of ${forms}`);
+  if (start === undefined) throw new UserError(`${file} is empty: give a JSON array of ${forms}`);
   if (start === '{') return parseLines(text, file);
   const values = parseJson(text, file, 1);
   if (!Array.isArray(values))
-    throw new UserError(`${file}: holds ${kindOf(values)}, not an array: give a JSON array of ${forms}`);
+    throw new UserError(`${file} contains ${kindOf(values)}, not an array: give a JSON array of ${forms}`);
   const lineOf = lazily(() => elementLines(text));
   return values.map((value, i) => checkRow(value, `[${i}]`, () => `${file}:${lineOf()[i]}`));
 }
@@ -42,9 +42,9 @@ function parseLines(text: string, file: string): InputRow[] {
     try {
       value = JSON.parse(line);
     } catch (error) {
-      if (isJson(text)) throw new UserError(`${file}: holds an object, not an array: put it into [ ]`);
+      if (isJson(text)) throw new UserError(`${file} contains an object, not an array: put the object into [ ]`);
       throw new UserError(
-        `${file}:${i + 1}: is not JSON (${(error as Error).message}): give a JSON array, or one object per line`,
+        `${file}:${i + 1} is not JSON (${(error as Error).message}): give a JSON array, or one object per line`,
       );
     }
     rows.push(checkRow(value, `[${rows.length}]`, () => `${file}:${i + 1}`));
@@ -94,7 +94,7 @@ function readText(file: string): string {
       ERR_STRING_TOO_LONG: 'split the file, which is longer than 512 MB',
     };
     throw new UserError(
-      `${file}: cannot be read (${code}): ${(code && remedies[code]) ?? `${message}: check the file`}`,
+      `${file} cannot be read (${code}): ${(code && remedies[code]) ?? `${message}: check the file`}`,
     );
   }
 }
@@ -109,7 +109,7 @@ function parseJson(text: string, file: string, firstLine: number): unknown {
     const at = position === undefined ? end : Number(position);
     const line = at === undefined ? '' : `:${firstLine + text.slice(0, at).split('\n').length - 1}`;
     throw new UserError(
-      `${file}${line}: is not JSON (${message.replaceAll(/\s+/g, ' ')}): give a JSON array, or one object per line`,
+      `${file}${line} is not JSON (${message.replaceAll(/\s+/g, ' ')}): give a JSON array, or one object per line`,
     );
   }
 }

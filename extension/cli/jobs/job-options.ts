@@ -64,7 +64,10 @@ export async function placeOf(flags: PlaceFlags): Promise<JobPlace | null> {
 
 function valueOf(name: string): string {
   const value = process.env[name];
-  if (value === undefined) throw new UserError(`--pass-env ${name}: the variable is not set: set it, or leave it out`);
+  if (value === undefined)
+    throw new UserError(
+      `--pass-env ${name}: the environment variable is not set: set the variable, or leave the option out`,
+    );
   return value;
 }
 
@@ -85,7 +88,7 @@ export function clusterOfJob(run: string, { id, address }: JobRecord, { on }: On
   const given = on ?? httpAddress(process.env);
   if (given !== undefined && given !== here && rayAddress(given) === address) return new RayJobs(rayServer(address));
   throw new UserError(
-    `run ${run} belongs to the Ray job ${id} of ${address}, ${given === undefined ? 'which was not named' : `not of ${given}`}: repeat the command with --on ${address} if you trust this address`,
+    `run ${run} belongs to the Ray job ${id} of ${address}, ${given === undefined ? 'but no address was given' : `but the given address is ${given}`}: repeat the command with --on ${address} if you trust this address`,
   );
 }
 

@@ -164,7 +164,7 @@ async function stopJob(id: string, flags: JobsFlags & { now?: boolean }): Promis
   if (own && job.status === 'PENDING' && isQueued(own) && (await cancelJob(own, jobs, id)))
     return {
       document: { job: id, run: own.id, state: 'stopped', step: own.readStatus()?.step ?? 0 },
-      plainText: `Run ${own.id} is stopped; Ray ends its job when it begins.`,
+      plainText: `Run ${own.id} is stopped; Ray ends the queued job when the job begins.`,
     };
   const stopped = !isOver(job) && (await jobs.stop(id));
   let ended: RayJob | null = job;

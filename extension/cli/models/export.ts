@@ -78,7 +78,7 @@ export function addExport(program: Command): void {
       'safetensors',
     )
     .option('--dtype <type>', 'f32, bf16 or f16 (default: the model’s type; f32 for onnx)', storedType)
-    .option('--max-shard-size <size>', 'maximum size of weights per file', byteCount, byteCount('5GB'))
+    .option('--max-shard-size <size>', 'maximum size of one weights file', byteCount, byteCount('5GB'))
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(

@@ -19,8 +19,7 @@ export function endBeforeServing(folder: RunFolder, pid: number | undefined, end
   // of a lower level is therefore not the cause.
   const logged = lastError(folder, pid, endedBySystem(end.code, end.signal) ? levels.fatal : levels.error);
   return (
-    logged ??
-    `trainer of ${folder.id}: it ${explainExit(end.code, end.signal)} (before it served the run; its log is ${log})`
+    logged ?? `trainer of ${folder.id}: before it served the run, it ${explainExit(end.code, end.signal)} (log: ${log})`
   );
 }
 

@@ -28,8 +28,8 @@ export function addTimeline(program: Command): void {
     .addHelpText(
       'after',
       `
-Prints seconds per lane, with each instant counted once: for the lane that the rest of the step waits for. Single calls
-are kept for the newest steps and every k-th step (workbench.timeline_steps, workbench.timeline_every); only these steps
+Prints the seconds of each lane, such as sampling or update. Each instant counts for one lane only: the lane for which
+the rest of the step waits. Single calls are kept for the newest steps and every k-th step (workbench.timeline_steps, workbench.timeline_every); only these steps
 are exported. Output with --json: a list of {"step", "start", "seconds", "exposed", "busy", "in_flight", "staleness",
 "spans"}; with --export {"file", "steps", "events"}.`,
     )
@@ -44,7 +44,7 @@ async function timeline(run: string, flags: TimelineFlags): Promise<Answer> {
   const steps = [...readValues(file, line => stepSummarySchema.parse(line))].map(({ value }) => value);
   if (steps.length === 0)
     throw new UserError(
-      `timeline: run ${folder.id} has no ${runFiles.timelineSteps}: its trainer records none, or no step has ended yet`,
+      `timeline: run ${folder.id} has no ${runFiles.timelineSteps}: the trainer does not record a timeline, or no step has ended yet`,
     );
   const wanted = steps.filter(({ step }) => isWanted(step));
   if (flags.export === undefined) return { document: wanted, plainText: table(wanted) };
@@ -57,7 +57,7 @@ async function exported(folder: RunFolder, isWanted: (step: number) => boolean, 
   const timelines = read.filter((found): found is StepTimeline => found !== null);
   if (timelines.length === 0)
     throw new UserError(
-      `timeline: ${join(folder.path, runFiles.timeline)} keeps single calls of no such step: give other --steps, or raise workbench.timeline_steps in the next run`,
+      `timeline: ${join(folder.path, runFiles.timeline)} has no single calls of the given steps: give other --steps, or raise workbench.timeline_steps in the next run`,
     );
   const { name } = folder.manifest;
   writeFileSync(file, [...traceText(name, timelines)].join(''));

@@ -24,7 +24,9 @@ interface WorkFlags extends CommonFlags, TrustFlags {
 const signals = ['SIGTERM', 'SIGINT'] as const;
 
 export function addWork(program: Command): void {
-  withTrust(withCommon(program.command('work').description('run the trainer of a queued run; the command of Ray jobs')))
+  withTrust(
+    withCommon(program.command('work').description('run the trainer of a queued run; Ray jobs run this command')),
+  )
     .argument('<folder>', 'run folder')
     .requiredOption('--job <id>', 'id of the job')
     .option('--resume', 'resume from the newest checkpoint')
@@ -43,7 +45,7 @@ async function work(path: string, flags: WorkFlags): Promise<Answer> {
   requireTrusted(folder, flags);
   const record = folder.readJob();
   if (record?.id !== flags.job || !isQueued(folder)) {
-    const plainText = `Run ${folder.id} no longer waits for this job: it was cancelled, or the run has another job.`;
+    const plainText = `Run ${folder.id} no longer waits for this job: the job was cancelled, or the run has another job.`;
     return { document: { run: folder.id, job: flags.job, cancelled: true }, plainText };
   }
   await folder.writeJob({ ...record, host: hostname() });

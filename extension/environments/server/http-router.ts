@@ -69,7 +69,10 @@ export class HttpRouter {
     if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
       throw new ServiceError(403, 'requests from web pages are refused: send the request from a program');
     if (this.options.apiKey === undefined && !isLoopback(hostOf(headers.host)))
-      throw new ServiceError(403, 'requests with another Host header are refused: use 127.0.0.1');
+      throw new ServiceError(
+        403,
+        'requests whose Host header is not a loopback address are refused: send the request to 127.0.0.1',
+      );
     const [, first = ''] = pathname.split('/');
     const name = decoded(first);
     const environment = this.sessions.names.includes(name) ? name : undefined;

@@ -42,7 +42,7 @@ export async function checkCases(
   const parsed = casesSchema.safeParse(jsonOrNothing(text));
   if (!parsed.success) {
     const [{ path, message }] = parsed.error.issues;
-    const evidence = `${file} ${path.length > 0 ? `has at ${path.join('.')}: ${message}` : 'does not contain an array'}: write [{"name", "seed", "actions", "expect": {…}}, …].`;
+    const evidence = `${file} ${path.length > 0 ? `has an error at ${path.join('.')} (${message})` : 'does not contain an array'}: write [{"name", "seed", "actions", "expect": {…}}, …].`;
     return [{ name: 'cases', state: 'failed', evidence, at: `${file}:1` }];
   }
   const asked = parsed.data.map(({ seed, actions, config: own }) => ({

@@ -159,7 +159,7 @@ export class MemoryRows {
           'critic update',
           'critic activations',
           update,
-          `${how(criticTokens, "the critic's graph with gradient")}; for large passes, only the part that exceeds the memory for computing values`,
+          `${how(criticTokens, "the critic's graph with gradient")}; for large passes, only the excess over the memory for computing values is counted`,
         ),
       );
       appendAll(rows, optimizerRows('critic update', 'critic ', this.criticTrained(), moments.critic));
@@ -186,7 +186,7 @@ export class MemoryRows {
         'checkpoint',
         "checkpoint's copies",
         own * (4 + 4 + momentBytes[moments.actor]),
-        `${millions(own)} trained parameters × (weight, its copy for the file, and moments)`,
+        `${millions(own)} trained parameters × (weight, copy of the weight for the file, and moments of the optimizer)`,
       ),
     ];
     if (critic) {
@@ -196,7 +196,7 @@ export class MemoryRows {
           'checkpoint',
           "checkpoint's copies (critic)",
           critics * (4 + momentBytes[moments.critic]),
-          `${millions(critics)} trained parameters × (weight and moments)`,
+          `${millions(critics)} trained parameters × (weight and moments of the optimizer)`,
         ),
       );
     }
@@ -213,7 +213,7 @@ export class MemoryRows {
       'policy update',
       'copy for undoing a stopped step',
       copied,
-      `${millions(own + critics)} trained parameters × (weight and moments)`,
+      `${millions(own + critics)} trained parameters × (weight and moments of the optimizer)`,
     );
   }
 
@@ -297,7 +297,12 @@ function optimizerRows(phase: Phase, whose: string, trained: number, moments: Mo
       trained * 12,
       `${m} trained parameters × (4 bytes of the sum + 4 of the current pass + 4 of the previous pass)`,
     ),
-    row(phase, `${whose}optimizer`, trained * each, `${m} trained parameters × ${each} bytes for two moments`),
+    row(
+      phase,
+      `${whose}optimizer`,
+      trained * each,
+      `${m} trained parameters × ${each} bytes for the optimizer's two moments`,
+    ),
     row(
       phase,
       `${whose}optimizer step`,

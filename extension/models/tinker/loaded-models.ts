@@ -46,7 +46,7 @@ export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { p
   const parts = adapterParts(lora.targets);
   if (parts) return { ...lora, parts };
   throw new UserError(
-    `config: lora.target_modules is ${JSON.stringify(lora.targets)}, which a Tinker server cannot be asked for: set it to ${expressibleTargets}`,
+    `config: lora.target_modules is ${JSON.stringify(lora.targets)}, which the Tinker API cannot express: set it to ${expressibleTargets}`,
   );
 }
 

@@ -163,7 +163,7 @@ class Inspection {
     } catch (error) {
       if (error instanceof ServerRefusal) return { offered: false, reason: error.detail };
       if (error instanceof WeightsUncertain || error instanceof UserError)
-        return { offered: false, reason: 'a model in this role returns no values' };
+        return { offered: false, reason: 'the model that the server created as critic returns no values' };
       throw error;
     }
   }

@@ -227,7 +227,7 @@ function checkParts(asked: AdapterParts, made: Partial<Record<keyof AdapterParts
   if (other.length === 0) return;
   const layers = other.map(part => `${part}=${made[part]}`).join(', ');
   throw new UserError(
-    `config: lora.target_modules chooses other layers than the adapters of ${url} have (${layers}): set it to all-linear, or use a server that follows it`,
+    `config: lora.target_modules chooses other layers than the adapters of ${url} have (${layers}): set it to all-linear, or use a server that follows this key`,
   );
 }
 

@@ -143,7 +143,10 @@ export class TinkerConnection {
     return this.persist(path, async () => {
       const answer = await this.send('POST', this.url('retrieve_future'), { request_id }, pollMs);
       if ('status' in answer && answer.status === 500 && ++crashes >= mostCrashedPolls)
-        throw this.refusal(path, `its result cannot be sent (${detailOf(answer)}); a number may not be finite`);
+        throw this.refusal(
+          path,
+          `its result cannot be sent (${detailOf(answer)}); the result may contain a number that is not finite`,
+        );
       return this.polled(path, answer, schema);
     });
   }

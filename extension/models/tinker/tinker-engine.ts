@@ -399,7 +399,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     const { actor, critic } = this.models;
     if (critic && !server.critic)
       throw new UserError(
-        'config: algorithm.adv_estimator is gae, but the checkpoint has no critic: choose the estimator that it was trained with',
+        'config: algorithm.adv_estimator is gae, but the checkpoint has no critic: choose the estimator with which the checkpoint was trained',
       );
     await actor.load(server.path);
     if (critic && server.critic) await critic.load(server.critic);

@@ -223,7 +223,7 @@ async function isEmptyFolder(out: string, fs: FileSystem): Promise<boolean> {
     if (code === 'ENOTDIR') throw new UserError(`export: ${out} is a file: give another folder with --out`);
     throw storeError('read', out, error);
   }
-  throw new UserError(`export: ${out} is not empty: give another folder with --out, or empty this one`);
+  throw new UserError(`export: ${out} is not empty: give another folder with --out, or empty this folder`);
 }
 
 /** Creates the folder `out` atomically from the content that `fill` writes into a temporary folder. */

@@ -65,7 +65,7 @@ const batching = {
   grad_clip: z
     .number()
     .positive()
-    .describe('Maximum global norm of the gradients; larger gradients are scaled down to it.'),
+    .describe('Maximum global norm of the gradients; larger gradients are scaled down to this norm.'),
   loss_agg_mode: z.enum(lossAggModes).describe('How token losses are aggregated.'),
 };
 
@@ -164,7 +164,9 @@ const rollout = z
     rollout_filter_empty_stop_steps: z
       .int()
       .min(0)
-      .describe('End the run after this many consecutive steps in which the filter kept nothing; 0 never ends it.'),
+      .describe(
+        'End the run after this many consecutive steps in which the filter kept nothing; 0 turns this rule off.',
+      ),
     val_kwargs: z
       .strictObject({
         do_sample: flag('Sample tokens in validation; false decodes greedily.'),

@@ -106,12 +106,14 @@ const trainer = z
     test_freq: z
       .int()
       .min(-1)
-      .describe('Steps between validations. A validation also runs after the last step. 0 or -1 turns both off.'),
+      .describe(
+        'Steps between validations. 0 or -1 turns these validations off. Otherwise, a validation also runs after the last step.',
+      ),
     save_freq: z
       .int()
       .min(-1)
       .describe(
-        'Steps between checkpoints. A checkpoint is also saved at the end of the run. 0 or -1 saves only the one at the end.',
+        'Steps between checkpoints. A checkpoint is also saved at the end of the run. 0 or -1 saves only the checkpoint at the end.',
       ),
     val_before_train: flag('Validate before the first step.'),
     val_only: flag('Validate once and end.'),
@@ -157,7 +159,7 @@ const trainer = z
 
 const collapseDetection = z
   .strictObject({
-    compute_freq: count('Interval of the collapse diagnosis in steps; it also runs at step 1.'),
+    compute_freq: count('Interval, in steps, of the collapse diagnosis; the diagnosis also runs at step 1.'),
     micro_batch_size: count('Sequences per forward pass when each reasoning text is scored under each prompt.'),
     first_turn_enabled: flag('Score the reasoning of first turns under the first prompt of each sampled group.'),
     multi_turn_enabled: flag('Score the reasoning of randomly drawn turns under the contexts of all drawn turns.'),
@@ -198,7 +200,7 @@ const workbench = z
       .string()
       .nullable()
       .describe(
-        "Name of the base model on the server; may be null if the server offers only one. model_path is the folder of this model's tokenizer.",
+        "Name of the base model on the server; may be null if the server offers only one model. model_path is the folder of this model's tokenizer.",
       )
       .default(null),
     engine_api_key_env: z
@@ -216,7 +218,7 @@ const workbench = z
       .int()
       .min(0)
       .describe(
-        'Maximum number of steps by which the weights that sample a rollout are older than the weights that it trains. With 0, sampling and training alternate; above 0, later rollouts are sampled while a step trains, which needs a Tinker server that keeps published versions of the weights.',
+        'Maximum age, in steps, of the weights that sample a rollout, relative to the weights that are trained on this rollout. With 0, sampling and training alternate. Above 0, later rollouts are sampled while a step trains; this needs a Tinker server that keeps published versions of the weights.',
       )
       .default(0),
     ...jobResources,
@@ -307,7 +309,7 @@ const workbench = z
     answer_tag: z
       .enum(['answer', 'ans'])
       .describe(
-        "Tag that encloses the answer in prompts and responses: <answer>, or <ans> as in RAGEN's first version. It also replaces <answer> in instructions and states.",
+        "Tag that encloses the answer in prompts and responses: <answer>, or <ans> as in RAGEN's first version. The chosen tag also replaces <answer> in instructions and states.",
       )
       .default('answer'),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
@@ -344,7 +346,7 @@ const workbench = z
       .int()
       .min(0)
       .describe(
-        'Number of newest steps for which the timeline keeps single calls and episodes. For older steps it keeps seconds per lane.',
+        'Number of newest steps for which the timeline keeps single calls and episodes. For older steps, the timeline keeps only the seconds per lane, such as sampling or update.',
       )
       .default(100),
     timeline_every: z

@@ -106,6 +106,6 @@ function requireMemory(plan: Parameters<typeof planMemory>[0], model: string): v
   const free = memoryForRun();
   if (bytes > free)
     throw new UserError(
-      `inspection: ${model} needs ${gibibytes(bytes)} of memory, but only ${gibibytes(free)} is available: close other programs, pause the run, or inspect it after it has ended`,
+      `inspection: ${model} needs ${gibibytes(bytes)} of memory, but only ${gibibytes(free)} is available: close other programs, pause the run, or inspect the run after its end`,
     );
 }

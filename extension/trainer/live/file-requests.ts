@@ -95,7 +95,7 @@ export class FileRequests {
         return commands.change(changeSchema.parse(isRecord(params) ? params : {}));
       default:
         throw new UserError(
-          `run ${this.run.id}: ${method} needs a connection to the trainer: repeat it on the machine that runs the trainer`,
+          `run ${this.run.id}: ${method} needs a connection to the trainer: repeat the request on the machine that runs the trainer`,
         );
     }
   }

@@ -32,7 +32,7 @@ export class FailureReporter {
         this.report(
           first,
           episodes - 1,
-          `${first.failure.message} (in ${episodes - 1} further episodes of this batch)`,
+          `${first.failure.message} (the same in ${episodes - 1} further episodes of this batch)`,
         );
     this.locations.clear();
   }

@@ -246,7 +246,7 @@ async function scoreSamples(
   run.follow('entropies for the filter');
   const bare = samples.map(({ ids, mask }) => ({ ids, mask }));
   const { logprobs, entropies } = await run.engine.score('actor', bare, budget, rollout.temperature);
-  if (!entropies) throw new Error('engine: it computes no entropies, which the rollout filter needs');
+  if (!entropies) throw new Error('engine: score returned no entropies, which the rollout filter needs');
   return new Map(samples.map((sample, i) => [sample, { logprobs: logprobs[i], entropies: entropies[i] }]));
 }
 

@@ -71,7 +71,7 @@ const sftSchema = z
         clip_grad: z
           .number()
           .positive()
-          .describe('Maximum global norm of the gradients; larger gradients are scaled down to it.'),
+          .describe('Maximum global norm of the gradients; larger gradients are scaled down to this norm.'),
         lr_scheduler: z.enum(['constant', 'linear', 'cosine']).describe('Learning rate schedule after the warm-up.'),
       })
       .describe('AdamW optimizer.'),

@@ -30,7 +30,7 @@ async function connect(connecting: Connecting, edited?: KeptEngine): Promise<voi
   const name = await connectEngine(connecting, edited);
   if (name === undefined) return;
   const newRun = vscode.l10n.t('New Run…');
-  const message = vscode.l10n.t('The engine {0} is kept. New Run offers it in the field Engine.', name);
+  const message = vscode.l10n.t('The engine {0} is saved. New Run offers this engine in the field Engine.', name);
   void notifyInformation(message, newRun).then(chosen => {
     if (chosen === newRun) void vscode.commands.executeCommand('ragen.newRun', { engine: name });
   });

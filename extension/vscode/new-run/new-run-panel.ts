@@ -136,7 +136,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     if (name === '') return undefined;
     const engine = this.host.engines.find(name);
     if (engine) return engine;
-    throw new UserError(vscode.l10n.t('The engine {0} is not kept any more: choose another engine.', name));
+    throw new UserError(vscode.l10n.t('The engine {0} is no longer saved: choose another engine.', name));
   }
 
   private keysOf(choice: NewRunChoice): Record<string, string | null> | undefined {

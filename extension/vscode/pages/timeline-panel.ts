@@ -94,7 +94,7 @@ async function saveTrace(folder: string, run: string, from: number, to: number):
   }
   if (steps.length === 0)
     throw new Error(
-      `no single calls are kept of steps ${from} to ${to} of ${basename(folder)}: choose steps that the page can open`,
+      `the timeline of run ${basename(folder)} has no single calls of steps ${from} to ${to}: choose steps that the Timeline page can open`,
     );
   const workspace = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder))?.uri ?? vscode.Uri.file(folder);
   const file = await vscode.window.showSaveDialog({

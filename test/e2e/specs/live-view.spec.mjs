@@ -86,7 +86,7 @@ scenario('an episode is continued by hand and saved', async () => {
   await editor.answer('Down');
   const next = editor.page.locator('.quick-input-widget', { hasText: 'Turn 2 · return' });
   await until('the next turn, or the end', async () => whatIfs().length === 2 || (await next.isVisible()));
-  if (whatIfs().length < 2) await pick('Turn 2 · return', 'End here and keep');
+  if (whatIfs().length < 2) await pick('Turn 2 · return', 'End here and keep the what-if');
   const both = await until('the second episode', () => whatIfs().length === 2 && whatIfs());
   assert.equal(both[1].turns.length, 1);
   assert.deepEqual(both[1].turns[0].executed, ['Down']);

@@ -135,7 +135,7 @@ export function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnsw
   const rest: Item[] = [
     { label: vscode.l10n.t('$(hubot) Continue with a checkpoint…'), move: 'policy', alwaysShow: true },
     ...(episode.turns.length > 0
-      ? [{ label: vscode.l10n.t('$(save) End here and keep'), move: 'keep' as const, alwaysShow: true }]
+      ? [{ label: vscode.l10n.t('$(save) End here and keep the what-if'), move: 'keep' as const, alwaysShow: true }]
       : []),
   ];
   const chosen = actions.map((action): Item => ({ label: plain(action), move: { answer: action } }));

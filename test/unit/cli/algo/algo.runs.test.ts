@@ -468,9 +468,9 @@ describe('cases', () => {
 
   it('are refused unless they are an array', () => {
     expect(() => evaluateCases('kl', '{"kind":"k1"}', 'x.json')).toThrow(
-      'x.json: holds {"kind":"k1"}, not an array: put the case into [ ]',
+      'x.json contains {"kind":"k1"}, not an array of cases: put the case into [ ]',
     );
-    expect(() => evaluateCases('kl', '[', 'x.json')).toThrow(/^x\.json: is not JSON \(.+\): give an array of cases$/);
+    expect(() => evaluateCases('kl', '[', 'x.json')).toThrow(/^x\.json is not JSON \(.+\): give an array of cases$/);
   });
 });
 

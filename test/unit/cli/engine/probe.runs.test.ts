@@ -57,7 +57,7 @@ describe('the probe', () => {
     const { code, stdout } = await ragen(workspace.folder, ['engine', 'probe', await start()]);
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^Address +http:\S+, not encrypted\nServer +Tinker peer 1\.0\.0\nAPI key +none is needed to connect$/m,
+      /^Address +http:\S+, not encrypted\nServer +Tinker peer 1\.0\.0\nAPI key +no key is needed to connect$/m,
     );
     expect(stdout).toMatch(/^Sampling +[\d.]+( k)? tokens\/s \(256 tokens of 8 concurrent rows in .*\)$/m);
     expect(stdout).toMatch(/^ {2}lora\.rank +above 0 \(the server trains only adapters\)$/m);

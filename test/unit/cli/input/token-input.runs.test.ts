@@ -41,17 +41,17 @@ describe('rows', () => {
 
 describe('an invalid input', () => {
   test.each([
-    ['', /^rows\.json: is empty: give a JSON array of \{"tokens": \[…\]\} or/],
-    [' \n\t', /^rows\.json: is empty: /],
-    ['null', /^rows\.json: holds null, not an array: give a JSON array/],
-    ['"tokens"', /^rows\.json: holds the string "tokens", not an array: /],
-    ['{\n "tokens": [1]\n}', /^rows\.json: holds an object, not an array: put it into \[ \]$/],
-    ['[{"tokens": [1]},\n {"tokens": 1 2}]', /^rows\.json:2: is not JSON \(.+\): give a JSON array/],
-    ['[{"tokens": [1]},\n', /^rows\.json:\d: is not JSON \(.+\): give a JSON array/],
-    ['tokens: [1]', /^rows\.json.*: is not JSON \(.+\): give a JSON array/],
+    ['', /^rows\.json is empty: give a JSON array of \{"tokens": \[…\]\} or/],
+    [' \n\t', /^rows\.json is empty: /],
+    ['null', /^rows\.json contains null, not an array: give a JSON array/],
+    ['"tokens"', /^rows\.json contains the string "tokens", not an array: /],
+    ['{\n "tokens": [1]\n}', /^rows\.json contains an object, not an array: put the object into \[ \]$/],
+    ['[{"tokens": [1]},\n {"tokens": 1 2}]', /^rows\.json:2 is not JSON \(.+\): give a JSON array/],
+    ['[{"tokens": [1]},\n', /^rows\.json:\d is not JSON \(.+\): give a JSON array/],
+    ['tokens: [1]', /^rows\.json.* is not JSON \(.+\): give a JSON array/],
     [
       '{"tokens": [1]}\n{"tokens": [1}\n',
-      /^rows\.json:2: is not JSON \(.+\): give a JSON array, or one object per line$/,
+      /^rows\.json:2 is not JSON \(.+\): give a JSON array, or one object per line$/,
     ],
     ['[{"tokens": [1]},\n 5]', /^rows\.json:2: \[1\] is the number 5: give \{"tokens"/],
     ['[[1, 2]]', /^rows\.json:1: \[0\] is an array: give /],

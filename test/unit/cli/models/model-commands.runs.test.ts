@@ -194,8 +194,8 @@ describe('input', () => {
   const scoring = (file: string, model = random): string[] => ['score', '--model', model, '--input', file];
 
   test.each([
-    ['none.json', /^none\.json: cannot be read \(ENOENT\): give the path of an existing file to --input$/],
-    ['models', /^models: cannot be read \(EISDIR\): give a JSON file to --input, not a folder$/],
+    ['none.json', /^none\.json cannot be read \(ENOENT\): give the path of an existing file to --input$/],
+    ['models', /^models cannot be read \(EISDIR\): give a JSON file to --input, not a folder$/],
   ])('is refused: %s', async (file, sentence) => expect(await refused(scoring(file))).toMatch(sentence));
 
   test('that is malformed is refused with its line', async () => {

@@ -121,7 +121,7 @@ describe('play --input', () => {
 
   test('refuses input that is not an array of cases in one sentence', async () => {
     const { code, stderr } = await ragen(['play', '--input', '-'], '{"env": "sokoban"}');
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^standard input: holds .*not an array.*\n$/)]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^standard input contains .*not an array.*\n$/)]);
   });
 });
 

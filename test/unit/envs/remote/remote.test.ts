@@ -44,13 +44,13 @@ describe('a missing server', () => {
   it('is reported when something else answers', async () => {
     const url = await listen((_, response) => response.writeHead(404).end('no'));
     await expect(remote.dependencies!(parsed({ url }))).rejects.toThrow(
-      `cannot reach a server at ${url} (/health was answered with 404: no)`,
+      `cannot reach a server at ${url} (the server answered /health with status 404: no)`,
     );
     const other = await listen((request, response) =>
       response.writeHead(request.url === '/health' ? 200 : 404).end('no'),
     );
     await expect(remote.dependencies!(parsed({ url: other, protocol: 'gym_service' }))).rejects.toThrow(
-      `cannot use GymService with the server at ${other} (/connect was answered with 404: no)`,
+      `cannot use GymService with the server at ${other} (the server answered /connect with status 404: no)`,
     );
   });
 

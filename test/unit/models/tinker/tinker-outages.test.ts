@@ -125,7 +125,9 @@ describe('an unreliable network', () => {
     const { peer, engine } = await started({}, { outageMs: 1e9 });
     await engine.load(load);
     faulty(peer, 'retrieve_future', { status: 500, body: 'Internal Server Error' }, Infinity);
-    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow('a number may not be finite');
+    await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(
+      'may contain a number that is not finite',
+    );
   });
 
   test.each(['cut before', 'cut after', { status: 425, body: {} }, { status: 503, body: {} }] as const)(

@@ -184,7 +184,7 @@ describe('a run on this machine', () => {
     const refused = await document<{ error: { message: string } }>(workspace.folder, [
       ...['timeline', id, '--steps', '1', '--export', 'none.json'],
     ]);
-    expect(refused.answer.error.message).toContain('keeps single calls of no such step');
+    expect(refused.answer.error.message).toContain('has no single calls of the given steps');
   });
 });
 

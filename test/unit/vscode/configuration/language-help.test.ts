@@ -86,7 +86,7 @@ describe('completion', () => {
 test('a key’s help names its type, its default and its meaning', () => {
   const path = ['trainer', 'test_freq'];
   expect(describeKey(path, schemaAt(schema, path)!)).toBe(
-    '**trainer.test_freq** · an integer ≥ -1\n\nSteps between validations. A validation also runs after the last step. 0 or -1 turns both off.\n\nDefault: `10`',
+    '**trainer.test_freq** · an integer ≥ -1\n\nSteps between validations. 0 or -1 turns these validations off. Otherwise, a validation also runs after the last step.\n\nDefault: `10`',
   );
   const ignored = ['trainer', 'nnodes'];
   expect(describeKey(ignored, schemaAt(schema, ignored)!)).toBe(

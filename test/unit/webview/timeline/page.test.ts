@@ -138,7 +138,7 @@ describe('a step', () => {
     await open();
     await search('generate');
     expect(text('.details h2')).toBe('Sample');
-    expect(text('.details')).toMatch(/32 rows; the last was g\d+-m\d+/);
+    expect(text('.details')).toMatch(/32 rows; the last row to end was g\d+-m\d+/);
   });
 
   it('moves to kept neighbours by keys, and says if there is no such step', async () => {
