@@ -15,11 +15,13 @@ const config = z.strictObject({
   use_log_reward: z
     .boolean()
     .default(true)
-    .describe('true: the reward of a move is log2(1 + sum of merged tiles) / 10; false: it is the sum of merged tiles'),
+    .describe(
+      'true: the reward of a move is log2(1 + sum of merged tiles) / 10; false: the reward is the sum of merged tiles',
+    ),
   invalid_act_score: z
     .number()
     .default(-0.1)
-    .describe('reward of a move that changes nothing; if use_log_reward is true, it is 0 instead'),
+    .describe('reward of a move that changes nothing; if use_log_reward is true, this reward is 0'),
   render_mode: z.literal('text').default('text'),
   observation_format: z.literal('grid').default('grid'),
   action_lookup: z

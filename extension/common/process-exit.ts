@@ -16,20 +16,22 @@ const unknownInstruction =
 const signals: Readonly<Record<string, string>> = {
   SIGKILL: `was killed (SIGKILL), most likely by the system because memory ran out: ${lessMemory}`,
   SIGTRAP:
-    "was stopped by SIGTRAP, most likely because the editor's runtime (Electron) refused a large aligned allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to its path)",
+    "was stopped by SIGTRAP, most likely because the editor's runtime (Electron) refused a large aligned allocation: use Node 20 or newer (in VS Code, set ragen.nodePath to its path)",
   SIGABRT: `was aborted (SIGABRT), either by native code (onnxruntime) after an internal error or by Node because its heap is full: ${lessMemory}, and look at the end of the log`,
   SIGSEGV: `crashed in native code, most likely onnxruntime (SIGSEGV): ${brokenNatively}`,
   SIGBUS: `could not access a memory-mapped file (SIGBUS), most likely because a weights file is truncated or its disk is full or disconnected: check the model folder and the disk`,
   SIGILL: `executed an instruction that this processor does not support (SIGILL), most likely in native code: ${unknownInstruction}`,
   SIGFPE: `crashed with an arithmetic error in native code, most likely onnxruntime (SIGFPE): ${brokenNatively}`,
-  SIGSYS: 'was stopped at a system call that is not permitted here (SIGSYS): run it outside the sandbox or container',
+  SIGSYS:
+    'was stopped at a system call that is not permitted here (SIGSYS): repeat the command outside the sandbox or container',
   SIGXCPU:
     'reached its processor time limit (SIGXCPU): raise the limit (ulimit -t), then resume from the newest checkpoint',
   SIGXFSZ:
     'reached the limit for the size of a file (SIGXFSZ): raise the limit (ulimit -f), then resume from the newest checkpoint',
-  SIGTERM: 'was terminated by another process (SIGTERM): resume it at any time',
-  SIGINT: 'was interrupted (SIGINT): resume it at any time',
-  SIGHUP: 'was ended because its terminal or session was closed (SIGHUP): start it with --detach, or resume it',
+  SIGTERM: 'was terminated by another process (SIGTERM): resume the run, or repeat the command',
+  SIGINT: 'was interrupted (SIGINT): resume the run, or repeat the command',
+  SIGHUP:
+    'was ended because its terminal or session was closed (SIGHUP): resume the run, and start further runs with --detach',
 };
 
 /**
@@ -56,7 +58,7 @@ const noMemory = `ran out of memory: ${lessMemory}, or enlarge the paging file`;
 
 /** For each Windows exception status: how the process ended, the likely cause, and the remedy. */
 const statuses: Readonly<Record<number, string>> = {
-  0x80000003: `stopped at a breakpoint, most likely because V8's heap is full or Electron refused a large allocation: run it on Node 20 or newer (in VS Code, set ragen.nodePath to its path)`,
+  0x80000003: `stopped at a breakpoint, most likely because V8's heap is full or Electron refused a large allocation: use Node 20 or newer (in VS Code, set ragen.nodePath to its path)`,
   0xc0000005: `crashed in native code, most likely onnxruntime (access violation): ${brokenNatively}`,
   0xc0000006: 'could not access a memory-mapped file (in-page error): check the model folder and its disk or network',
   0xc0000017: noMemory,
@@ -64,11 +66,11 @@ const statuses: Readonly<Record<number, string>> = {
   0xe0000008: noMemory,
   0xc000001d: `executed an instruction that this processor does not support: ${unknownInstruction}`,
   0xc000007b:
-    'could not load a library of another architecture: reinstall the packages on this machine (npm ci) with a Node of its architecture',
+    'could not load a library of another architecture: reinstall the packages (npm ci) with a Node.js that is built for this machine',
   0xc00000fd: `ran out of stack in native code: ${brokenNatively}`,
   0xc0000135:
     'lacks a library that onnxruntime needs, most likely the Visual C++ runtime: install the Visual C++ Redistributable',
-  0xc000013a: 'was interrupted (Ctrl+C or a closed console): resume it at any time',
+  0xc000013a: 'was interrupted (Ctrl+C or a closed console): resume the run, or repeat the command',
   0xc0000142: 'could not start a library that onnxruntime needs: reinstall the Visual C++ Redistributable',
   0xc0000374: `was ended because native code, most likely onnxruntime, damaged its heap: ${brokenNatively}`,
   0xc0000409: `was aborted by native code, most likely onnxruntime (fast fail): ${brokenNatively}`,

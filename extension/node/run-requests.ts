@@ -45,7 +45,9 @@ export async function askByFile<P, R>(
   const request = { schema: 1, body, hmac: requestHmac(lease.token, id, body) };
   await makeFolder(requests, fileSystem, folder);
   if (!(await lstat(requests)).isDirectory())
-    throw new UserError(`${requests} is not a folder, so the trainer on ${lease.host} cannot be reached: remove it`);
+    throw new UserError(
+      `${requests} is not a folder, so the trainer on ${lease.host} cannot be reached: remove the file at this path`,
+    );
   try {
     await replaceFile(join(requests, requestFile(id)), `${JSON.stringify(request)}\n`);
     for (const deadline = performance.now() + limitMs; performance.now() < deadline; await sleep(pollMs)) {

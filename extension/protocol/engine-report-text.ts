@@ -45,7 +45,7 @@ export function engineRows(report: EngineReport): [string, string][] {
   } = report;
   const keys = {
     accepted: 'accepted',
-    'not checked': 'sent, but the server answers without a key too',
+    'not checked': 'sent, but not checked, because the server answers without a key too',
     none: 'no key is needed to connect',
   };
   const clock = ahead !== null && Math.abs(ahead) > clockTolerance ? ahead : null;
@@ -81,7 +81,12 @@ function measuredRows({
   return [
     ['Model', `${model}, adapter of rank ${lora.rank} with α ${lora.alpha}`],
     ['Losses', `${reduction.samples} over samples, ${reduction.tokens} over tokens`],
-    ['Versions', keeps_versions ? 'published versions are kept apart' : 'a published version changes with training'],
+    [
+      'Versions',
+      keeps_versions
+        ? 'a published version does not change with training'
+        : 'a published version changes with training',
+    ],
     ['Critic', critic === null ? 'not tried' : critic.offered ? 'can be trained' : `not offered (${critic.reason})`],
     [
       'Sampling',

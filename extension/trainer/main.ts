@@ -335,7 +335,7 @@ async function serve(serving: Serving, start: Start, mayReturn: boolean): Promis
 }
 
 const halfStep = ({ message }: WeightsUncertain): string =>
-  `the run was stopped within a step (${message}), so a resume continues from the newest checkpoint`;
+  `the run was stopped within a step (${message}), so ragen resume continues from the newest checkpoint`;
 
 /** Returns the error message of a failed run: the cause of the failure and what the user can do. */
 function failureSentence(failure: Error): string {

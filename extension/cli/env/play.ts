@@ -31,7 +31,7 @@ export function addEnvPlay(env: Command): void {
       [],
     )
     .option('--input <file>', 'JSON array of episodes to play; - for standard input')
-    .option('--stdio', 'exchange requests and replies with a program, as JSON lines')
+    .option('--stdio', 'read requests of a program and write replies, as JSON lines on standard input and output')
     .addHelpText(
       'after',
       `

@@ -32,7 +32,7 @@ export function addJobs(program: Command): void {
   const add = (name: string, description: string, isDefault = false): Command =>
     withOn(withCommon(jobs.command(name, { isDefault }).description(description)), onHelp);
   add('list', 'list the Ray jobs of runs', true)
-    .option('--all', `list more than the newest ${shownJobs} jobs`)
+    .option('--all', `list all jobs instead of the newest ${shownJobs}`)
     .action((flags: JobsFlags & { all?: boolean }) => answer(flags, () => list(flags)));
   add('logs', 'print the log of a job')
     .argument('<job>', 'id of the job')

@@ -41,7 +41,7 @@ interface ContinuedRow {
 export function addGenerate(program: Command): void {
   withModelOptions(program.command('generate').description('continue prompts by sampling'))
     .requiredOption('--seed <number>', 'seed of the random numbers for sampling', wholeNumber('--seed', 0))
-    .option('--max-new-tokens <count>', 'maximum number of tokens per row', wholeNumber('--max-new-tokens', 1), 256)
+    .option('--max-new-tokens <count>', 'maximum number of new tokens per row', wholeNumber('--max-new-tokens', 1), 256)
     .option(
       '--temperature <number>',
       'sampling temperature, by which the logits are divided',

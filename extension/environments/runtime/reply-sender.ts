@@ -68,7 +68,7 @@ export class ReplySender {
       this.send(reply, sent);
     } catch (error) {
       if (!(error instanceof FrameError) || reply.episodes.every(({ error: failure }) => failure)) throw error;
-      const why = `returned more in one step than a message may hold (${error.message})`;
+      const why = `returned more data in one step than a message can contain (${error.message})`;
       this.send({ ...reply, episodes: (reply.episodes as EpisodeStep[]).map(state => failed(state, why)) }, sent);
     }
   }

@@ -51,7 +51,7 @@ function groupRules({ es_manager, custom_envs }: RunConfig): BrokenRule[] {
     else if (total !== env_groups)
       broken.push({
         key: `${at}.env_groups`,
-        sentence: `is ${env_groups}, but the sum of n_groups is ${total}: make the two equal`,
+        sentence: `is ${env_groups}, but the sum of n_groups is ${total}: make the two numbers equal`,
       });
     return broken;
   });

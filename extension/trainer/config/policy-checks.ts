@@ -26,7 +26,7 @@ export function samplingRules(config: RunConfig): BrokenRule[] {
   if (kl !== null && !actor.use_ref)
     broken.push({
       key: 'actor_rollout_ref.actor.use_ref',
-      sentence: `is false, but ${kl} needs the reference policy: set it to true`,
+      sentence: `is false, but ${kl} needs the reference policy: set this key to true`,
     });
   return broken;
 }

@@ -159,7 +159,7 @@ const rollout = z
     gradient_analysis_bucket_mode: z
       .enum(['quantile', 'fixed_rv'])
       .describe(
-        'How groups are divided into buckets by the standard deviation of their scores: into buckets of similar size (quantile), or at the lower bounds 0, 1, 2, 3, 4 and 5 (fixed_rv).',
+        'How groups are divided into buckets by the standard deviation of their scores. quantile: into buckets of similar size. fixed_rv: into buckets with the lower bounds 0, 1, 2, 3, 4 and 5.',
       ),
     rollout_filter_empty_stop_steps: z
       .int()

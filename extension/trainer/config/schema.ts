@@ -352,7 +352,9 @@ const workbench = z
     timeline_every: z
       .int()
       .min(0)
-      .describe('The timeline also keeps single calls and episodes of every k-th step; 0 for none.')
+      .describe(
+        'The timeline also keeps single calls and episodes of every k-th step, where k is this number; 0 turns this off.',
+      )
       .default(100),
     keep_checkpoints: count(
       'Number of newest checkpoints (weights, optimizer, random states) that are kept in the run folder.',

@@ -38,7 +38,7 @@ export function secretRules({ custom_envs, model_info, model_path, workbench }: 
             key,
             unshown: true,
             sentence:
-              'holds a secret, which would be saved in the run folder: move it to an environment variable; if the environment has the key api_key_env, set api_key_env to the name of the variable',
+              'holds a secret, which would be saved in the run folder: move the secret to an environment variable; if the environment has the key api_key_env, set this key to the name of the variable',
           },
         ];
       if (variableOfKey.test(name) && !/^[A-Z_][A-Z0-9_]{0,63}$/.test(value))

@@ -145,7 +145,7 @@ export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoH
   // The environment's code defines the keys of env_config, so the schema cannot list them.
   if (path.at(-1) === 'env_config') {
     const near = didYouMean(unknown, alsoHere, '');
-    return `${near && `${near} otherwise `}put a + before the override to add it: +${[...path, unknown].join('.')}=…`;
+    return `${near && `${near} otherwise `}put a + before the override to add the key: +${[...path, unknown].join('.')}=…`;
   }
   knownLeaves ??= leafKeys(configJsonSchema, '');
   const elsewhere = knownLeaves.find(key => key.endsWith(`.${unknown}`));
@@ -153,7 +153,7 @@ export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoH
   const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
   if (near) return near;
   const open = (schema?.anyOf ?? [schema]).some(option => typeof option?.additionalProperties === 'object');
-  return open ? 'put a + before the override to add it' : 'remove it';
+  return open ? 'put a + before the override to add the key' : 'remove it';
 }
 
 /** All leaf keys of the schema, cached because a file may have thousands of unknown keys. */

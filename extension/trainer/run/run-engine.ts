@@ -47,7 +47,7 @@ export function requireSameEngine(
       `config: workbench.engine is tinker, but ${folder} was written by the engine on this machine, and a server cannot load it: set workbench.engine=local, or choose a checkpoint of a run on a server`,
     );
   if (server && engine_url !== null && server.url !== withoutSlash(engine_url))
-    journal.event('setting', `the checkpoint's state was saved by ${server.url}; it is loaded by ${engine_url}`);
+    journal.event('setting', `the checkpoint's state was saved by ${server.url} and is loaded by ${engine_url}`);
 }
 
 /**

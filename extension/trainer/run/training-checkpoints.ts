@@ -141,7 +141,7 @@ export class TrainingCheckpoints {
   async writeLast(state: TrainerState): Promise<void> {
     if (this.run.halfway) {
       const where = this.run.model.provider === 'tinker' ? 'on a server' : 'for a model of this size';
-      const sentence = `the run was stopped within the update of step ${state.step + 1}, which cannot be undone ${where}, so a resume continues from the newest checkpoint`;
+      const sentence = `the run was stopped within the update of step ${state.step + 1}, which cannot be undone ${where}, so ragen resume continues from the newest checkpoint`;
       return this.run.journal.event('warning', sentence, { step: state.step + 1 });
     }
     if (state.step > 0 && (state.step !== this.saved || this.run.control.checkpointRequested)) await this.write(state);

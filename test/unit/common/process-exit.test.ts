@@ -8,14 +8,14 @@ const memory = /memory.*: lower the micro-batch sizes or max_model_len.*quantise
 describe('signals', () => {
   test.each([
     ['SIGKILL', 137, memory],
-    ['SIGTRAP', 133, /Electron.*: run it on Node 20 or newer.*ragen\.nodePath/],
+    ['SIGTRAP', 133, /Electron.*: use Node 20 or newer.*ragen\.nodePath/],
     ['SIGABRT', 134, /onnxruntime.*heap is full: lower the micro-batch sizes.*end of the log/],
     ['SIGSEGV', 139, /native code, most likely onnxruntime.*: reinstall the packages/],
     ['SIGBUS', 135, /memory-mapped file.*: check the model folder and the disk/],
     ['SIGILL', 132, /instruction.*processor.*AVX2/],
     ['SIGFPE', 136, /arithmetic error in native code/],
-    ['SIGTERM', 143, /by another process.*: resume it/],
-    ['SIGINT', 130, /interrupted.*: resume it/],
+    ['SIGTERM', 143, /by another process.*: resume the run/],
+    ['SIGINT', 130, /interrupted.*: resume the run/],
     ['SIGHUP', 129, /terminal.*--detach/],
     ['SIGXCPU', 152, /ulimit -t/],
     ['SIGXFSZ', 153, /ulimit -f/],

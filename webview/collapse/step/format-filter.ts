@@ -89,8 +89,8 @@ function reason(filter: FilterSettings, { episodes, mean }: JudgedGroup, at: Ran
     case 'top_p':
       if (filter.top_p_prob_mode !== 'linear' || !(at.total > 0)) return rank;
       return at.before < filter.value * at.total
-        ? `${rank}; the groups up to this rank have ${formatPercent(at.mass / at.total)} of the sum over all groups`
-        : `${rank}; the groups before this rank already have ${formatPercent(at.before / at.total)} of the sum over all groups`;
+        ? `${rank}; the groups up to this rank have ${formatPercent(at.mass / at.total)} of the metric’s sum over all groups`
+        : `${rank}; the groups before this rank already have ${formatPercent(at.before / at.total)} of the metric’s sum over all groups`;
     case 'min_p':
       return at.best > 0 ? `${formatNumber(at.measure / at.best)} of the largest value` : rank;
     default:

@@ -129,7 +129,7 @@ async function isolation(): Promise<string | null> {
     const { namespaces, memory } = await requireIsolation();
     return `${version}: ${namespaces}; ${memory}`;
   } catch (error) {
-    return `${version}, but it cannot isolate programs: deepcoder ${(error as Error).message}`;
+    return `${version}, but programs cannot be isolated: deepcoder ${(error as Error).message}`;
   }
 }
 

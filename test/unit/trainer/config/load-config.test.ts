@@ -195,7 +195,7 @@ describe('overrides', () => {
         'seed.train.x=1',
       ),
     ).toEqual([
-      'config: custom_envs.CoordSokoban.env_config.mapp is not in the configuration: put a + before the override to add it: +custom_envs.CoordSokoban.env_config.mapp=…',
+      'config: custom_envs.CoordSokoban.env_config.mapp is not in the configuration: put a + before the override to add the key: +custom_envs.CoordSokoban.env_config.mapp=…',
       'config: seed.train already exists: remove the + from the override',
       'config: seed.test does not exist, so it cannot be removed: leave out the override with ~',
       'config: the override of seed.train has no value: write seed.train=value',

@@ -150,7 +150,7 @@ describe('rules between keys', () => {
   test.each([
     [
       ['es_manager.train.env_groups=9'],
-      'config: es_manager.train.env_groups is 9, but the sum of n_groups is 8: make the two equal',
+      'config: es_manager.train.env_groups is 9, but the sum of n_groups is 8: make the two numbers equal',
     ],
     [
       ['es_manager.val.env_configs.tags=[Bandit,CoordSokoban]'],
@@ -185,7 +185,7 @@ describe('rules between keys', () => {
     ],
     [
       ['actor_rollout_ref.actor.use_kl_loss=true', 'actor_rollout_ref.actor.use_ref=false'],
-      'config: actor_rollout_ref.actor.use_ref is false, but use_kl_loss needs the reference policy: set it to true',
+      'config: actor_rollout_ref.actor.use_ref is false, but use_kl_loss needs the reference policy: set this key to true',
     ],
     [
       [
@@ -264,7 +264,7 @@ describe('rules between keys', () => {
     ],
     [
       ['algorithm.use_kl_in_reward=true', 'actor_rollout_ref.actor.use_ref=false'],
-      'config: actor_rollout_ref.actor.use_ref is false, but use_kl_in_reward needs the reference policy: set it to true',
+      'config: actor_rollout_ref.actor.use_ref is false, but use_kl_in_reward needs the reference policy: set this key to true',
     ],
     [
       ['enable_response_mask=false', 'algorithm.rollout_correction.bypass_mode=true'],

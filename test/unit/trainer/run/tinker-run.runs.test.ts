@@ -223,7 +223,9 @@ describe('a run on a server', { timeout: 240_000 }, () => {
     expect(run.status!.state).toBe('stopped');
     const { step } = run.status!;
     expect(run.checkpoints.at(-1)).toBe(`step-${String(step).padStart(6, '0')}`);
-    expect(run.events.map(({ message }) => message).join()).toContain('a resume continues from the newest checkpoint');
+    expect(run.events.map(({ message }) => message).join()).toContain(
+      'ragen resume continues from the newest checkpoint',
+    );
     peer.fault = () => undefined;
     const resumed = await document(workspace.folder, ['resume', basename(runsOf(workspace.folder).at(-1)!)]);
     expect(resumed.code, resumed.stderr).toBe(0);
@@ -243,7 +245,7 @@ describe('a run on a server', { timeout: 240_000 }, () => {
     const { code, stderr } = await train(...resume, 'trainer.total_training_steps=5');
     expect(code, stderr).toBe(0);
     const notes = newest().events.map(({ message }) => message);
-    expect(notes).toContain(`the checkpoint's state was saved by ${url}; it is loaded by ${peer.url}`);
+    expect(notes).toContain(`the checkpoint's state was saved by ${url} and is loaded by ${peer.url}`);
   });
 
   test('refuses a checkpoint of the other engine by key, value and remedy', async () => {

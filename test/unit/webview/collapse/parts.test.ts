@@ -71,9 +71,9 @@ describe('the description of the filter', () => {
   it('gives each group its standard deviation and a reason, largest deviation first', () => {
     const judged = judgedGroups(filter, groups);
     expect(judged.map(({ group_id, why }) => [group_id, why])).toEqual([
-      [1, 'rank 1; the groups up to this rank have 62.5 % of the sum over all groups'],
-      [2, 'rank 2; the groups up to this rank have 93.7 % of the sum over all groups'],
-      [3, 'rank 3; the groups before this rank already have 93.7 % of the sum over all groups'],
+      [1, 'rank 1; the groups up to this rank have 62.5 % of the metric’s sum over all groups'],
+      [2, 'rank 2; the groups up to this rank have 93.7 % of the metric’s sum over all groups'],
+      [3, 'rank 3; the groups before this rank already have 93.7 % of the metric’s sum over all groups'],
       [0, 'all 2 episodes score 0'],
     ]);
     expect(judged[0].std).toBeCloseTo(Math.SQRT2);
