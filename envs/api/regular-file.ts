@@ -16,7 +16,7 @@ export function openRegularFile(path: string): number {
   const descriptor = openSync(path, flags);
   if (fstatSync(descriptor).isFile()) return descriptor;
   closeSync(descriptor);
-  throw new Error('it is a folder, a pipe or a device instead of a regular file');
+  throw new Error('the path is a folder, a pipe or a device instead of a regular file');
 }
 
 /**
@@ -27,7 +27,7 @@ export function readRegularText(path: string): string {
   const descriptor = openRegularFile(path);
   try {
     const { size } = fstatSync(descriptor);
-    if (size > mostBytes) throw new Error(`it has ${size} bytes, more than the maximum of ${mostBytes}`);
+    if (size > mostBytes) throw new Error(`the file has ${size} bytes, more than the maximum of ${mostBytes}`);
     return readFileSync(descriptor, 'utf8');
   } finally {
     closeSync(descriptor);

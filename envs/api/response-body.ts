@@ -22,7 +22,7 @@ export async function bodyBytes({ body }: WithBody, most: number): Promise<Buffe
   // If an error ends this loop, JavaScript cancels the stream of the body.
   for await (const part of body ?? []) {
     length += part.length;
-    if (length > most) throw new BodyTooLong(`its answer has more than ${most} bytes`);
+    if (length > most) throw new BodyTooLong(`the answer has more than ${most} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts, length);

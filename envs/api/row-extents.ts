@@ -37,7 +37,7 @@ export function rowExtents(file: string): RowExtents {
   const take = (byte: number, at: number) => {
     if (array === undefined) {
       if (isBlank(byte) || byte > 127) return; // skips a byte order mark
-      if (byte !== openBracket && byte !== openBrace) throw new Error('it contains no JSON objects');
+      if (byte !== openBracket && byte !== openBrace) throw new Error('the file contains no JSON objects');
       array = byte === openBracket;
       if (array) return;
     }
@@ -66,6 +66,6 @@ export function rowExtents(file: string): RowExtents {
     closeSync(descriptor);
   }
   endLine();
-  if (starts.length !== ends.length) throw new Error('it ends in the middle of a row');
+  if (starts.length !== ends.length) throw new Error('the file ends in the middle of a row');
   return { starts, ends };
 }

@@ -162,7 +162,7 @@ export default defineEnvironment({
         await checkerOf(config).check({ header: '', body: 'example : True := by\n  trivial\n' }),
       );
       if (verdict.success) return;
-      const why = cut(verdict.messages.at(-1)?.data ?? 'it rejects a trivial proof', 160);
+      const why = cut(verdict.messages.at(-1)?.data ?? 'the REPL rejects a trivial proof', 160);
       throw new MissingDependency(
         `cannot use the Lean REPL that "${config.repl_command.join(' ')}" starts (${why})`,
         'correct env_config.repl_command and env_config.repl_folder, or set env_config.server_url to the address of a Kimina server',

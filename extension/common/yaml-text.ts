@@ -49,11 +49,11 @@ export function yamlDocument(text: string, options: Options): Document.Parsed {
 
 function refusalOf(text: string): { at: number; sentence: string } | undefined {
   if (text.length > mostYamlBytes)
-    return { at: 0, sentence: `it has more than ${mostYamlBytes} characters: split it into several files` };
+    return { at: 0, sentence: `the text has more than ${mostYamlBytes} characters: split the text into several files` };
   const at = tooDeepAt(text);
   return at === undefined
     ? undefined
-    : { at, sentence: `it is nested more than ${mostLevels} levels deep: reduce the nesting` };
+    : { at, sentence: `the text is nested more than ${mostLevels} levels deep: reduce the nesting` };
 }
 
 /**
@@ -122,7 +122,7 @@ const tooManyAliases = (at: number): YAMLParseError =>
   new YAMLParseError(
     [at, at + 1],
     'UNEXPECTED_TOKEN',
-    `it has more than ${mostAliases} aliases: replace some with their values`,
+    `the text has more than ${mostAliases} aliases: replace some aliases with their values`,
   );
 
 /**

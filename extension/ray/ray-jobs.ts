@@ -176,7 +176,7 @@ async function textOf(body: Dispatcher.ResponseData['body']): Promise<string> {
   for await (const part of body) {
     const bytes = part as Buffer;
     length += bytes.length;
-    if (length > mostBytes) throw new Error(`its answer has more than ${mostBytes} bytes`);
+    if (length > mostBytes) throw new Error(`the answer has more than ${mostBytes} bytes`);
     parts.push(bytes);
   }
   return Buffer.concat(parts, length).toString('utf8');

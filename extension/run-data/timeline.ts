@@ -189,7 +189,7 @@ export function decodeStep(lines: readonly string[]): StepTimeline {
   for (const text of rest) {
     const line = columnsSchema.parse(JSON.parse(text));
     const length = line.start.length;
-    if (at + length > count) throw new Error(`it has more than the ${count} spans that its first line names`);
+    if (at + length > count) throw new Error(`the file has more than the ${count} spans that its first line names`);
     let before = 0;
     for (let i = 0; i < length; i++) spans.start[at + i] = before += line.start[i];
     for (const column of ['name', 'us', ...optionalColumns] as const) {

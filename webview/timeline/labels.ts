@@ -37,7 +37,7 @@ const labels: Partial<Record<string, string>> = {
   prompt: 'Prompt',
   sampling: 'Sampling',
   'wait for the batch': 'Wait for the batch',
-  'wait for the wave': 'Wait for the wave',
+  'wait for the wave': 'Wait for the last environment',
 };
 
 /** Returns the label of a span. */

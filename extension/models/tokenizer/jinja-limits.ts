@@ -52,7 +52,7 @@ const globals = {
     const [first, end] = to === undefined ? [0, from] : [from, to];
     if (step === 0) throw new Error('range() step must not be zero');
     const count = Math.max(0, Math.ceil((end - first) / step));
-    if (!(count <= limits.range)) throw new Error(`it uses a range of more than ${limits.range} numbers`);
+    if (!(count <= limits.range)) throw new Error(`the template uses a range of more than ${limits.range} numbers`);
     return Array.from({ length: count }, (_, i) => first + i * step);
   },
 };
@@ -69,11 +69,11 @@ class BoundedInterpreter extends PythonInterpreter {
   override evaluate(...[statement, environment]: Parameters<Evaluate>): ReturnType<Evaluate> {
     // Each evaluated node is counted as a step. An empty loop body gets a node, so that its iterations are counted too.
     if (statement?.type === 'For') (statement as For).body[0] ??= { type: 'Comment' };
-    if (--this.steps < 0) throw new Error('it takes too many steps');
+    if (--this.steps < 0) throw new Error('the template takes too many steps');
     const result = super.evaluate(statement, environment);
     const { value } = result as { value: unknown };
     if (typeof value === 'string' || Array.isArray(value)) this.letters -= value.length;
-    if (this.letters < 0) throw new Error('it produces too much text');
+    if (this.letters < 0) throw new Error('the template produces too much text');
     return result;
   }
 }

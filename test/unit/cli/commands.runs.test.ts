@@ -86,7 +86,7 @@ describe('train', () => {
     const measured = events.splice(0, 1).concat(events.splice(1, 1)); // with values of this machine
     expect(measured.map(({ kind }) => kind)).toEqual(['memory_plan', 'longest_batch']);
     // Written only if the run ends before the type check.
-    const late = 'environments: the types in environment code are not checked (it was stopped)';
+    const late = 'environments: the types in environment code are not checked (the check was stopped)';
     const said = events.filter(({ message }) => message !== late);
     expect(said.map(({ kind, message }) => `${kind} ${message}`)).toEqual([
       'state running',

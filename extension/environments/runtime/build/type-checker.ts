@@ -24,7 +24,7 @@ export class TypeChecker {
 
   async check(source: string): Promise<TypeCheckReply> {
     const thread = (this.thread ??= this.start());
-    const timer = setTimeout(() => this.end(thread, `it took more than ${timeoutMs / 1000} s`), timeoutMs);
+    const timer = setTimeout(() => this.end(thread, `the check took more than ${timeoutMs / 1000} s`), timeoutMs);
     try {
       return await thread.calls.call('check', source);
     } catch (error) {
@@ -35,7 +35,7 @@ export class TypeChecker {
   }
 
   stop(): void {
-    if (this.thread) this.end(this.thread, 'it was stopped');
+    if (this.thread) this.end(this.thread, 'the check was stopped');
   }
 
   private start(): Thread {

@@ -59,7 +59,8 @@ function refuse(what: string): never {
 export function plainValue(value: unknown, path = '', depth = 0, room = { left: largest }): unknown {
   const take = (size: number) => {
     room.left -= size;
-    if (!(room.left >= 0)) refuse(`it has more than ${largest} values and characters (at ${path || 'the top level'})`);
+    if (!(room.left >= 0))
+      refuse(`the value has more than ${largest} values and characters (at ${path || 'the top level'})`);
   };
   take(typeof value === 'string' ? 1 + value.length : 1);
   if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')

@@ -69,8 +69,8 @@ describe('JSON', () => {
     expect(await open(write('long.json', JSON.stringify(many)))).toEqual(many);
   });
   test('refuses a file without rows', async () => {
-    expect(() => rowExtents(write('text.json', 'hello'))).toThrow('it contains no JSON objects');
-    expect(() => rowExtents(write('torn.json', '[{"a": 1}, {"b":'))).toThrow('it ends in the middle of a row');
+    expect(() => rowExtents(write('text.json', 'hello'))).toThrow('the file contains no JSON objects');
+    expect(() => rowExtents(write('torn.json', '[{"a": 1}, {"b":'))).toThrow('the file ends in the middle of a row');
     await expect(open(write('empty.jsonl', ''))).rejects.toThrow('has no rows');
   });
   test('reads the best format in a folder and skips metadata files', async () => {
