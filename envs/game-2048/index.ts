@@ -10,7 +10,7 @@ import { largestTile, linesOf, moveNames, slide } from './grid';
 const goal = 2048;
 
 const config = z.strictObject({
-  size: z.int().min(2).max(8).default(4).describe('number of rows, and also of columns'),
+  size: z.int().min(2).max(8).default(4).describe('number of rows, which is also the number of columns'),
   two_prob: z.number().min(0).max(1).default(0.9).describe('probability that a new tile is a 2; otherwise it is a 4'),
   use_log_reward: z
     .boolean()

@@ -151,7 +151,7 @@ describe.skipIf(!installed)(`a real Tinker server${installed ? '' : ' (not insta
       ({ logprobs }) => logprobs[0].every(Number.isFinite),
       (error: Error) => error.message,
     );
-    expect(await scored).toMatch(/refused forward: .*(not be finite|Unknown error|NaN|JSON)/);
+    expect(await scored).toMatch(/refused forward: .*(not finite|Unknown error|NaN|JSON)/);
   });
 
   test('scoring a sampled response gives the log-probs of its sampling', async () => {

@@ -34,7 +34,7 @@ export async function probeEngine(asked: ProbeRequest): Promise<EngineReport> {
   const { keyEnv, model, quick, timeoutS } = asked;
   if (!isServerUrl(asked.url))
     throw new UserError(
-      'engine: the URL is not that of a server: give an http or https URL without user, path or query, such as https://host:8000',
+      'engine: the URL is not the address of a server: give an http or https URL without user, path or query, such as https://host:8000',
     );
   const url = withoutSlash(asked.url);
   const key = keyOf(keyEnv);

@@ -132,7 +132,7 @@ async function serve(environments: readonly string[], flags: ServeFlags): Promis
     return {
       document: { url: server.url, environments: names, key: apiKey !== undefined },
       plainText: [
-        `Serving at ${server.url}, ${apiKey === undefined ? 'without a key' : `with the key in ${flags.apiKeyEnv}`}; Ctrl-C ends.`,
+        `Serving at ${server.url}, ${apiKey === undefined ? 'without a key' : `with the key in ${flags.apiKeyEnv}`}; Ctrl-C ends the server.`,
         ...names.map(name => `  ${server.url}/${encodeURIComponent(name)}`),
       ].join('\n'),
     };

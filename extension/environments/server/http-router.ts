@@ -177,7 +177,7 @@ export class HttpRouter {
 
   private async body(request: IncomingMessage): Promise<Buffer> {
     const { maxBodyBytes } = this.options;
-    const tooLarge = new ServiceError(413, `the body is larger than ${maxBodyBytes} bytes: send less`);
+    const tooLarge = new ServiceError(413, `the body is larger than ${maxBodyBytes} bytes: send a smaller body`);
     const encoding = request.headers['content-encoding'];
     if (encoding !== undefined && encoding !== 'identity')
       throw new ServiceError(415, `the body is encoded as ${encoding}: send it without content-encoding`);

@@ -113,7 +113,8 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const refuse: Refuse = (key, value, remedy) => {
     throw new UserError(`${file}: ${key} is ${JSON.stringify(value)}, which is not supported: ${remedy}`);
   };
-  if (!isRecord(json)) throw new UserError(`${file}: the content is not a JSON object: use a decoder's config.json`);
+  if (!isRecord(json))
+    throw new UserError(`${file}: the content is not a JSON object: use the config.json of a decoder-only model`);
   const family = familyOf(json, file, refuse);
   const quantization = quantizationOf(json);
   if (quantization)
@@ -123,7 +124,9 @@ export function parseDecoderConfig(json: unknown, file: string): DecoderConfig {
   const parsed = configSchema.safeParse({ ...defaults[family], ...json });
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new UserError(`${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: use a decoder's config.json`);
+    throw new UserError(
+      `${file}: ${issue.path.join('.') || 'content'}: ${issue.message}: use the config.json of a decoder-only model`,
+    );
   }
   const c = parsed.data;
   if (c.hidden_act && !['silu', 'swish'].includes(c.hidden_act))

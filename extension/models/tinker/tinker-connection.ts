@@ -265,7 +265,9 @@ export class TinkerConnection {
         : { reason: `unreadable answer: ${issueOf(parsed.error)}`, executed: true };
     }
     if (method === 'POST' && answer.status === 404)
-      throw new WeightsUncertain(`the server no longer knows what ${path} refers to (${this.shown(detailOf(answer))})`);
+      throw new WeightsUncertain(
+        `the server no longer knows the object to which the request ${path} refers (${this.shown(detailOf(answer))})`,
+      );
     return this.passing(path, answer);
   }
 
@@ -389,7 +391,9 @@ export class TinkerConnection {
   private failure(path: string, detail: string, status?: number): Error {
     this.answered();
     return /\bnot loaded\b|\b(model|session) not found\b/i.test(detail)
-      ? new WeightsUncertain(`the server no longer has what ${path} refers to (${this.shown(detail)})`)
+      ? new WeightsUncertain(
+          `the server no longer has the object to which the request ${path} refers (${this.shown(detail)})`,
+        )
       : this.refusal(path, detail, status);
   }
 

@@ -178,7 +178,7 @@ function requireVersions({ workbench, trainer }: RunConfig, engine: Pick<RemoteE
   const { max_staleness, engine_url } = workbench;
   if (max_staleness > 0 && !trainer.val_only && engine.versions === null)
     throw new UserError(
-      `config: workbench.max_staleness is ${max_staleness}, but ${engine_url} samples a published version with the weights in training: set workbench.max_staleness to 0, or use a server that keeps published versions`,
+      `config: workbench.max_staleness is ${max_staleness}, but ${engine_url} does not keep published versions (it samples each version with the newest weights): set workbench.max_staleness to 0, or use a server that keeps published versions`,
     );
 }
 

@@ -21,7 +21,7 @@ export const replacedFolder = /^\.old-(step-\d{6,})$/;
 export const checkpointSchema = z.strictObject({
   schema: z
     .union([z.literal(1), z.literal(2)])
-    .describe('1 in checkpoints of earlier versions, which lack the key sha256'),
+    .describe('version of this format: 2; checkpoints of earlier versions have 1 and lack the key sha256'),
   step: z.int().min(0).describe('number of finished steps'),
   files: z.record(
     z.string().regex(fileName),

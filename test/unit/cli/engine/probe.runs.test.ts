@@ -91,8 +91,8 @@ describe('the probe', () => {
   });
 
   test.each([
-    ['not-a-url', [], 'the URL is not that of a server: give an http or https URL'],
-    ['http://user:secret-word@host', [], 'the URL is not that of a server'],
+    ['not-a-url', [], 'the URL is not the address of a server: give an http or https URL'],
+    ['http://user:secret-word@host', [], 'the URL is not the address of a server'],
     ['', ['--key-env', key], '--key-env is not the name of an environment variable'],
     ['', ['--key-env', 'UNSET_KEY'], 'the environment variable UNSET_KEY is not set: set it to the server’s key'],
   ])('is refused in one sentence: %s %j', async (url, args, sentence) => {

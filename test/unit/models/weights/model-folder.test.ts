@@ -146,8 +146,12 @@ describe('a decoder', () => {
 
   it.each([
     ['not JSON', '{"model_type": ', /config\.json: the file is not valid JSON \(.+\): download the file again/],
-    ['JSON of something else', '[]', /config\.json: the content is not a JSON object: use a decoder's config\.json/],
-    ['null', 'null', /config\.json: the content is not a JSON object: use a decoder's config\.json/],
+    [
+      'JSON of something else',
+      '[]',
+      /config\.json: the content is not a JSON object: use the config\.json of a decoder-only model/,
+    ],
+    ['null', 'null', /config\.json: the content is not a JSON object: use the config\.json of a decoder-only model/],
   ])('with a config.json that is %s is refused', async (_, text, sentence) => {
     await checkpoint();
     writeFileSync(path('config.json'), text);
