@@ -27,7 +27,7 @@ describe.each([
     const problems: ConfigProblem[] = [];
     expect(parseYaml(text, { file: '/a.yaml' }, problems)).toBeNull();
     expect(problems).toEqual([
-      expect.objectContaining({ message: expect.stringMatching(/^config: the YAML is not valid: it is nested/) }),
+      expect.objectContaining({ message: expect.stringMatching(/^config: the YAML is not valid: the text is nested/) }),
     ]);
     expect(() => [locationAt(text, 5), gapAt(text, 5)]).not.toThrow();
     expect(mistakesIn(text, {})[0].message).toMatch(/nested more than 100 levels/);

@@ -83,7 +83,7 @@ describe('the key', () => {
     mkdirSync(storage);
     writeFileSync(join(storage, 'signing-key'), 'short');
     expect(signingKey()).toBeUndefined();
-    expect(() => signingKeyOrNew()).toThrow(/signing-key is not a key of 32 bytes: remove the file/);
+    expect(() => signingKeyOrNew()).toThrow(/signing-key does not contain a key of 32 bytes: remove the file/);
     expect(readFileSync(join(storage, 'signing-key'), 'utf8')).toBe('short');
   });
 
