@@ -132,7 +132,7 @@ const onEngine = async tab => {
   const engine = tab.locator('[aria-label="Engine (workbench.engine)"]');
   await engine.click();
   await engine.locator('vscode-option', { hasText: 'cluster' }).click();
-  await tab.locator('.estimate', { hasText: 'the server plans its own' }).waitFor();
+  await tab.locator('.estimate', { hasText: 'the server plans its own memory' }).waitFor();
 };
 const newRun = (file, theme, width, act) => ({
   file: `new-run-${file}`,

@@ -80,7 +80,7 @@ scenario('New Run offers the engine, and disables what it cannot do, with the re
   await page.locator('.yaml', { hasText: `engine_url: ${peer.url}` }).waitFor();
   await field(page, 'lora.rank').locator('.problem', { hasText: 'does not support: set it above 0' }).waitFor();
   await fill(page, 'lora.rank', '8');
-  await page.locator('.estimate', { hasText: 'the server plans its own' }).waitFor();
+  await page.locator('.estimate', { hasText: 'the server plans its own memory' }).waitFor();
   const device = field(page, 'workbench.device');
   await device.locator('.limit', { hasText: 'The server has its own devices' }).waitFor();
   assert.equal(await device.locator('vscode-dropdown').getAttribute('disabled'), '');
@@ -105,7 +105,7 @@ scenario('the run trains on the server, and its folder does not contain the key'
   const groups = page.locator('vscode-text-field[aria-label="Validation groups of QuickFrozenLake"]');
   await groups.locator('input').fill('1');
   await page.locator('.yaml', { hasText: /test_freq: -1[^]*env_groups: 1\n/ }).waitFor();
-  await page.locator('.estimate', { hasText: 'the server plans its own' }).waitFor();
+  await page.locator('.estimate', { hasText: 'the server plans its own memory' }).waitFor();
   await page.getByRole('button', { name: 'Start run' }).click();
   const ids = () => (existsSync(runs) ? readdirSync(runs) : []);
   const status = () =>

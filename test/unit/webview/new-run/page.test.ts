@@ -233,7 +233,7 @@ describe('a run on a kept engine', () => {
     await choose('gpu');
     const estimate = root.querySelector('.estimate')!.textContent;
     expect(estimate).toContain('http://gpu:8000');
-    expect(estimate).toContain('of this machine; the server plans its own');
+    expect(estimate).toContain('the server plans its own memory');
     expect(field('workbench.engine').textContent).toContain('a/b · 900 tokens/s');
   });
 
