@@ -229,11 +229,11 @@ describe('a run on a kept engine', () => {
     ]);
   });
 
-  it('shows the server in place of the model, and says whose memory is planned', async () => {
+  it('shows the server, and the memory of this machine only', async () => {
     await choose('gpu');
     const estimate = root.querySelector('.estimate')!.textContent;
     expect(estimate).toContain('http://gpu:8000');
-    expect(estimate).toContain('the server plans its own memory');
+    expect(estimate).toContain('memory of this machine; the server plans its own memory');
     expect(field('workbench.engine').textContent).toContain('a/b · 900 tokens/s');
   });
 
