@@ -62,7 +62,9 @@ export function signingKeyOrNew(): Buffer {
   }
   const made = signingKey();
   if (made) return made;
-  throw new UserError(`${file} does not contain a key of ${keyBytes} bytes: remove the file, so that a new key can be created`);
+  throw new UserError(
+    `${file} does not contain a key of ${keyBytes} bytes: remove the file, so that a new key can be created`,
+  );
 }
 
 /**
