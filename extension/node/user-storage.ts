@@ -68,8 +68,8 @@ export function signingKeyOrNew(): Buffer {
 }
 
 /**
- * Gives a file the second name `file` by a hard link, unless that name exists. Copies the file if the file system has
- * no hard links.
+ * Hard-links `temporary` to the path `file`, unless `file` exists. Copies `temporary` instead if the file system has no
+ * hard links.
  */
 function moveIntoPlace(temporary: string, file: string): void {
   for (const put of [() => linkSync(temporary, file), () => copyFileSync(temporary, file, constants.COPYFILE_EXCL)]) {

@@ -31,7 +31,7 @@ export interface RegimeMeasure {
 export type RegimeHistory = {
   /** Maximum, over all diagnoses so far, of the lower end of the 95 % interval of I(X;Z). */
   best: number;
-  /** I(X;Z), H(Z|X) and retrieval of the last diagnosis; retrieval is null if it was not computed. */
+  /** Results of the last diagnosis: I(X;Z), H(Z|X), and the retrieval accuracy, which is null if not computed. */
   information: number;
   entropy: number;
   retrieval: number | null;

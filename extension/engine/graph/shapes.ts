@@ -46,8 +46,8 @@ export function expectDims(op: string, value: Value, dims: readonly Dim[]): void
 }
 
 /**
- * Throws if two shapes certainly have different numbers of elements. This is certain if the shapes contain the same
- * symbols, but the products of their numbers differ.
+ * Throws if two shapes certainly have different numbers of elements: both have the same symbolic dimensions, but the
+ * products of their fixed dimensions differ.
  */
 export function expectSameCount(op: string, a: readonly Dim[], b: readonly Dim[]): void {
   const symbols = (dims: readonly Dim[]): string =>

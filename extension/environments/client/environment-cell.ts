@@ -276,9 +276,9 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // Live episodes of the tag at fault fail if they have no pending call, because their replay would allocate the same
-    // memory again. Episodes with a pending call are retried, because one of these calls may have allocated the memory.
-    // If child processes use the memory, however, all live episodes of the tag fail.
+    // A tag that exceeded its memory loses its live episodes without a pending call: their finished calls hold the
+    // memory, and a replay would allocate it again. An episode with a pending call is replayed, because the memory may
+    // belong to the call of another episode. If child processes exceeded the memory, all live episodes of the tag fail.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {

@@ -170,7 +170,7 @@ export class HeldEpisodes {
   }
 }
 
-/** Key in `builds` of the code that an episode runs. */
+/** Returns the key under which `builds` holds the code that the episode runs. */
 const buildOf = ({ start, note }: { start: { tag: string }; note: string }): string => `${start.tag} ${note}`;
 
 const nameOf = ({ start }: HeldEpisode): string => start.episode;

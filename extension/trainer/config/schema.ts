@@ -318,7 +318,7 @@ const workbench = z
         strategy: z
           .enum(['none', 'top'])
           .describe(
-            'Which episodes of the groups that the rollout filter kept are used for training: all (none), or only the best (top).',
+            'Which episodes are used for training, of each group that has passed the rollout filter: "none" uses all episodes, "top" only the best.',
           ),
         value: z
           .number()

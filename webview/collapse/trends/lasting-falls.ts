@@ -57,8 +57,8 @@ export function fallOf(points: readonly StepValue[]): Fall | null {
 }
 
 /**
- * The lasting fall of the mean over ten values. The bound is `part` times the first mean. Null if the newest mean is
- * not below the bound, or if there are fewer than 11 values.
+ * Returns the lasting fall of the moving mean of ten values below `part` times its first value. Returns null if the
+ * newest mean is not below this bound, or if there are fewer than 11 values.
  */
 export function fallUnderFirst(
   points: readonly StepValue[],
