@@ -3,6 +3,7 @@
 import { formatNumber } from '../common/numbers';
 import { maximum } from '../common/lists';
 import type { EngineReport, MeasuredEngine } from './engine-report';
+import { reasonClause } from '../run-data/engine-limits';
 
 /** Seconds by which a server's clock may differ from the local clock without being reported. */
 export const clockTolerance = 60;
@@ -18,13 +19,13 @@ export function engineText(report: EngineReport): string {
     '',
     'Values that a run on this server supports:',
     ...aligned(
-      limits.map(({ key, supported, reason }) => [key, `${supported} (${lowered(reason)})`]),
+      limits.map(({ key, supported, reason }) => [key, `${supported} (${reasonClause(reason)})`]),
       '  ',
     ),
     '',
     'These settings have no effect:',
     ...aligned(
-      ignored.map(({ key, reason }) => [key, lowered(reason)]),
+      ignored.map(({ key, reason }) => [key, reasonClause(reason)]),
       '  ',
     ),
   ].join('\n');
@@ -99,8 +100,6 @@ const modelText = ({ name, max_context_length: length }: EngineReport['models'][
   length === null ? name : `${name} (context of ${length} tokens)`;
 
 const milliseconds = (ms: number): string => (ms < 1000 ? `${formatNumber(ms)} ms` : `${formatNumber(ms / 1000)} s`);
-
-const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 function aligned(rows: readonly (readonly [string, string])[], indent: string): string[] {
   const width = maximum(rows.map(([name]) => name.length)) + 2;

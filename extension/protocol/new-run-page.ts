@@ -80,6 +80,8 @@ export interface RunEstimate {
   rows: { what: string; bytes: number; how: string; phase: string }[];
   fits: boolean;
   remedy: string | null;
+  /** Where the rates of the server are from; null if the model runs on this machine. */
+  remote: { rates: { basis: 'measured on the server' | 'given' | 'assumed' } } | null;
   /** Remarks on the configuration that are not errors. */
   notes: string[];
   time: {

@@ -10,10 +10,12 @@ type Value = string | number | boolean | null;
 export interface EngineAbilities {
   /** Whether the server can train a critic. */
   critic: boolean | null;
+  /** Whether a published version of the weights stays as it is while the next step trains. */
+  keepsVersions: boolean | null;
 }
 
 /** The abilities before a server is measured. */
-export const unmeasured: EngineAbilities = { critic: null };
+export const unmeasured: EngineAbilities = { critic: null, keepsVersions: null };
 
 /**
  * The supported values of a key. `only` is the single supported value. With `not`, all values are supported that do not
@@ -83,6 +85,14 @@ export const engineLimits: readonly EngineLimit[] = [
     reason: 'gae needs a critic, which the server does not offer',
     remedy: 'choose an estimator without a critic, such as grpo',
     lacks: 'critic',
+  },
+  {
+    key: 'workbench.max_staleness',
+    supported: { only: 0 },
+    reason: 'The server samples each published version with the newest weights',
+    remedy: 'set it to 0, or use a server that keeps published versions',
+    of: 'training',
+    lacks: 'keepsVersions',
   },
   {
     key: 'critic.optim.moments',
@@ -166,6 +176,9 @@ export function brokenLimits(
     .map(limit => ({ limit, value: valueAt(config, limit.valueKey ?? limit.key) }))
     .filter(({ limit, value }) => !permits(limit, value));
 }
+
+/** A reason as a clause within a sentence. */
+export const reasonClause = (reason: string): string => reason.charAt(0).toLowerCase() + reason.slice(1);
 
 /** The supported values in words, such as `only 1` or `not gae`. */
 export function supportedText(supported: Supported): string {

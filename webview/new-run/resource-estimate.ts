@@ -1,7 +1,8 @@
 // Estimated resources of the run, next to the form. A bar compares the estimated memory with the available memory.
 // Below the bar are the time per step and the source of this time. The warning that a run does not fit is from
 // trainer/plan/run-plan.ts. If the model runs on a server, the bar shows only the memory needed on this machine, and
-// the time per step is computed from assumed speeds of the server.
+// the time per step is computed from the speeds of the server, which were measured by the engine's newest test or are
+// assumed.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlannedRun, RunEstimate } from '../../extension/protocol/new-run-page';
 import { gibibytes } from '../../extension/common/numbers';
@@ -16,7 +17,7 @@ export function estimateView(planned: PlannedRun | null, waiting: boolean): Temp
     const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';
     return html`<div class="estimate muted">${text}</div>`;
   }
-  const { model, time, remedy, notes } = estimate;
+  const { model, time, remedy, notes, remote } = estimate;
   const how = model.trained === 'all' ? 'all trained' : 'adapters trained';
   const size = model.parameters === null ? 'size unknown' : `${formatNumber(model.parameters)} parameters`;
   const about = engine
@@ -27,14 +28,14 @@ export function estimateView(planned: PlannedRun | null, waiting: boolean): Temp
     ${engine ? row('', 'memory of this machine; the server plans its own memory', 'muted') : nothing}
     ${remedy === null ? nothing : html`<p class="problem" role="alert">${remedy.replace(/^plan: /, '')}</p>`}
     ${notes.map(note => html`<p class="muted">${note.replace(/^config: /, '')}</p>`)}
-    ${time ? timeView(time) : row('Time per step', 'not known for this device')}
+    ${time ? timeView(time, remote) : row('Time per step', 'not known for this device')}
   </div>`;
 }
 
-function timeView(time: Time): TemplateResult {
+function timeView(time: Time, remote: RunEstimate['remote']): TemplateResult {
   return html`${row('Time per step', `about ${formatDuration(time.step_s)}`)}
   ${row('', `including ${formatDuration(time.generation_s)} rollout`, 'muted')}
-  ${row('Total time', formatDuration(time.total_s))} ${row('', basis(time), 'muted')}`;
+  ${row('Total time', formatDuration(time.total_s))} ${row('', basis(time, remote), 'muted')}`;
 }
 
 function memoryView({ peak, available, rows, fits }: RunEstimate): TemplateResult {
@@ -54,9 +55,11 @@ function memoryView({ peak, available, rows, fits }: RunEstimate): TemplateResul
 const row = (label: string, value: string, kind = ''): TemplateResult =>
   html`<div class="estimate-row"><span class="muted">${label}</span><span class=${kind}>${value}</span></div>`;
 
-function basis({ basis: from, run }: Time): string {
+function basis({ basis: from, run }: Time, remote: RunEstimate['remote']): string {
   if (from === 'measured') return `based on run “${run!.name}”`;
   if (from === 'scaled') return `scaled from run “${run!.name}”`;
+  if (from === 'rates' && remote?.rates.basis === 'given')
+    return 'estimate from the tested round trip and sampling rate of the engine; its training rate is assumed';
   if (from === 'rates') return 'rough estimate (the rates of the server are not measured)';
   return 'rough estimate (no run has been measured on this machine yet)';
 }

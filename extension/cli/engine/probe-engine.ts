@@ -58,9 +58,10 @@ export async function probeEngine(asked: ProbeRequest): Promise<EngineReport> {
       ...greeting,
       measured,
       not_measured: measured ? null : quick ? 'not asked for' : 'the server offers several models: choose one',
-      limits: limitsOf({ critic: measured?.critic?.offered ?? null }).map(({ key, supported, reason }) => ({
-        ...{ key, supported: supportedText(supported), reason },
-      })),
+      limits: limitsOf({
+        critic: measured?.critic?.offered ?? null,
+        keepsVersions: measured?.keeps_versions ?? null,
+      }).map(({ key, supported, reason }) => ({ key, supported: supportedText(supported), reason })),
       ignored: ignoredByEngine.map(entry => ({ ...entry })),
     };
   } catch (error) {

@@ -11,6 +11,7 @@ import { LiveEnvironments } from '../live/live-environments';
 import { PendingSettings } from '../live/pending-settings';
 import { gibibytes } from '../../common/numbers';
 import { memoryForRun } from '../../node/machine-memory';
+import { brokenLimits, reasonClause, unmeasured } from '../../run-data/engine-limits';
 import { planMemory } from '../../models/memory/memory-plan';
 import type { PlanInput } from '../../models/memory/plan-input';
 import { readTokenizer } from '../../models/weights/model-folder';
@@ -91,7 +92,7 @@ export async function openRun({
       cacheFolder: installation.cache,
     });
     const model = await abortable(control.stopped, loading);
-    requireVersions(config, engine);
+    if (!isLocal) requireAbilities(config, engine);
     if (model.deviceCheck !== null)
       journal.event('setting', `the model runs on ${model.provider}; result of the device check: ${model.deviceCheck}`);
     const { es_manager } = config;
@@ -170,16 +171,15 @@ export async function openRun({
   }
 }
 
-/**
- * Throws a UserError if rollouts are to be sampled with older versions of the weights, but the engine keeps no older
- * versions.
- */
-function requireVersions({ workbench, trainer }: RunConfig, engine: Pick<RemoteEngine, 'versions'>): void {
-  const { max_staleness, engine_url } = workbench;
-  if (max_staleness > 0 && !trainer.val_only && engine.versions === null)
-    throw new UserError(
-      `config: workbench.max_staleness is ${max_staleness}, but ${engine_url} does not keep published versions (it samples each version with the newest weights): set workbench.max_staleness to 0, or use a server that keeps published versions`,
-    );
+/** Throws a UserError if the configuration needs an ability that the server lacks, as measured when the run connected. */
+function requireAbilities(config: RunConfig, engine: Pick<RemoteEngine, 'versions'>): void {
+  const [broken] = brokenLimits(config, { ...unmeasured, keepsVersions: engine.versions !== null });
+  if (!broken) return;
+  const { key, reason, remedy } = broken.limit;
+  const { engine_url } = config.workbench;
+  throw new UserError(
+    `config: ${key} is ${String(broken.value)}, which ${engine_url} does not support (${reasonClause(reason)}): ${remedy}`,
+  );
 }
 
 /**

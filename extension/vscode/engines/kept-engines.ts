@@ -19,7 +19,7 @@ export type EngineFacts = z.infer<typeof factsSchema>;
 
 const entrySchema = z.object({
   url: z.string().refine(isServerUrl),
-  /** Name of the base model on the server; null if the server offers only one model. */
+  /** Name of the base model on the server. May be null if the server offers only one model. */
   model: z.string().min(1).nullable().default(null),
   /** Environment variable with the API key; null for none. */
   keyEnv: z
@@ -50,6 +50,12 @@ export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, 
   'workbench.engine_model': model,
   'workbench.engine_api_key_env': keyEnv,
 });
+
+/** The options of `ragen plan` with the rates that the newest probe has measured. */
+export function rateArguments({ facts }: Pick<EngineEntry, 'facts'>): string[] {
+  const rates = { '--round-trip-ms': facts?.roundTripMs, '--sampled-per-s': facts?.tokensPerSecond };
+  return Object.entries(rates).flatMap(([option, rate]) => (rate ? [`${option}=${rate}`] : []));
+}
 
 /** Returns those facts of a test report that are saved in the setting. */
 export function factsOf({ server, measured, round_trip_ms }: EngineReport, at: Date): EngineFacts {

@@ -3,7 +3,7 @@
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import { valueAt } from '../../run-data/changeable-settings';
 import { brokenLimits, type EngineAbilities } from '../../run-data/engine-limits';
-import { engineKeys, type KeptEngine } from '../engines/kept-engines';
+import { engineKeys, rateArguments, type KeptEngine } from '../engines/kept-engines';
 import { ConfigError } from '../processes/cli-command';
 import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
 
@@ -17,7 +17,10 @@ export interface PresetSource {
 export type AskCli = (args: string[]) => Promise<Record<string, unknown>>;
 
 /** Returns which abilities the newest test of a saved engine found. */
-export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({ critic: facts?.critic ?? null });
+export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({
+  critic: facts?.critic ?? null,
+  keepsVersions: facts?.keepsVersions ?? null,
+});
 
 /**
  * Plans the run that the user configured on the page. `keys` are the configuration keys whose values are returned;
@@ -41,7 +44,7 @@ export async function planChoice(
     engine: engine ? { url: engine.url, model: engine.model } : engineIn(config),
   });
   try {
-    const answer = await ask(['plan', ...args, ...overrides]);
+    const answer = await ask(['plan', ...args, ...(engine ? rateArguments(engine) : []), ...overrides]);
     const config = answer.config as Record<string, unknown>;
     const problems = engine ? engineProblems(config, engine) : [];
     const estimate = problems.length > 0 ? null : (answer.run as RunEstimate);

@@ -71,9 +71,14 @@ const form: NewRunForm = {
       name: 'cluster',
       url: 'https://gpu-host:8000',
       about: 'Qwen/Qwen3-8B · 4.1 k tokens/s · round trip 3.14 ms · tested 2026-01-02',
-      abilities: { critic: false },
+      abilities: { critic: false, keepsVersions: false },
     },
-    { name: 'fsdp', url: 'http://10.0.0.7:8000', about: 'not tested', abilities: { critic: null } },
+    {
+      name: 'fsdp',
+      url: 'http://10.0.0.7:8000',
+      about: 'not tested',
+      abilities: { critic: null, keepsVersions: null },
+    },
   ],
   chosen: null,
 };
@@ -108,7 +113,8 @@ function planned(choice: NewRunChoice): PlannedRun {
       },
       ...{ peak: { phase: 'checkpoint', bytes: 2 ** 30 }, available: 2 ** 34 },
       rows: [{ what: 'weights', bytes: 2 ** 28, how: '373 k parameters × 4 bytes', phase: 'loading' }],
-      time: { step_s: 6, generation_s: 2.8, total_s: 144, basis: 'assumed', run: null },
+      time: { step_s: 6, generation_s: 2.8, total_s: 144, basis: engine ? 'rates' : 'assumed', run: null },
+      remote: engine ? { rates: { basis: 'given' } } : null,
     },
     problems: [],
     yaml: engine

@@ -65,10 +65,23 @@ test('limits of training do not concern an evaluation', () => {
 });
 
 test('only a server that was measured to have no critic limits the estimator', () => {
-  const keys = (critic: boolean | null) => limitsOf({ critic }).map(({ key }) => key);
+  const keys = (critic: boolean | null) => limitsOf({ ...unmeasured, critic }).map(({ key }) => key);
   expect(keys(false)).toContain('algorithm.adv_estimator');
   for (const critic of [null, true]) expect(keys(critic)).not.toContain('algorithm.adv_estimator');
-  expect(brokenLimits(configured('algorithm.adv_estimator=gae'), { critic: false })).toHaveLength(1);
+  expect(brokenLimits(configured('algorithm.adv_estimator=gae'), { ...unmeasured, critic: false })).toHaveLength(1);
+});
+
+test('rollouts by older weights are limited on a server that was measured to keep no versions', () => {
+  const broken = (keepsVersions: boolean | null, ...overrides: string[]) =>
+    brokenLimits(configured('workbench.engine=tinker', 'workbench.engine_url=http://gpu:8000', ...overrides), {
+      ...unmeasured,
+      keepsVersions,
+    }).map(({ limit: { key }, value }) => [key, value]);
+  const ahead = 'workbench.max_staleness=2';
+  expect(broken(false, ahead)).toEqual([['workbench.max_staleness', 2]]);
+  for (const keeps of [null, true]) expect(broken(keeps, ahead)).toEqual([]);
+  expect(broken(false, 'workbench.max_staleness=0')).toEqual([]);
+  expect(broken(false, ahead, 'trainer.val_only=true', 'actor_rollout_ref.rollout.val_kwargs.logprobs=0')).toEqual([]);
 });
 
 test('a limit of the critic concerns runs with a critic only', () => {

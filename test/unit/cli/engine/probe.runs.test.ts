@@ -50,6 +50,10 @@ describe('the probe', () => {
       },
     });
     expect(answer.limits.map(limit => limit.key)).toContain('actor_rollout_ref.rollout.temperature');
+    expect(answer.limits).toContainEqual({
+      ...{ key: 'workbench.max_staleness', supported: 'only 0' },
+      reason: 'The server samples each published version with the newest weights',
+    });
     expect([peer.models.size, peer.critics.size]).toEqual([0, 0]);
   });
 

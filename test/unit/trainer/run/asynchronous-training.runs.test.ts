@@ -259,7 +259,7 @@ test('with max_staleness 1 and token-level truncated importance sampling, a poli
 test('a server whose published version is the model in training is refused by key, value and remedy', async () => {
   await startPeer({ live: true });
   await expect(open(await makeFolder(1, 2))).rejects.toThrow(
-    /^config: workbench\.max_staleness is 1, but http:\S+ does not keep published versions \(it samples each version with the newest weights\): set workbench\.max_staleness to 0, or use/,
+    /^config: workbench\.max_staleness is 1, which http:\S+ does not support \(the server samples each published version with the newest weights\): set it to 0, or use/,
   );
   const { metrics } = await trained(await makeFolder(0, 2, quick));
   expect(metrics.length).toBe(2);

@@ -10,6 +10,7 @@ import {
   freeEngineName,
   keyVariableFor,
   probeArguments,
+  rateArguments,
 } from '../../../../extension/vscode/engines/kept-engines';
 import { engineReportSchema, type EngineReport } from '../../../../extension/protocol/engine-report';
 import { engineText } from '../../../../extension/protocol/engine-report-text';
@@ -101,4 +102,11 @@ it('the text of a report has the facts, the limits and the ignored settings', ()
   expect(engineText(bare)).toMatch(
     /Server +gives no name\n[^]*Models +gives no list\n[^]*Measured +nothing: not asked for/,
   );
+});
+
+it('a plan gets the rates that were measured, and no others', () => {
+  const facts = factsOf(report, new Date(0));
+  expect(rateArguments({ facts })).toEqual(['--round-trip-ms=3.14159', '--sampled-per-s=512']);
+  expect(rateArguments({ facts: { ...facts, tokensPerSecond: null } })).toEqual(['--round-trip-ms=3.14159']);
+  expect(rateArguments({ facts: null })).toEqual([]);
 });

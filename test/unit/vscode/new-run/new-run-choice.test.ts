@@ -33,7 +33,10 @@ async function ask([command, ...args]: string[]): Promise<Record<string, unknown
   const question = { configName: 'quickstart', overrides, presetFolders, workspace };
   try {
     if (command === 'config') return { config: loadConfig({ ...question, overrides: [] }).config };
-    const { run, loaded } = await planRun(question, 'plan');
+    const rate = (option: string): number => Number(args.find(arg => arg.startsWith(`${option}=`))?.split('=')[1]);
+    const [ms, sampled_per_s] = [rate('--round-trip-ms'), rate('--sampled-per-s')];
+    const rates = ms > 0 ? { round_trip_s: ms / 1000, sampled_per_s } : undefined;
+    const { run, loaded } = await planRun({ ...question, ...(rates && { rates }) }, 'plan');
     return { run, config: loaded.config };
   } catch (error) {
     throw error instanceof TrainerConfigError ? new ConfigError([...error.problems]) : error;
@@ -141,7 +144,7 @@ describe('the plan of a form', () => {
 describe('the plan of a form on a kept engine', () => {
   const facts = { at: '', server: null, critic: false, keepsVersions: true, roundTripMs: 1, tokensPerSecond: 9 };
   const engine: KeptEngine = { name: 'gpu', url: 'https://gpu:8000', model: 'a/b', keyEnv: 'A_KEY', facts };
-  const planOf = (values: Record<string, string>) =>
+  const planOf = (values: Record<string, string>, on = engine) =>
     planChoice(
       choiceOf({
         engine: 'gpu',
@@ -150,7 +153,7 @@ describe('the plan of a form on a kept engine', () => {
       quickstart,
       keys,
       ask,
-      engine,
+      on,
     );
 
   it('names the server and the variable of the key, and never a key', async () => {
@@ -168,6 +171,35 @@ describe('the plan of a form on a kept engine', () => {
     const { workbench } = loadConfig({ configName: 'quickstart', overrides, presetFolders, workspace }).config;
     expect(saved.workbench).toEqual({ ...workbench, engine_model: 'a/b', engine_api_key_env: 'A_KEY' });
     expect(workbench).toMatchObject({ engine_url: 'https://gpu:8000', engine_model: null, engine_api_key_env: null });
+  });
+
+  it('takes the rates of the newest test of the engine, else assumed ones', async () => {
+    const asked: string[][] = [];
+    const listening = (args: string[]) => (asked.push(args), ask(args));
+    const choice = choiceOf({
+      engine: 'gpu',
+      values: { model_path: resolve('media/models/ragen-tiny'), 'lora.rank': '8' },
+    });
+    const ratesOf = async (on: KeptEngine) =>
+      (await planChoice(choice, quickstart, keys, listening, on)).estimate?.remote?.rates;
+    expect(await ratesOf(engine)).toMatchObject({ basis: 'given', round_trip_s: 0.001, sampled_per_s: 9 });
+    expect(await ratesOf({ ...engine, facts: null })).toMatchObject({ basis: 'assumed' });
+    expect(asked[0].slice(0, 5)).toEqual(['plan', ...quickstart.args, '--round-trip-ms=1', '--sampled-per-s=9']);
+    expect(asked[1].join(' ')).not.toContain('-per-s');
+  });
+
+  it('marks rollouts by older weights on an engine that was measured to keep no versions', async () => {
+    const kept = await planOf({ 'workbench.max_staleness': '1' });
+    expect(kept.problems).toEqual([]);
+    const live: KeptEngine = { ...engine, facts: { ...facts, keepsVersions: false } };
+    const { problems } = await planOf({ 'workbench.max_staleness': '1' }, live);
+    expect(problems).toEqual([
+      {
+        key: 'workbench.max_staleness',
+        message:
+          'config: workbench.max_staleness is 1, which the engine gpu does not support: set it to 0, or use a server that keeps published versions',
+      },
+    ]);
   });
 
   it('marks values that every server refuses, and those that this server was measured not to support', async () => {

@@ -19,7 +19,14 @@ const form: NewRunForm = {
     { id: '/w/own.yaml', name: 'own', description: 'own.yaml' },
   ],
   folders: [{ path: '/w', name: 'w' }],
-  engines: [{ name: 'gpu', url: 'http://gpu:8000', about: 'a/b · 900 tokens/s', abilities: { critic: false } }],
+  engines: [
+    {
+      name: 'gpu',
+      url: 'http://gpu:8000',
+      about: 'a/b · 900 tokens/s',
+      abilities: { critic: false, keepsVersions: false },
+    },
+  ],
   chosen: null,
   groups: [
     {
@@ -59,7 +66,13 @@ const planned = (choice: NewRunChoice): PlannedRun => {
             ...{ model: { path: 'tiny', parameters: 400_000, trained: 'all' }, fits: true, remedy: null, rows: [] },
             notes: steps === '7' ? ['config: a key is auto: set it to null'] : [],
             ...{ peak: { phase: 'policy update', bytes: 2 ** 30 }, available: 2 ** 33 },
-            time: { step_s: 4, generation_s: 1.5, total_s: 96, basis: 'measured', run: { id: 'r', name: 'first' } },
+            time: {
+              ...{ step_s: 4, generation_s: 1.5, total_s: 96 },
+              ...(choice.engine === ''
+                ? { basis: 'measured', run: { id: 'r', name: 'first' } }
+                : { basis: 'rates', run: null }),
+            },
+            remote: choice.engine === '' ? null : { rates: { basis: choice.engine === 'gpu' ? 'given' : 'assumed' } },
           },
     problems,
     yaml: `steps: ${steps}\n`,
@@ -229,11 +242,12 @@ describe('a run on a kept engine', () => {
     ]);
   });
 
-  it('shows the server, and the memory of this machine only', async () => {
+  it('shows the server, the memory of this machine, and where the time is from', async () => {
     await choose('gpu');
     const estimate = root.querySelector('.estimate')!.textContent;
     expect(estimate).toContain('http://gpu:8000');
     expect(estimate).toContain('memory of this machine; the server plans its own memory');
+    expect(estimate).toContain('estimate from the tested round trip and sampling rate of the engine');
     expect(field('workbench.engine').textContent).toContain('a/b · 900 tokens/s');
   });
 
@@ -241,7 +255,7 @@ describe('a run on a kept engine', () => {
     const control = await choose('\n');
     expect(host.sent.at(-1)!.method).toBe(newRunConnect.method);
     expect([control.value, choices.at(-1)!.engine]).toEqual(['', '']);
-    const engines = [{ name: 'new', url: 'http://new', about: '', abilities: { critic: null } }];
+    const engines = [{ name: 'new', url: 'http://new', about: '', abilities: { critic: null, keepsVersions: null } }];
     host.send(newRunEngines, { engines, chosen: 'new' });
     await settled();
     expect(choices.at(-1)!.engine).toBe('new');

@@ -11,7 +11,7 @@ const form: NewRunForm = {
     { id: 'own', name: 'own', description: '' },
   ],
   folders: [{ path: '/w', name: 'w' }],
-  engines: [{ name: 'gpu', url: 'http://gpu', about: '', abilities: { critic: null } }],
+  engines: [{ name: 'gpu', url: 'http://gpu', about: '', abilities: { critic: null, keepsVersions: null } }],
   chosen: null,
   groups: [{ title: 'Run', fields: [{ key: 'steps', title: 'Steps', help: '', kind: 'number', choices: [] }] }],
 };
