@@ -23,9 +23,9 @@ export const requestHmac = (token: string, id: string, body: string): string =>
   createHmac('sha256', token).update(`${id}\n${body}`).digest('hex');
 
 /** Whether a lease names a process of another machine or container, whose socket may be unreachable. */
-export function isElsewhere(lease: Lease): boolean {
+export function isElsewhere(lease: Lease, here = currentPidScope): boolean {
   const scope = pidScopeOf(lease);
-  return scope !== undefined && !isSamePidScope(scope, currentPidScope);
+  return scope !== undefined && !isSamePidScope(scope, here);
 }
 
 /**

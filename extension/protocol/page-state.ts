@@ -18,6 +18,8 @@ export interface RunSummary {
   status: RunStatus;
   /** The Ray job that runs the trainer; absent for runs of this machine. */
   job?: Pick<JobRecord, 'address' | 'id' | 'host'>;
+  /** Host of the running trainer, if it is another machine or container, whose socket may be unreachable. */
+  otherHost?: string;
   /**
    * Whether the run's trainer is alive according to its lease, or the run's job is queued. A run with status `running`
    * that is not live was interrupted.

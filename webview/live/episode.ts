@@ -43,7 +43,7 @@ export function episodeView(
 function phaseText(episode: WatchedEpisode, run: RunSummary, state: LiveState): string {
   const { received, settings } = state;
   if (received === null) {
-    const { title, text } = phaseLabels(run, isTagChosen(state));
+    const { title, text } = phaseLabels(run, isTagChosen(state), true);
     return `${title}. ${text}`;
   }
   const isOther = received.id !== episode.id;

@@ -5,7 +5,7 @@ import type { RunSummary } from '../../extension/protocol/page-state';
 import { notice, skeleton } from '../components/notice';
 import { episodeView, spokenOutcome } from './episode';
 import { phaseLabels } from './phase-labels';
-import { isTagChosen, type LiveState } from './state';
+import { isConnected, isTagChosen, type LiveState } from './state';
 import { topBar } from './top-bar';
 
 export function liveView(state: LiveState, actions: LiveActions): TemplateResult {
@@ -19,14 +19,13 @@ export function liveView(state: LiveState, actions: LiveActions): TemplateResult
     });
   if (connection === 'connecting' || !run) return skeleton('skeleton-live', 3, 'Connecting to the run');
   return html`<div class="live">
-    ${topBar(run, state, actions)}
-    ${shown ? episodeView(shown, run, state, actions) : emptyView(run, isTagChosen(state), actions)}
+    ${topBar(run, state, actions)} ${shown ? episodeView(shown, run, state, actions) : emptyView(run, state, actions)}
     <p class="visually-hidden" role="status">${shown ? spokenOutcome(shown) : ''}</p>
   </div>`;
 }
 
-function emptyView(run: RunSummary, tagChosen: boolean, actions: LiveActions): TemplateResult {
-  const { title, text, action } = phaseLabels(run, tagChosen);
+function emptyView(run: RunSummary, state: LiveState, actions: LiveActions): TemplateResult {
+  const { title, text, action } = phaseLabels(run, isTagChosen(state), isConnected(state));
   const labels = { resume: 'Resume', episodes: 'Episodes', log: 'Log' };
   const offer = action && { label: labels[action], run: () => actions.command(action) };
   return html`<main class="live-main live-empty">${notice({ kind: 'empty', title, text, action: offer })}</main>`;

@@ -16,8 +16,17 @@ const ended: Record<'stopped' | 'finished' | 'failed' | 'interrupted', PhaseLabe
   interrupted: { title: 'The run was interrupted', text: 'Resume it to see its next episode here.', action: 'resume' },
 };
 
-/** Texts for the phase of a run without a current episode. `chosen` is true if the user watches only one tag. */
-export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
+const elsewhere = (host: string): PhaseLabels => ({
+  title: 'The trainer runs on another machine',
+  text: `Tokens are shown only by an editor on ${host}, because they need a connection to the trainer. Complete episodes are on the Episodes page.`,
+  action: 'episodes',
+});
+
+/**
+ * Texts for the phase of a run without a current episode. `chosen` is true if the user watches only one tag;
+ * `connected` is true if the trainer has sent reports.
+ */
+export function phaseLabels(run: RunSummary, chosen: boolean, connected: boolean): PhaseLabels {
   const status = displayStatus(run);
   const { step, phase } = run.status;
   switch (status) {
@@ -30,6 +39,7 @@ export function phaseLabels(run: RunSummary, chosen: boolean): PhaseLabels {
     case 'starting':
       return { title: 'The run is starting', text: 'Model and environments are being loaded.' };
     case 'running':
+      if (run.otherHost !== undefined && !connected) return elsewhere(run.otherHost);
       break;
     default:
       return ended[status];

@@ -36,6 +36,9 @@ export const initialState = (settings: PendingSettings, theme: Theme): LiveState
   theme,
 });
 
+/** Whether the trainer has sent reports, which needs a connection to its socket. */
+export const isConnected = ({ tags, shown }: LiveState): boolean => tags.length > 0 || shown !== null;
+
 /** Whether the user watches a single tag of the run. */
 export const isTagChosen = ({ tags, settings }: LiveState): boolean => tags.includes(settings.tag);
 

@@ -99,9 +99,9 @@ export class TrainerClient {
   checkpoint = (): Promise<{ folder: string }> => this.ask(checkpoint, null, longestStepMs);
   change = (values: Record<string, number>, checkOnly = false): Promise<{ step: number; changes: SettingChange[] }> =>
     this.ask(change, { values, checkOnly });
-  debugEnvironments = (): Promise<{ urls: string[] }> => this.ask(debugEnvironments, null);
-  endDebugging = (): Promise<RunStatus> => this.ask(endDebugging, null);
-  coverEnvironments = (on: boolean): Promise<RunStatus> => this.ask(coverEnvironments, { on });
+  debugEnvironments = (): Promise<{ urls: string[] }> => this.askHere('debugging', debugEnvironments, null);
+  endDebugging = (): Promise<RunStatus> => this.askHere('debugging', endDebugging, null);
+  coverEnvironments = (on: boolean): Promise<RunStatus> => this.askHere('coverage', coverEnvironments, { on });
 
   /**
    * Requests token reports of an episode selected by `choice` and passes them to `watcher` until `unwatch` is called.
@@ -137,6 +137,16 @@ export class TrainerClient {
     } catch (error) {
       this.listener.problem((error as Error).message); // trainers of earlier versions do not support this request
     }
+  }
+
+  /** Sends a request that needs the trainer's socket. @throws UserError if the trainer is on another machine */
+  private async askHere<P, R>(what: string, type: RequestType<P, R, void>, content: P): Promise<R> {
+    const lease = this.connection ? undefined : await this.lease();
+    if (lease && isElsewhere(lease))
+      throw new UserError(
+        `run ${this.run}: ${what} of environments needs a connection to the trainer, which runs on ${lease.host}: open the workspace in an editor on that machine, for example with Remote-SSH`,
+      );
+    return this.ask(type, content);
   }
 
   private async ask<P, R>(type: RequestType<P, R, void>, content: P, replyMs = fileReplyMs): Promise<R> {

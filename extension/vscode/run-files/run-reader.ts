@@ -25,6 +25,7 @@ import { metricsLineSchema, type MetricsLine } from '../../run-data/step-lines';
 import { statusSchema, type RunStatus } from '../../run-data/run-status-file';
 import { type Episode } from '../../run-data/episode';
 import { hasEntry, namesInRun, readRunFile } from '../../node/read-run-file';
+import { isElsewhere } from '../../node/run-requests';
 import {
   comparedEpisodeSchema,
   comparedRange,
@@ -82,6 +83,8 @@ export class RunReader {
   private readonly jobFile: SmallFile<JobRecord>;
   private job: JobRecord | undefined;
   private holder: LeaseHolder | 'none' = 'none';
+  /** Host of the trainer, if it is another machine or container. */
+  private otherHost: string | undefined;
   private readonly touches = new TouchWatch();
   private readonly dependencies: ReaderDependencies;
   private labels: Labels = { schema: 1 };
@@ -121,6 +124,7 @@ export class RunReader {
     if (touched !== undefined && lease !== null)
       this.touches.see(touched, dependencies.now(), dependencies.monotonic());
     this.holder = lease === null ? 'none' : holderOf(lease ?? null, dependencies);
+    this.otherHost = lease && isElsewhere(lease, dependencies.pidScope) ? lease.host : undefined;
     return this.readManifest !== undefined;
   }
 
@@ -160,6 +164,7 @@ export class RunReader {
       ...(archived && { archived }),
       ...(this.notes !== '' && { notes: this.notes }),
       ...(job && { job: { address: job.address, id: job.id, ...(job.host !== undefined && { host: job.host }) } }),
+      ...(live && this.otherHost !== undefined && { otherHost: this.otherHost }),
       ...(this.statusFile.problem !== undefined && { problem: this.statusFile.problem }),
     };
   }

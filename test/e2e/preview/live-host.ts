@@ -5,7 +5,7 @@ import type { WatchedEpisode, WatchedTurn } from '../../../extension/protocol/tr
 import { episodesOf, hostileTexts, runAt } from './data';
 import type { MemoryHost } from './memory-host';
 
-export type LiveScenario = 'playing' | 'lake' | 'over' | 'update' | 'paused' | 'finished' | 'hostile';
+export type LiveScenario = 'playing' | 'lake' | 'over' | 'update' | 'paused' | 'finished' | 'elsewhere' | 'hostile';
 
 /** Splits a text into token-like pieces, with log-probs derived from their index and length. */
 const tokensOf = (text: string): WatchedTurn['tokens'] =>
@@ -48,6 +48,7 @@ export function liveHost(scenario: LiveScenario): MemoryHost {
   const run = runAt(12, 200);
   run.status.phase = scenario === 'update' ? 'update' : 'rollout';
   if (scenario === 'paused') run.status.state = 'paused';
+  if (scenario === 'elsewhere') run.otherHost = 'node-7';
   if (scenario === 'finished')
     Object.assign(run, { live: false, status: { ...run.status, state: 'finished', step: 200 } });
   const all = episodesOf(13, 'train').filter(({ turns }) => turns.length > 2);
@@ -57,10 +58,10 @@ export function liveHost(scenario: LiveScenario): MemoryHost {
     playing: watchedEpisode(long, 2, 14),
     lake: watchedEpisode(lake, 1, 26),
     over: watchedEpisode(lake, lake.turns.length),
-    ...{ update: null, paused: null, finished: null },
+    ...{ update: null, paused: null, finished: null, elsewhere: null },
     hostile: hostile(watchedEpisode(long, 2, 14)),
   };
-  const tags = [...new Set(all.map(({ tag }) => tag))];
+  const tags = scenario === 'elsewhere' ? [] : [...new Set(all.map(({ tag }) => tag))];
   return {
     answer(method, params) {
       if (method !== liveReady.method) throw new Error(`preview: no answer to ${method}`);

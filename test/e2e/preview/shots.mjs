@@ -459,6 +459,7 @@ export const shots = [
     { file: 'dark-320', theme: 'dark', scenario: 'live playing', width: 320 },
     { file: 'light-update', theme: 'light', scenario: 'live update', width: 700, height: 500, ready: '.notice' },
     { file: 'dark-paused', theme: 'dark', scenario: 'live paused', width: 700, height: 500, ready: '.notice' },
+    { file: 'light-elsewhere', theme: 'light', scenario: 'live elsewhere', width: 600, height: 500, ready: '.notice' },
     { file: 'hostile', theme: 'light', scenario: 'live hostile', width: 700 },
   ].map(shot => ({ ready: '.live-turn', name: 'live', ...shot, file: `live-${shot.file}` })),
   ...[

@@ -216,7 +216,10 @@ test('a trainer on another machine receives commands through the run folder', as
     expect((await link.stop()).state).toBe('stopping');
     expect(states).toEqual(['paused', 'stopping']);
     await expect(link.change({ lr: 1 })).rejects.toThrow('the run is not training yet');
-    await expect(link.coverEnvironments(true)).rejects.toThrow('needs a connection to the trainer');
+    await expect(link.coverEnvironments(true)).rejects.toThrow(
+      'run lake: coverage of environments needs a connection to the trainer, which runs on far: open the workspace in an editor on that machine',
+    );
+    await expect(link.debugEnvironments()).rejects.toThrow('run lake: debugging of environments needs a connection');
   } finally {
     await far.close();
   }

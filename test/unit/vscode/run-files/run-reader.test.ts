@@ -89,6 +89,7 @@ test.each<[string, number, Partial<ReaderDependencies>, RunPhase]>([
   const run = reader(processes);
   await run.refresh();
   expect(runPhase(run.summary!)).toBe(standing);
+  expect(run.summary!.otherHost).toBeUndefined();
 });
 
 test.each<[string, Partial<Lease>]>([
@@ -100,9 +101,11 @@ test.each<[string, Partial<Lease>]>([
   const run = reader(dead);
   await run.refresh();
   expect(runPhase(run.summary!)).toBe('interrupted');
+  expect(run.summary!.otherHost).toBeUndefined(); // no trainer runs
   leaveLease(59_000, more); // touched, by a clock that is a minute behind
   await run.refresh();
   expect(runPhase(run.summary!)).toBe('running');
+  expect(run.summary!.otherHost).toBe('there');
   now += leaseStaleMs;
   await run.refresh();
   expect(runPhase(run.summary!)).toBe('interrupted');

@@ -2,7 +2,7 @@
 // The Live page: tokens in their turns, the switch to the next episode, following switched off, and the text between
 // rollouts.
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { liveEpisode, liveRun, liveTokens } from '../../../../extension/protocol/live-page';
+import { liveEpisode, liveRun, liveTags, liveTokens } from '../../../../extension/protocol/live-page';
 import type { WatchedEpisode } from '../../../../extension/protocol/trainer-link';
 import { startLive } from '../../../../webview/live/page';
 import { formatSigned } from '../../../../webview/shared/format';
@@ -135,17 +135,25 @@ it('an answer that did not parse, and unknown actions, are shown as such', async
   ]);
 });
 
+it('says that tokens of a trainer on another machine cannot be shown, unless it is connected', async () => {
+  const host = await open('elsewhere');
+  expect(root.textContent).toContain('The trainer runs on another machine');
+  expect(root.textContent).toContain('Tokens are shown only by an editor on node-7');
+  host.send(liveTags, { tags: ['FrozenLake'] });
+  expect(root.textContent).toContain('Environments of step 13 are being reset.');
+});
+
 it('every phase and every state has a text', () => {
   const phases = ['rollout', 'update', 'validation', 'checkpoint', 'download', 'idle'];
-  const titles = phases.map(phase => phaseLabels(runAt(12, 200, { phase }), false).title);
+  const titles = phases.map(phase => phaseLabels(runAt(12, 200, { phase }), false, true).title);
   const states = (['paused', 'stopping', 'stopped', 'finished', 'failed', 'starting'] as const).map(
-    state => phaseLabels(runAt(12, 200, { state }), false).title,
+    state => phaseLabels(runAt(12, 200, { state }), false, true).title,
   );
   expect(new Set([...titles, ...states]).size).toBe(12);
-  const rollout = (chosen: boolean) => phaseLabels(runAt(12, 200, { phase: 'rollout' }), chosen).text;
+  const rollout = (chosen: boolean) => phaseLabels(runAt(12, 200, { phase: 'rollout' }), chosen, true).text;
   expect([rollout(false), rollout(true)]).toEqual([
     'Environments of step 13 are being reset.',
     'Environments of step 13 are being reset. If no episode appears, no environment of this step has the selected tag.',
   ]);
-  expect(phaseLabels({ ...runAt(12, 200), live: false }, false)).toMatchObject({ action: 'resume' });
+  expect(phaseLabels({ ...runAt(12, 200), live: false }, false, true)).toMatchObject({ action: 'resume' });
 });
