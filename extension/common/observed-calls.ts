@@ -4,11 +4,9 @@
 
 /** Returns undefined for a call that need not be observed. */
 type Begin = (method: string, args: readonly unknown[]) => (() => void) | undefined;
-/** Returns the promise with whose settlement a call ends, given the promise that the method has returned. */
-type EndOf = (method: string, returned: Promise<unknown>) => Promise<unknown>;
 
-/** Returns a proxy of `target` whose calls are observed. A call ends with its returned promise, unless `endOf` is given. */
-export function observedCalls<T extends object>(target: T, begin: Begin, endOf: EndOf = (_, returned) => returned): T {
+/** Returns a proxy of `target` whose calls are observed. */
+export function observedCalls<T extends object>(target: T, begin: Begin): T {
   const methods = new Map<string, { value: unknown; observed: Method }>();
   return new Proxy(target, {
     get(_, key) {
@@ -16,7 +14,7 @@ export function observedCalls<T extends object>(target: T, begin: Begin, endOf: 
       if (typeof value !== 'function' || typeof key === 'symbol') return value;
       const known = methods.get(key);
       if (known?.value === value) return known.observed;
-      const method = observed(target, key, value as Method, { begin, endOf });
+      const method = observed(target, key, value as Method, begin);
       methods.set(key, { value, observed: method });
       return method;
     },
@@ -26,12 +24,7 @@ export function observedCalls<T extends object>(target: T, begin: Begin, endOf: 
 
 type Method = (...args: unknown[]) => unknown;
 
-function observed(
-  target: object,
-  name: string,
-  method: Method,
-  { begin, endOf }: { begin: Begin; endOf: EndOf },
-): Method {
+function observed(target: object, name: string, method: Method, begin: Begin): Method {
   return (...args) => {
     const end = begin(name, args);
     if (!end) return method.apply(target, args);
@@ -42,7 +35,7 @@ function observed(
       end();
       throw error;
     }
-    if (result instanceof Promise) endOf(name, result).then(end, end);
+    if (result instanceof Promise) result.then(end, end);
     else end();
     return result;
   };

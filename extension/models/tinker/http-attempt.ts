@@ -5,6 +5,7 @@ import { request, type Agent } from 'undici';
 import { bodyBytes, BodyTooLong } from '../../../envs/api/response-body';
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
+import type { ConnectionError } from './connection-failures';
 
 /** Value of `reason` if no answer arrived within the time limit. */
 export const timedOut = 'no answer in time';
@@ -29,10 +30,15 @@ export interface Answer {
   bytes: Buffer;
 }
 
-/** A failed attempt. `executed`: whether the server may have executed the request. */
+/** An attempt without a usable answer. `executed`: whether the server may have executed the request. */
 export interface Failure {
   reason: string;
   executed: boolean;
+}
+
+/** An attempt without an answer. */
+export interface Unanswered extends Failure {
+  error: ConnectionError;
 }
 
 /** Codes of errors that occur before any data has been sent. */
@@ -52,7 +58,7 @@ const notExecuted = new Set([425, 429, 503]);
  * Sends one request.
  * @throws the reason of `signal` when it is aborted, or a UserError if the answer is too long
  */
-export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: Attempt): Promise<Answer | Failure> {
+export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: Attempt): Promise<Answer | Unanswered> {
   try {
     const response = await request(url, {
       ...rest,
@@ -70,7 +76,7 @@ export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: At
     if (error instanceof BodyTooLong)
       throw new UserError(`engine: ${url} is not usable, because ${error.message}: use a server of the Tinker API`);
     const reason = reasonOf(error);
-    return { reason, executed: !notSent.has(reason) };
+    return { reason, executed: !notSent.has(reason), error: error as ConnectionError };
   }
 }
 

@@ -3,16 +3,20 @@
 // that the run needs, the error is reported here, before the first step. The message names the configuration key, its
 // value and the remedy.
 import { UserError } from '../../common/user-error';
+import type { ServerState } from '../../engine/engine';
 import type { AdapterOptions, LoadOptions } from '../../engine/load-options';
 import { adapterParts, expressibleTargets, type AdapterParts } from './adapter-parts';
+import { ServerActor } from './server-actor';
 import { ServerCritic } from './server-critic';
 import { ServerModel } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
-import { ServerRefusal, type ConnectionOptions, type TinkerConnection } from './tinker-connection';
-import { capabilitiesSchema, sessionSchema, type SampledSequence } from './tinker-wire';
+import { openSession } from './server-session';
+import { ServerRefusal } from './server-refusal';
+import type { ConnectionOptions, TinkerConnection } from './tinker-connection';
+import { capabilitiesSchema, type SampledSequence } from './tinker-wire';
 
 export interface LoadedModels {
-  actor: ServerModel;
+  actor: ServerActor;
   /** The critic, if the run needs one. */
   critic?: ServerCritic;
   facts: ServerFacts;
@@ -37,8 +41,6 @@ export interface LoadSettings extends ConnectionOptions {
 
 /** Milliseconds between attempts to create a model while the server has no room for another adapter. */
 const roomMs = 10_000;
-/** Version of the SDK whose protocol the requests follow. */
-const sdkVersion = '0.24.1';
 
 /** Returns the options of the adapters to train. @throws UserError if the API cannot express them */
 export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { parts: AdapterParts } {
@@ -68,9 +70,7 @@ export async function loadModels(
   const { supported_models } = await connection.get('get_server_capabilities', capabilitiesSchema);
   const offered = supported_models.map(({ model_name }) => model_name);
   const base = chosenModel(baseModel, offered, url);
-  const start = { tags: ['ragen'], user_metadata: null, sdk_version: sdkVersion, type: 'create_session' };
-  const { session_id: session } = await connection.post('create_session', start, sessionSchema);
-  connection.keepAlive(session);
+  const session = await openSession(connection);
   let count = 0;
   const create: LoadedModels['create'] = async (seed, role) => {
     const model = await whenRoom(connection, settings, () =>
@@ -83,9 +83,24 @@ export async function loadModels(
   const facts = await probeServer(scratch, draw, url);
   await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
   created.delete(scratch);
-  const actor = await create(seed);
+  const actor = new ServerActor(await create(seed), facts);
   const loaded = { actor, facts, base, modelFolder, create };
   return critic ? { ...loaded, critic: await createCritic(create, facts, url) } : loaded;
+}
+
+/** Throws a UserError if a state was saved for another base model, or without the critic that the run needs. */
+export function requireFitting(
+  saved: Pick<ServerState['server'], 'base' | 'critic'>,
+  { base, critic }: Pick<LoadedModels, 'base' | 'critic'>,
+): void {
+  if (saved.base !== base)
+    throw new UserError(
+      `config: workbench.engine_model is ${base}, but the checkpoint's adapter belongs to ${saved.base}: set it to ${saved.base}`,
+    );
+  if (critic && !saved.critic)
+    throw new UserError(
+      'config: algorithm.adv_estimator is gae, but the checkpoint has no critic: choose the estimator with which the checkpoint was trained',
+    );
 }
 
 /** Creates the critic. @throws UserError if the server does not support critics */

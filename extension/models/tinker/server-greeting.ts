@@ -9,6 +9,7 @@ import { bodyBytes } from '../../../envs/api/response-body';
 import { jsonOrNothing } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';
+import { explainFailure, type ConnectionError } from './connection-failures';
 import { capabilitiesSchema } from './tinker-wire';
 
 export interface GreetingOptions {
@@ -115,36 +116,8 @@ async function send(
     };
   } catch (error) {
     signal.throwIfAborted();
-    throw new UserError(`engine: ${explainFailure(url, error as NodeJS.ErrnoException, timeoutMs)}`);
+    throw new UserError(`engine: ${explainFailure(url, error as ConnectionError, timeoutMs)}`);
   }
-}
-
-/** Matches Node's error codes for certificates that this machine does not trust. */
-const untrusted = /CERT|SIGNATURE|ISSUER/;
-
-/** Returns a sentence that explains why no answer arrived. It contains the URL, the reason and the remedy. */
-export function explainFailure(
-  url: string,
-  { code = '', name, message }: Pick<NodeJS.ErrnoException, 'code' | 'name' | 'message'>,
-  timeoutMs: number,
-): string {
-  const { hostname } = new URL(url);
-  if (code === 'ECONNREFUSED')
-    return `${url} refuses connections (${code}): start the server, or correct the host and port`;
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return `the host ${hostname} of ${url} is not known (${code}): correct the URL, or check the network`;
-  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
-    return `${url} has a certificate for another host (${code}): use the host name of the certificate`;
-  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
-    return `${url} has a certificate that is not valid now (${code}): renew the certificate, or set this machine’s clock`;
-  if (untrusted.test(code))
-    return `${url} has a certificate that this machine does not trust (${code}): set NODE_EXTRA_CA_CERTS to a file with the certificate of its authority`;
-  if (/SSL|EPROTO/.test(code)) return `${url} does not use TLS (${code}): write http:// or another port`;
-  if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET')
-    return `${url} closes connections (${code}): write https:// if the server uses TLS, or see the server’s log`;
-  if (name === 'TimeoutError' || /TIMEOUT|TIMEDOUT/.test(code))
-    return `${url} does not answer within ${timeoutMs / 1000} s: start the server, or check the host, port and firewall`;
-  return `${url} cannot be reached (${secrets.text(code || message)}): start the server, or correct the URL`;
 }
 
 const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[values.length >> 1];

@@ -10,8 +10,9 @@ import { abortable } from '../../node/abortable';
 import type { MeasuredEngine } from '../../protocol/engine-report';
 import { ServerModel } from './server-model';
 import { probeServer } from './server-probe';
-import { ServerRefusal, TinkerConnection } from './tinker-connection';
-import { modelInput, sampledSchema, sessionSchema, type SampledSequence } from './tinker-wire';
+import { openSession, plainSampling, SampleRequests } from './server-session';
+import { ServerRefusal } from './server-refusal';
+import { TinkerConnection } from './tinker-connection';
 
 export interface InspectionOptions {
   /** URL without a trailing slash. */
@@ -39,8 +40,6 @@ const prompt = [1, 2, 3, 4, 5, 6, 7, 8];
 const [outageMs, unloadMs] = [10_000, 5000];
 /** Parts of the model that get adapters: all parts that the local engine supports. */
 const parts = { train_attn: true, train_mlp: true, train_unembed: false };
-/** Version of the SDK whose protocol the requests follow. */
-const sdkVersion = '0.24.1';
 
 /**
  * Inspects a server.
@@ -68,19 +67,19 @@ type Create = (number: number, role: 'policy' | 'critic') => Promise<ServerModel
 
 class Inspection {
   private readonly created: ServerModel[] = [];
-  private requests = 0;
+  private readonly requests: SampleRequests;
 
   constructor(
     private readonly connection: TinkerConnection,
     private readonly options: InspectionOptions,
-  ) {}
+  ) {
+    this.requests = new SampleRequests(connection, options.url);
+  }
 
   async run(): Promise<MeasuredEngine> {
     const { connection } = this;
     const { url, model: base, rank, onPhase } = this.options;
-    const start = { tags: ['ragen'], user_metadata: null, sdk_version: sdkVersion, type: 'create_session' };
-    const { session_id: session } = await connection.post('create_session', start, sessionSchema);
-    connection.keepAlive(session);
+    const session = await openSession(connection);
     onPhase('creating a model');
     const create = async (number: number, role: 'policy' | 'critic'): Promise<ServerModel> => {
       const model = await ServerModel.create(connection, url, { session, number, base, rank, seed: 1, parts, role });
@@ -89,7 +88,7 @@ class Inspection {
     };
     const model = await create(0, 'policy');
     onPhase('measuring losses and versions');
-    const draw = (sampler: string, ids: number[]): Promise<SampledSequence> => this.sample(sampler, ids, 4, 1);
+    const draw: SampleRequests['draw'] = (...about) => this.requests.draw(...about);
     const { reduction, keepsVersions } = await probeServer(model, draw, url);
     onPhase('measuring the sampling rate');
     const sampler = await model.publish(1);
@@ -122,7 +121,9 @@ class Inspection {
   private async rate(sampler: string): Promise<MeasuredEngine['sampling']> {
     const round = async (seed: number): Promise<number> => {
       const sequences = await Promise.all(
-        Array.from({ length: rows }, (_, row) => this.sample(sampler, prompt, rowTokens, seed + row)),
+        Array.from({ length: rows }, (_, row) =>
+          this.requests.sample(sampler, prompt, plainSampling(rowTokens, seed + row)),
+        ),
       );
       return sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
     };
@@ -131,24 +132,6 @@ class Inspection {
     const tokens = await round(1 + rows);
     const seconds = (performance.now() - began) / 1000;
     return { rows, tokens, seconds, tokens_per_s: tokens / seconds };
-  }
-
-  private async sample(sampler: string, ids: number[], max_tokens: number, seed: number): Promise<SampledSequence> {
-    const body = {
-      sampling_session_id: sampler,
-      seq_id: this.requests++,
-      num_samples: 1,
-      prompt: modelInput(ids),
-      sampling_params: { max_tokens, seed, temperature: 1, top_p: 1, top_k: -1, stop: [] },
-      type: 'sample',
-    };
-    const { result } = await this.connection.later('asample', body, sampledSchema);
-    const [sequence] = result.sequences;
-    if (!sequence)
-      throw new UserError(
-        `engine: ${this.options.url} returned no sequence for a prompt: use a server of the Tinker API`,
-      );
-    return sequence;
   }
 
   /**

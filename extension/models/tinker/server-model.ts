@@ -155,13 +155,11 @@ export class ServerModel {
       const forward_backward_input = { data: part, loss_fn: carriers[this.role] };
       const body = { model_id: this.id, forward_backward_input, seq_id: this.requests++ };
       const { result } = await this.connection.submit('forward_backward', body, accumulatedSchema, 'once');
-      result.catch(() => undefined); // reported below
       results.push(result);
     }
     const adam_params = { learning_rate: lr, beta1, beta2, eps, weight_decay, grad_clip_norm: grad_clip };
     const body = { model_id: this.id, adam_params, seq_id: this.requests++, type: 'optim_step' };
     const { result } = await this.connection.submit('optim_step', body, optimizedSchema, 'once');
-    result.catch(() => undefined); // reported below
     await Promise.all(results).catch(async (error: unknown) => {
       if (!(error instanceof UserError)) throw error;
       throw new WeightsUncertain(`a gradient failed after its optimizer step was sent (${error.message})`);
@@ -193,7 +191,7 @@ export class ServerModel {
   /** Loads weights and optimizer state from an address. */
   async load(path: string): Promise<void> {
     const body = { model_id: this.id, path, type: 'load_weights' };
-    await this.connection.later('load_weights', body, loadedSchema);
+    await this.connection.later('load_weights', body, loadedSchema, 'once');
   }
 
   /**
@@ -213,9 +211,13 @@ export class ServerModel {
     return { tensors: await adapterTensors(bytes, this.url), copy: result.path };
   }
 
-  /** Removes the model from the server. */
+  /** Removes the model from the server. One that the server no longer has, as after a lost answer, counts as removed. */
   async unload(): Promise<void> {
-    await this.connection.later('unload_model', { model_id: this.id }, loadedSchema);
+    try {
+      await this.connection.later('unload_model', { model_id: this.id }, loadedSchema);
+    } catch (error) {
+      if (!(error instanceof WeightsUncertain)) throw error;
+    }
   }
 }
 

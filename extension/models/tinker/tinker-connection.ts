@@ -1,43 +1,31 @@
 // Sends requests to a server of the Tinker REST API, polls for results that the server computes later, and handles
-// failures. One loop (`persist`) repeats requests, polls and downloads during an outage of the server. The outage is
-// reported, and it is an error if it lasts longer than `outageMs`. A request that changes weights is sent only once. If
-// the answer to such a request is lost, WeightsUncertain is thrown, because the server may have executed the request.
-// After a stop of the run, no request waits for a server that does not answer. Secrets are removed from the server's
-// error texts before they are shown.
-import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+// failures. One loop (`persist`) repeats requests, polls and downloads during an outage of the server
+// (server-availability.ts). A failure that a later attempt would not avoid is an error at once. A request that changes
+// weights is sent only once. If the answer to such a request is lost, WeightsUncertain is thrown, because the server may
+// have executed the request. Secrets are removed from the server's error texts before they are shown.
 import { Agent } from 'undici';
 import type { z } from 'zod';
 import { UserError } from '../../common/user-error';
-import { RunStopped } from '../../engine/run-stopped';
 import { WeightsUncertain } from '../../engine/weights-uncertain';
 import { secrets } from '../../node/secrets';
+import { explainFailure, isLasting } from './connection-failures';
 import { attempt, detailOf, jsonOf, passingFailure, timedOut, type Answer, type Failure } from './http-attempt';
-import { heartbeatMs, ServerHeartbeat } from './server-heartbeat';
+import { ServerAvailability, type AvailabilityOptions } from './server-availability';
+import { heartbeatMs } from './server-heartbeat';
+import { refusalOf, shownText } from './server-refusal';
 import { failedSchema, notReadySchema, pendingSchema } from './tinker-wire';
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends AvailabilityOptions {
   /** Base URL without a trailing slash, such as https://host:8000. */
   url: string;
   /** API key, sent in the header X-API-Key; null if no key is needed. */
   key: string | null;
   /** Maximum milliseconds of one HTTP request. */
   timeoutMs: number;
-  /** Maximum milliseconds of an outage. If an outage lasts longer, the pending requests fail. */
-  outageMs: number;
   /** Maximum number of concurrent HTTP requests; heartbeats are not counted. */
   connections: number;
-  /** Reports the reason of an outage when it begins, and null when the server answers again. */
-  onOutage(reason: string | null): void;
-  /** Milliseconds of the first pause between two attempts, and of the longest pause. */
-  pauseMs?: { first: number; longest: number };
-  /** Milliseconds between heartbeats. */
-  heartbeatMs?: number;
-  /**
-   * After a stop: if the server still answers heartbeats, requests continue until no request has been completed for
-   * this number of milliseconds.
-   */
-  stopMs?: number;
+  /** Called when a request begins. Returns a function that is called when the request's result has arrived. */
+  onRequest?(path: string): () => void;
 }
 
 /**
@@ -49,13 +37,10 @@ const pollMs = 45_000;
 const mostBytes = 2 ** 28;
 /** Maximum bytes of the answer to a heartbeat or a deletion. */
 const shortBytes = 2 ** 16;
-/** Maximum characters of a server's error text in a message. */
-const mostDetail = 400;
 /** Maximum redirects of a download. */
 const mostRedirects = 3;
-/** Number of polls with status 500 after which the request fails, because the server cannot send the result. */
+/** Number of consecutive polls with status 500 after which the request fails, because the server cannot send the result. */
 const mostCrashedPolls = 5;
-const defaultStopMs = 120_000;
 
 /** Whether a request may be sent again if its answer is lost. */
 export type Repeatable = 'repeatable' | 'once';
@@ -70,28 +55,20 @@ export class TinkerConnection {
   private readonly agent: Agent;
   /** Connections that only heartbeats use, because polls may occupy all other connections. */
   private readonly ownAgent = new Agent({ connections: 2, pipelining: 1 });
-  private heartbeat: ServerHeartbeat | undefined;
-  private session: string | undefined;
-  /** Start of the current outage by `performance.now()`; null while the server answers. */
-  private outageSince: number | null = null;
-  /** True during an outage that was detected by unanswered heartbeats. */
-  private silent = false;
-  /** Number of answers so far, to requests of any kind. */
-  private answers = 0;
-  /** Time at which the latest request was completed; after a stop, the time of the stop if this is later. */
-  private progressed = 0;
-  private stopping = false;
-  /** When aborted, all requests and waits end. The reason of the signal is the error that they throw. */
-  private readonly ended = new AbortController();
+  private readonly availability: ServerAvailability;
 
   constructor(private readonly options: ConnectionOptions) {
     this.agent = new Agent({ connections: options.connections, pipelining: 1 });
-    setMaxListeners(0, this.ended.signal); // each request has one
+    const { onOutage } = options;
+    this.availability = new ServerAvailability(
+      { ...options, onOutage: reason => onOutage(reason === null ? null : secrets.text(reason)) },
+      (path, reason) => this.unreachable(path, reason),
+    );
   }
 
   /** Sends a GET request and returns the parsed response. */
   get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
-    return this.exchange('GET', path, undefined, schema, 'repeatable');
+    return this.observed(path, this.exchange('GET', path, undefined, schema, 'repeatable'));
   }
 
   /** Sends a POST request and returns the parsed response. */
@@ -101,7 +78,7 @@ export class TinkerConnection {
     schema: z.ZodType<T>,
     repeatable: Repeatable = 'repeatable',
   ): Promise<T> {
-    return this.exchange('POST', path, body, schema, repeatable);
+    return this.observed(path, this.exchange('POST', path, body, schema, repeatable));
   }
 
   /**
@@ -119,8 +96,8 @@ export class TinkerConnection {
     schema: z.ZodType<T>,
     repeatable: Repeatable = 'repeatable',
   ): Promise<{ result: T; modelId: string | undefined }> {
-    const { request_id, model_id } = await this.post(path, body, pendingSchema, repeatable);
-    return { result: await this.result(path, request_id, schema), modelId: model_id };
+    const { result, modelId } = await this.submit(path, body, schema, repeatable);
+    return { result: await result, modelId };
   }
 
   /**
@@ -129,12 +106,24 @@ export class TinkerConnection {
    */
   async submit<T>(
     path: string,
-    body: object,
+    body: object | (() => object),
     schema: z.ZodType<T>,
     repeatable: Repeatable,
-  ): Promise<{ result: Promise<T> }> {
-    const { request_id } = await this.post(path, body, pendingSchema, repeatable);
-    return { result: this.result(path, request_id, schema) };
+  ): Promise<{ result: Promise<T>; modelId: string | undefined }> {
+    const accepted = this.exchange('POST', path, body, pendingSchema, repeatable);
+    const result = this.observed(
+      path,
+      accepted.then(({ request_id }) => this.result(path, request_id, schema)),
+    );
+    result.catch(() => undefined); // the caller may await it later
+    return { modelId: (await accepted).model_id, result };
+  }
+
+  /** Reports to `onRequest` when a request begins and when its result has arrived. */
+  private observed<T>(path: string, result: Promise<T>): Promise<T> {
+    const end = this.options.onRequest?.(path);
+    if (end) result.then(end, end);
+    return result;
   }
 
   /** Fetches the result of a request. */
@@ -142,8 +131,10 @@ export class TinkerConnection {
     let crashes = 0;
     return this.persist(path, async () => {
       const answer = await this.send('POST', this.url('retrieve_future'), { request_id }, pollMs);
-      if ('status' in answer && answer.status === 500 && ++crashes >= mostCrashedPolls)
-        throw this.refusal(
+      if ('status' in answer) crashes = answer.status === 500 ? crashes + 1 : 0;
+      if (crashes >= mostCrashedPolls && 'status' in answer)
+        throw refusalOf(
+          this.options,
           path,
           `its result cannot be sent (${detailOf(answer)}); the result may contain a number that is not finite`,
         );
@@ -153,7 +144,7 @@ export class TinkerConnection {
 
   /** Downloads bytes. A redirect to another host is followed without the key. */
   download(path: string, most: number): Promise<Buffer> {
-    return this.persist(path, async () => {
+    const bytes = this.persist(path, async () => {
       let url = this.url(path);
       for (let hops = 0; hops <= mostRedirects; hops++) {
         const answer = await this.send('GET', url, undefined, this.options.timeoutMs, most);
@@ -165,15 +156,16 @@ export class TinkerConnection {
         if (answer.status === 200) return { value: answer.bytes };
         return this.passing(path, answer);
       }
-      throw this.refusal(path, `more than ${mostRedirects} redirects`);
+      throw refusalOf(this.options, path, `more than ${mostRedirects} redirects`);
     });
+    return this.observed(path, bytes);
   }
 
-  /** Sends a DELETE request once. Returns the reason if the server refuses it or does not answer; else null. */
+  /** Sends a DELETE request once. Returns the reason if the server refuses it; null if it succeeds or may succeed later. */
   async remove(path: string): Promise<string | null> {
     const answer = await this.send('DELETE', this.url(path), undefined, heartbeatMs, shortBytes);
-    if ('reason' in answer) return answer.reason;
-    return answer.status < 400 ? null : this.shown(detailOf(answer));
+    if ('reason' in answer || answer.status < 400 || passingFailure(answer)) return null;
+    return shownText(detailOf(answer));
   }
 
   /**
@@ -181,56 +173,26 @@ export class TinkerConnection {
    * begins.
    */
   keepAlive(session_id: string): void {
-    this.session = session_id;
-    this.heartbeat = new ServerHeartbeat({
-      everyMs: this.options.heartbeatMs ?? heartbeatMs,
-      send: limitMs => this.beat(limitMs),
-      answers: () => this.answers,
-      onBeat: silent => this.judge(silent),
-    });
-    this.heartbeat.start();
-  }
-
-  private async beat(limitMs: number): Promise<boolean> {
     const path = this.url('session_heartbeat');
-    const body = { session_id: this.session };
-    const answer = await this.send('POST', path, body, limitMs, shortBytes, this.ownAgent);
-    return 'status' in answer && answer.status < 500;
+    this.availability.keepAlive(async limitMs => {
+      const answer = await this.send('POST', path, { session_id }, limitMs, shortBytes, this.ownAgent);
+      return 'status' in answer && answer.status < 500;
+    });
   }
 
-  /**
-   * Begins an outage if the server is silent, and ends this outage if the server is no longer silent. If the outage has
-   * lasted longer than `outageMs`, aborts all requests.
-   */
-  private judge(silent: boolean): void {
-    if (silent && this.outageSince === null) {
-      this.silent = true;
-      this.beginOutage('no answer to any request');
-    } else if (!silent && this.silent) this.answered();
-    if (this.silent && performance.now() - this.outageSince! > this.options.outageMs)
-      this.ended.abort(this.unreachable('any request', 'no answer in time'));
-  }
-
-  /**
-   * Called when the run is stopped. As long as the server answers heartbeats, requests continue, so that a training
-   * step can be finished and a checkpoint can be written. All requests reject with RunStopped when the server stops
-   * answering, or when no request has been completed for `stopMs`.
-   */
+  /** Called when the run is stopped; see `ServerAvailability.interrupt`. */
   interrupt(): void {
-    if (this.stopping) return;
-    this.stopping = true;
-    this.progressed = performance.now();
-    const { stopMs = defaultStopMs } = this.options;
-    if (this.outageSince !== null || !this.heartbeat) return this.ended.abort(new RunStopped());
-    void this.heartbeat
-      .untilSilent(() => performance.now() - this.progressed < stopMs)
-      .then(() => this.ended.abort(new RunStopped()));
+    this.availability.interrupt();
+  }
+
+  /** Waits. Throws the reason if all requests are aborted during the wait. */
+  pause(ms: number): Promise<void> {
+    return this.availability.pause(ms);
   }
 
   /** Ends all requests and connections. */
   async close(): Promise<void> {
-    this.heartbeat?.end();
-    this.ended.abort();
+    this.availability.end();
     await Promise.all([this.agent.destroy(), this.ownAgent.destroy()]);
   }
 
@@ -266,7 +228,7 @@ export class TinkerConnection {
     }
     if (method === 'POST' && answer.status === 404)
       throw new WeightsUncertain(
-        `the server no longer knows the object to which the request ${path} refers (${this.shown(detailOf(answer))})`,
+        `the server no longer knows the object to which the request ${path} refers (${shownText(detailOf(answer))})`,
       );
     return this.passing(path, answer);
   }
@@ -277,14 +239,14 @@ export class TinkerConnection {
     const json = jsonOf(answer.bytes);
     const { status } = answer;
     if (status === 404 || status === 410)
-      throw new WeightsUncertain(`the server no longer knows the request ${path} (${this.shown(detailOf(answer))})`);
+      throw new WeightsUncertain(`the server no longer knows the request ${path} (${shownText(detailOf(answer))})`);
     if (status === 408 || notReadySchema.safeParse(json).success) {
-      this.answered();
-      await this.pause(this.pauses.first);
+      this.availability.noteService();
+      await this.availability.pause();
       return 'pending';
     }
     const failed = failedSchema.safeParse(json);
-    if (failed.success && status < 500) throw this.failure(path, failed.data.error);
+    if (failed.success && status < 500) throw this.failure(path, failed.data.error, status);
     if (status >= 300) {
       const passing = passingFailure(answer);
       if (passing) return passing;
@@ -302,17 +264,17 @@ export class TinkerConnection {
       const outcome = await once();
       if (outcome === 'pending') continue;
       if ('value' in outcome) {
-        this.answered();
-        this.progressed = performance.now();
+        this.availability.noteResult();
         return outcome.value;
       }
-      await this.wait(path, outcome.reason);
+      await this.availability.retry(path, outcome.reason);
     }
   }
 
   /**
    * Sends one request to a URL. Adds the key only if the URL belongs to the server, and not for a redirect to another
    * host.
+   * @throws UserError if no answer arrived, and a later attempt would fail too
    */
   private async send(
     method: 'GET' | 'POST' | 'DELETE',
@@ -322,7 +284,9 @@ export class TinkerConnection {
     most = mostBytes,
     agent = this.agent,
   ): Promise<Answer | Failure> {
-    const isOwn = new URL(url).origin === new URL(this.options.url).origin;
+    const { origin } = new URL(url);
+    const isOwn = origin === new URL(this.options.url).origin;
+    const { availability } = this;
     const headers = {
       accept: 'application/json',
       ...(isOwn && this.options.key !== null && { 'x-api-key': this.options.key }),
@@ -335,9 +299,11 @@ export class TinkerConnection {
       agent,
       timeoutMs,
       most,
-      signal: this.ended.signal,
+      signal: availability.signal,
     });
-    if ('status' in answer && answer.status < 500) this.answers++;
+    if ('reason' in answer && isLasting(answer.error, isOwn && availability.hasAnswered))
+      throw new UserError(`engine: ${explainFailure(isOwn ? this.options.url : origin, answer.error, timeoutMs)}`);
+    if ('status' in answer && answer.status < 500) availability.noteAnswer();
     return answer;
   }
 
@@ -347,54 +313,18 @@ export class TinkerConnection {
   private passing(path: string, answer: Answer): Failure {
     const failure = passingFailure(answer);
     if (failure) return failure;
-    this.answered();
-    throw this.refusal(path, detailOf(answer), answer.status);
-  }
-
-  /**
-   * Waits before the next attempt. The longer the outage lasts, the longer the pause is.
-   * @throws UserError if the outage lasts longer than `outageMs`, or RunStopped after a stop
-   */
-  private async wait(path: string, reason: string): Promise<void> {
-    this.beginOutage(reason);
-    this.ended.signal.throwIfAborted();
-    const lasted = performance.now() - this.outageSince!;
-    if (lasted > this.options.outageMs) throw this.unreachable(path, reason);
-    await this.pause(Math.min(this.pauses.longest, Math.max(this.pauses.first, lasted)));
-  }
-
-  /** Waits. Throws the reason if all requests are aborted during the wait. */
-  async pause(ms: number): Promise<void> {
-    const { signal } = this.ended;
-    await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
-  }
-
-  private get pauses(): { first: number; longest: number } {
-    return this.options.pauseMs ?? { first: 250, longest: 10_000 };
-  }
-
-  private beginOutage(reason: string): void {
-    if (this.stopping) this.ended.abort(new RunStopped());
-    if (this.outageSince !== null) return;
-    this.outageSince = performance.now();
-    this.options.onOutage(secrets.text(reason));
-  }
-
-  private answered(): void {
-    this.silent = false;
-    if (this.outageSince === null) return;
-    this.outageSince = null;
-    this.options.onOutage(null);
+    this.availability.noteService();
+    throw refusalOf(this.options, path, detailOf(answer), answer.status);
   }
 
   /** Returns the error to throw for a request that failed on the server. */
   private failure(path: string, detail: string, status?: number): Error {
-    this.answered();
+    this.availability.noteService();
     return /\bnot loaded\b|\b(model|session) not found\b/i.test(detail)
       ? new WeightsUncertain(
-          `the server no longer has the object to which the request ${path} refers (${this.shown(detail)})`,
+          `the server no longer has the object to which the request ${path} refers (${shownText(detail)})`,
         )
-      : this.refusal(path, detail, status);
+      : refusalOf(this.options, path, detail, status);
   }
 
   private readonly url = (path: string): string => `${this.options.url}/api/v1/${path}`;
@@ -403,32 +333,6 @@ export class TinkerConnection {
     return new UserError(
       `engine: ${this.options.url} does not answer ${path} (${secrets.text(reason)}): start the server or correct workbench.engine_url, then resume the run`,
     );
-  }
-
-  /** Prepares a text from the server for an error message: one line, without secrets, truncated. */
-  private shown(text: string): string {
-    return secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, mostDetail);
-  }
-
-  private refusal(path: string, detail: string, status?: number): ServerRefusal {
-    const what = this.shown(detail);
-    if (status === 401 || status === 403)
-      return new ServerRefusal(
-        `engine: ${this.options.url} refuses the key (${what}): correct the variable that workbench.engine_api_key_env names`,
-        what,
-      );
-    return new ServerRefusal(`engine: ${this.options.url} refused ${path}: ${what}`, what);
-  }
-}
-
-/** A request that the server refused or could not execute. */
-export class ServerRefusal extends UserError {
-  constructor(
-    message: string,
-    /** The server's own reason. */
-    readonly detail: string,
-  ) {
-    super(message);
   }
 }
 

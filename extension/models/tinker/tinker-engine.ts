@@ -6,8 +6,6 @@
 // change. Ids are checked before they are sent. A request that changes weights is sent only once.
 // trainer/config/engine-checks.ts rejects configurations that the protocol does not support.
 import { setTimeout as sleep } from 'node:timers/promises';
-import pMap from 'p-map';
-import { observedCalls } from '../../common/observed-calls';
 import { UserError } from '../../common/user-error';
 import type { NamedTensor, ServerState, WhichPolicy } from '../../engine/engine';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
@@ -15,22 +13,21 @@ import type { LoadOptions, LoadedModel } from '../../engine/load-options';
 import type { CriticLossOptions, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../../engine/loss-options';
 import type { PublishedVersions } from '../../engine/published-versions';
 import type { RemoteEngine } from '../../engine/remote-engine';
-import { RunStopped } from '../../engine/run-stopped';
 import type { CriticSample, PassBudget, WeightedSample } from '../../engine/training-samples';
-import { StoppableUnits, unwatched, type WorkUnits } from '../../engine/work-units';
+import { unwatched, type WorkUnits } from '../../engine/work-units';
 import { checkIds } from '../tokenizer/vocabulary';
-import { loadModels, requireAdapters, type LoadedModels, type LoadSettings } from './loaded-models';
-import { RequestSlots, samplingSlots } from './request-slots';
+import { ActorVersions } from './actor-versions';
+import { loadModels, requireAdapters, requireFitting, type LoadedModels, type LoadSettings } from './loaded-models';
+import { pairScores } from './pair-scores';
+import { RowSampling } from './row-sampling';
 import { sampledLoss } from './sampled-loss';
-import { ReadNumbers } from './read-numbers';
 import type { ServerCritic } from './server-critic';
 import { ServerDisk } from './server-disk';
-import { seedMask, type MaskedSample, type ServerModel } from './server-model';
+import type { MaskedSample, ServerModel } from './server-model';
 import type { ServerFacts } from './server-probe';
-import { surrogateData } from './surrogate';
+import { SampleRequests } from './server-session';
+import { StoppableCalls } from './stoppable-calls';
 import { TinkerConnection } from './tinker-connection';
-import { hasLogprobs, TinkerRows } from './tinker-rows';
-import { modelInput, sampledSchema, type SampledSequence } from './tinker-wire';
 
 export interface TinkerSettings extends LoadSettings {
   /** Size of the vocabulary and maximum sequence length, both read from the local model folder. */
@@ -45,22 +42,10 @@ export interface TinkerSettings extends LoadSettings {
   onWarning(sentence: string): void;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
-  /** Called when a request begins. Returns a function that is called when the request's result has arrived. */
-  onRequest?(path: string): () => void;
 }
 
 /** Maximum milliseconds for unloading the models at the end. */
 const unloadMs = 3000;
-/** Methods of the connection that send a request. */
-const requestMethods: ReadonlySet<string> = new Set<keyof TinkerConnection>([
-  'get',
-  'post',
-  'later',
-  'submit',
-  'download',
-]);
-type Submitted = ReturnType<TinkerConnection['submit']>;
-const resultOf = async (submitted: Submitted): Promise<unknown> => (await submitted).result;
 
 export class TinkerEngine implements RemoteEngine<ServerState> {
   onTokens: (sampled: number) => void = () => undefined;
@@ -68,53 +53,40 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   onUnits: (done: number, of: number) => void = () => undefined;
 
   private readonly connection: TinkerConnection;
-  /**
-   * Limits the number of rows that are sampled at the same time. Each such row occupies one HTTP connection until its
-   * response has arrived.
-   */
-  private readonly sampling: RequestSlots;
-  private readonly interrupted = new AbortController();
-  private readonly rows: TinkerRows;
   private readonly disk: ServerDisk;
-  /** Sampling sessions whose weights are on the server's disk, oldest first. */
-  private readonly onDisk: string[] = [];
-  private readonly units = new StoppableUnits((done, of) => this.onUnits(done, of));
+  private readonly published: ActorVersions;
+  private readonly calls = new StoppableCalls((done, of) => this.onUnits(done, of));
+  private readonly requests: SampleRequests;
+  private readonly sampling: RowSampling;
   private loadedModels?: LoadedModels;
   /** All models that this engine has created on the server. */
   private readonly created = new Set<ServerModel>();
   private reference?: Promise<ServerModel>;
-  /** Number of optimizer steps of the actor so far; serves as the version of its weights. */
-  private version = 0;
   /** Number of optimizer steps since `remember` was called. */
   private steps = 0;
-  private published: { version: number; session: Promise<string> } | null = null;
-  /** Log-probs that the server has returned for the actor, by sample. */
-  private readonly known = new ReadNumbers();
-  private watched: { row: string; onTokens: (ids: number[], logprobs: number[]) => void } | null = null;
-  /** Number of running calls of `generate`, and number of tokens that these calls have sampled. */
-  private sampled = { tokens: 0, calls: 0 };
-  /** Counter whose values make sampling requests and the names of saved states distinct. */
-  private requests = 0;
+  /** Counter whose values make the names of saved states distinct. */
+  private saves = 0;
 
   constructor(private readonly settings: TinkerSettings) {
-    this.rows = new TinkerRows(settings.decode);
-    const { connections, url, onRequest } = settings;
-    this.connection = observedCalls(
-      new TinkerConnection(settings),
-      (method, [path]) => (requestMethods.has(method) ? onRequest?.(String(path)) : undefined),
-      (method, returned) => (method === 'submit' ? resultOf(returned as Submitted) : returned),
-    );
+    const { url } = settings;
+    this.connection = new TinkerConnection(settings);
     this.disk = new ServerDisk(this.connection, reason =>
       settings.onWarning(`${url} does not delete old weights (${reason}), so they stay on its disk`),
     );
-    this.sampling = new RequestSlots(samplingSlots(connections));
+    this.published = new ActorVersions(this.disk, settings.keptVersions);
+    this.requests = new SampleRequests(this.connection, url);
+    this.sampling = new RowSampling(this.requests, this.calls, {
+      ...{ connections: settings.connections, decode: settings.decode },
+      onTokens: sampled => this.onTokens(sampled),
+      onRows: rows => this.onRows(rows),
+    });
   }
 
   async load(options: LoadOptions): Promise<LoadedModel> {
     const { vocabSize, maxPositions, url } = this.settings;
     const adapters = requireAdapters(options.lora);
     const models = await loadModels(this.connection, this.settings, options, this.created, (...about) =>
-      this.draw(...about),
+      this.requests.draw(...about),
     );
     this.loadedModels = models;
     if (options.referenceFolder !== null) await this.referenceModel(); // a limit of adapters is found before the first step
@@ -126,7 +98,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       vocabSize,
       provider: 'tinker',
       deviceCheck: `${url} (${models.base}), whose losses are a ${samples} over samples and a ${tokens} over tokens`,
-      lora: { rank: adapters.rank, alpha: models.actor.alpha, dropout: 0, targets: adapters.targets },
+      lora: { rank: adapters.rank, alpha: models.actor.model.alpha, dropout: 0, targets: adapters.targets },
     };
   }
 
@@ -137,7 +109,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   get versions(): PublishedVersions | null {
     if (!this.loadedModels?.facts.keepsVersions) return null;
     return {
-      publish: () => this.stoppable(this.publish()),
+      publish: () => this.calls.result(this.publish()),
       generate: (version, rows, sampling) => this.generateBy(version, rows, sampling),
     };
   }
@@ -151,68 +123,16 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     rows: GenerationRow[],
     sampling: SamplingOptions,
   ): Promise<GeneratedRow[]> {
-    this.units.check();
+    this.calls.units.check();
     this.checkIds(rows.map(({ append }) => append));
-    const prompts = rows.map(row => this.rows.append(row));
-    const session = version ?? (await this.stoppable(this.publish()));
-    this.sampled.calls++;
-    try {
-      const one = async ({ row, seed }: GenerationRow, i: number): Promise<GeneratedRow> => {
-        const params = samplingParams(sampling, prompts[i].length, seed);
-        const sequence = await this.sampling.run(() => {
-          this.units.check();
-          return this.sample(session, prompts[i], params);
-        });
-        // A forward pass uses the current weights, so it cannot compute the log-probs of an older version. Servers for
-        // which `version` is set always return log-probs (server-probe.ts).
-        const complete = version === null ? await this.withLogprobs(prompts[i], sequence) : sequence;
-        const generated = this.rows.accept(row, complete, sampling);
-        this.sampled.tokens += generated.ids.length;
-        this.onTokens(this.sampled.tokens);
-        this.onRows([row]);
-        if (this.watched?.row === row) this.watched.onTokens(generated.ids, generated.logprobs);
-        return generated;
-      };
-      return await this.stoppable(pMap(rows, one, { concurrency: this.sampling.count }));
-    } finally {
-      if (--this.sampled.calls === 0) this.sampled.tokens = 0;
-    }
-  }
-
-  /** Samples a response to a prompt from a published version. */
-  private async sample(session: string, prompt: number[], sampling_params: object): Promise<SampledSequence> {
-    const body = {
-      sampling_session_id: session,
-      seq_id: this.requests++,
-      num_samples: 1,
-      prompt: modelInput(prompt),
-      sampling_params,
-      type: 'sample',
-    };
-    const { result } = await this.connection.later('asample', body, sampledSchema);
-    const [sequence] = result.sequences;
-    if (!sequence)
-      throw new UserError(
-        `engine: ${this.settings.url} returned no sequence for a prompt: use a server of the Tinker API`,
-      );
-    return sequence;
-  }
-
-  /**
-   * Returns the sequence with log-probs. If the server has not returned log-probs with the sample, a forward pass
-   * computes them.
-   */
-  private async withLogprobs(prompt: readonly number[], sequence: SampledSequence): Promise<SampledSequence> {
-    if (hasLogprobs(sequence)) return sequence;
-    const ids = Int32Array.from([...prompt, ...sequence.tokens]);
-    const mask = Uint8Array.from(ids, (_, i) => Number(i >= prompt.length));
-    const [scored] = await this.models.actor.logprobs([{ ids, mask }], unwatched);
-    return { ...sequence, logprobs: Array.from(scored.subarray(prompt.length)) };
-  }
-
-  /** Samples a response for the probe: a few tokens, always with the same seed. */
-  private draw(session: string, prompt: number[]): Promise<SampledSequence> {
-    return this.sample(session, prompt, { max_tokens: 4, seed: 1, temperature: 1, top_p: 1, top_k: -1, stop: [] });
+    const { actor } = this.models;
+    return this.sampling.generate(rows, sampling, () =>
+      version === null
+        ? { session: this.publish(), logprobs: async sample => (await actor.model.logprobs([sample], unwatched))[0] }
+        : // A forward pass uses the current weights, so it cannot compute the log-probs of an older version. Servers for
+          // which `version` is set always return log-probs (server-probe.ts).
+          { session: Promise.resolve(version), logprobs: null },
+    );
   }
 
   /**
@@ -220,22 +140,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
    * session.
    */
   private publish(): Promise<string> {
-    if (this.published?.version !== this.version) {
-      const session = this.models.actor.publish(this.version);
-      session.then(
-        newest => this.keepNewest(newest),
-        () => (this.published = null),
-      );
-      this.published = { version: this.version, session };
-    }
-    return this.published.session;
-  }
-
-  /** Records that a version was published. Deletes the versions from which no row is sampled any more. */
-  private keepNewest(newest: string): void {
-    this.onDisk.push(newest);
-    const old = this.onDisk.splice(0, Math.max(0, this.onDisk.length - this.settings.keptVersions));
-    for (const session of old) void this.disk.removeVersion(session);
+    const { model, updates } = this.models.actor;
+    return this.published.publish(model, updates);
   }
 
   /** Deletes saved states from the server's disk, by their addresses. */
@@ -244,19 +150,20 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   async release(rows: string[]): Promise<void> {
-    this.rows.release(rows);
+    this.sampling.release(rows);
   }
 
   watch(row: string | null, onTokens: (ids: number[], logprobs: number[]) => void = () => undefined): void {
-    this.watched = row === null ? null : { row, onTokens };
+    this.sampling.watch(row, onTokens);
   }
 
   async score(which: WhichPolicy, samples: MaskedSample[]): Promise<{ logprobs: Float32Array[] }> {
     this.checkIds(samples.map(({ ids }) => ids));
-    const model = which === 'actor' ? this.models.actor : await this.referenceModel();
-    const logprobs = await this.stoppable(model.logprobs(samples, this.units));
-    if (which === 'actor') this.known.keep(samples, this.version, logprobs);
-    return { logprobs };
+    const { units } = this.calls;
+    const { actor } = this.models;
+    const read =
+      which === 'actor' ? actor.score(samples, units) : (await this.referenceModel()).logprobs(samples, units);
+    return { logprobs: await this.calls.result(read) };
   }
 
   /**
@@ -269,17 +176,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   async crossScore(prompts: Int32Array[], texts: Int32Array[]): Promise<Float64Array[]> {
     this.checkIds([...prompts, ...texts]);
-    const pairs = texts.flatMap(text =>
-      prompts.map((prompt): MaskedSample => {
-        const ids = new Int32Array(prompt.length + text.length);
-        ids.set(prompt);
-        ids.set(text, prompt.length);
-        return { ids, mask: new Uint8Array(ids.length).fill(1, prompt.length) };
-      }),
-    );
-    const logprobs = await this.stoppable(this.models.actor.logprobs(pairs, this.units));
-    const sums = logprobs.map(values => values.reduce((sum, value) => sum + value, 0));
-    return texts.map((_, row) => Float64Array.from(prompts, (_, column) => sums[row * prompts.length + column]));
+    const { model } = this.models.actor;
+    const read = (pairs: MaskedSample[]): Promise<Float32Array[]> => model.logprobs(pairs, this.calls.units);
+    return this.calls.result(pairScores(prompts, texts, read));
   }
 
   async update(
@@ -308,12 +207,12 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private async currentLogprobs(samples: readonly MaskedSample[]): Promise<readonly Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
     const { actor } = this.models;
-    return this.known.get(samples, this.version) ?? this.untilStep(units => actor.logprobs(samples, units));
+    return actor.knownLogprobs(samples) ?? this.untilStep(units => actor.model.logprobs(samples, units));
   }
 
   /** Makes a call. A stop interrupts the call, unless the current training step has already made an optimizer step. */
   private untilStep<T>(call: (units: WorkUnits) => Promise<T>): Promise<T> {
-    return this.steps > 0 ? call(this.units.unstoppable) : this.stoppable(call(this.units));
+    return this.steps > 0 ? call(this.calls.units.unstoppable) : this.calls.result(call(this.calls.units));
   }
 
   /**
@@ -326,16 +225,18 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     gradients: readonly Float64Array[],
     optimizer: OptimizerOptions,
   ): Promise<{ grad_norm: number; lr: number; skipped: number }> {
-    const { actor, facts } = this.models;
-    const sent = [...samples.keys()].filter(i => samples[i].mask.includes(1));
-    const at = <T>(values: readonly T[]): T[] => sent.map(i => values[i]);
-    const data = surrogateData(at(samples), at(logprobs), at(gradients), facts.reduction);
+    const { actor } = this.models;
+    const data = actor.surrogate(samples, logprobs, gradients);
     if (!data) return { grad_norm: NaN, lr: optimizer.lr, skipped: 1 };
-    if (this.steps === 0) this.units.check();
+    this.beginStep();
+    const grad_norm = await actor.step(data, optimizer, this.calls.units.unstoppable);
+    return { grad_norm, lr: optimizer.lr, skipped: 0 };
+  }
+
+  /** Counts an optimizer step. @throws RunStopped if the run is stopped before the first one */
+  private beginStep(): void {
+    if (this.steps === 0) this.calls.units.check();
     this.steps++;
-    const metrics = await actor.step(data, optimizer, this.units.unstoppable);
-    this.version++;
-    return { grad_norm: metrics[facts.gradientNorm] ?? NaN, lr: optimizer.lr, skipped: 0 };
   }
 
   async inspect(): Promise<never> {
@@ -348,7 +249,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   async values(samples: MaskedSample[]): Promise<Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
-    return this.stoppable(this.critic.values(samples, this.units));
+    return this.calls.result(this.critic.values(samples, this.calls.units));
   }
 
   async updateCritic(
@@ -359,8 +260,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   ): Promise<UpdateMetrics> {
     const { critic } = this;
     const values = await this.untilStep(units => critic.values(samples, units));
-    if (this.steps === 0) this.units.check();
-    this.steps++;
+    this.beginStep();
     return critic.update(samples, values, loss, optimizer);
   }
 
@@ -384,44 +284,34 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   async state(): Promise<ServerState> {
     const { actor, base } = this.models;
-    const path = await actor.save(this.checkpointName);
+    const path = await actor.model.save(this.checkpointName);
     const saved = await this.models.critic?.save(this.checkpointName);
     const { url } = this.settings;
-    return { server: { path, url, base, updates: this.version, ...(saved && { critic: saved }) } };
+    return { server: { path, url, base, updates: actor.updates, ...(saved && { critic: saved }) } };
   }
 
   async restore({ server }: ServerState): Promise<void> {
-    const { base } = this.models;
-    if (server.base !== base)
-      throw new UserError(
-        `config: workbench.engine_model is ${base}, but the checkpoint's adapter belongs to ${server.base}: set it to ${server.base}`,
-      );
     const { actor, critic } = this.models;
-    if (critic && !server.critic)
-      throw new UserError(
-        'config: algorithm.adv_estimator is gae, but the checkpoint has no critic: choose the estimator with which the checkpoint was trained',
-      );
-    await actor.load(server.path);
+    requireFitting(server, this.models);
+    await actor.load(server.path, server.updates);
     if (critic && server.critic) await critic.load(server.critic);
-    this.version = server.updates;
-    this.published = null;
+    this.published.forget();
   }
 
   async parameters(): Promise<NamedTensor[]> {
-    const { tensors, copy } = await this.models.actor.parameters(this.checkpointName);
+    const { tensors, copy } = await this.models.actor.model.parameters(this.checkpointName);
     await this.disk.remove(copy);
     return tensors;
   }
 
-  private readonly checkpointName = (): string => `v${this.version}-${(this.requests++).toString(36)}`;
+  private readonly checkpointName = (): string => `v${this.models.actor.updates}-${(this.saves++).toString(36)}`;
 
   /**
    * Makes rollout and scoring calls throw RunStopped. An optimizer step that has begun is finished if the server
    * answers. If the server does not answer, this step throws RunStopped too, and `rollBack` cannot undo it.
    */
   interrupt(): void {
-    this.units.stop();
-    this.interrupted.abort();
+    this.calls.stop();
     this.connection.interrupt();
   }
 
@@ -429,29 +319,12 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   async stop(): Promise<void> {
     const unload = async (): Promise<void> => {
       const critic = this.loadedModels?.critic?.model; // last, because SkyRL then ends all models
-      for (const model of this.created) if (model !== critic) await model.unload();
-      await critic?.unload();
-      await Promise.all(this.onDisk.splice(0).map(session => this.disk.removeVersion(session)));
+      const last = [...this.created].sort((a, b) => Number(a === critic) - Number(b === critic));
+      for (const model of last) await model.unload().catch(() => undefined); // a refusal must not keep the others
+      await this.published.removeAll();
     };
-    await Promise.race([unload().catch(() => undefined), sleep(unloadMs, undefined, { ref: false })]);
+    await Promise.race([unload(), sleep(unloadMs, undefined, { ref: false })]);
     await this.connection.close();
-  }
-
-  /** Returns the result of a call. Throws RunStopped as soon as the run is stopped. */
-  private async stoppable<T>(call: Promise<T>): Promise<T> {
-    const { signal } = this.interrupted;
-    let end = (): void => undefined;
-    const stopped = new Promise<never>((_, reject) => {
-      end = () => reject(new RunStopped());
-      signal.addEventListener('abort', end, { once: true });
-    });
-    try {
-      this.units.check();
-      return await Promise.race([call, stopped]);
-    } finally {
-      call.catch(() => undefined);
-      signal.removeEventListener('abort', end);
-    }
   }
 
   private checkIds(sequences: readonly ArrayLike<number>[]): void {
@@ -473,20 +346,4 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     if (!this.loadedModels) throw new Error('engine: no model is loaded');
     return this.loadedModels;
   }
-}
-
-/**
- * Returns the sampling options in the format of the API. Options that the API lacks, such as min_p, are rejected when
- * the configuration is checked.
- */
-function samplingParams(sampling: SamplingOptions, length: number, seed: number): object {
-  const { temperature, top_p, top_k, do_sample, max_new_tokens, max_model_len, stop_token_ids } = sampling;
-  return {
-    max_tokens: Math.max(1, Math.min(max_new_tokens, max_model_len - length)),
-    seed: seed & seedMask,
-    temperature: do_sample ? temperature : 0,
-    top_p,
-    top_k: top_k > 0 ? top_k : -1,
-    stop: stop_token_ids,
-  };
 }

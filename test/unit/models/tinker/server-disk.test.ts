@@ -57,3 +57,18 @@ test('a server that has gone away delays nothing', async () => {
   await engine.discard([server.path]);
   expect(outages).toEqual([]);
 });
+
+test.each(['cut before', { status: 503, body: {} }] as const)(
+  'a deletion that fails for a moment ends no others: %o',
+  async fault => {
+    const warnings: string[] = [];
+    const { peer, engine } = await started({ deletes: true }, { onWarning: sentence => void warnings.push(sentence) });
+    await engine.load(load);
+    const states = [await engine.state(), await engine.state()].map(({ server }) => server.path);
+    let left = 1;
+    peer.fault = path => (path.startsWith('DELETE') && left-- > 0 ? fault : undefined);
+    await engine.discard(states);
+    expect(states.map(path => peer.saved.has(path))).toEqual([true, false]);
+    expect(warnings).toEqual([]);
+  },
+);

@@ -3,7 +3,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { explainFailure, greetServer, type GreetingOptions } from '../../../../extension/models/tinker/server-greeting';
+import { explainFailure } from '../../../../extension/models/tinker/connection-failures';
+import { greetServer, type GreetingOptions } from '../../../../extension/models/tinker/server-greeting';
 import { TinkerPeer, type PeerOptions } from '../../../support/tinker-peer';
 import { selfSigned } from '../../../support/self-signed';
 

@@ -367,7 +367,7 @@ describe('checkpoints', () => {
 
 describe('connecting', () => {
   test.each([
-    [{ key: 'k-1234567890' }, {}, 'refuses the key (Invalid API key)'],
+    [{ key: 'k-1234567890' }, {}, 'requires an API key (Invalid API key)'],
     [{}, { baseModel: 'other/model' }, 'workbench.engine_model is other/model, but'],
     [{ models: 0 }, {}, 'Maximum number of LoRA adapters (0) reached'],
   ])('a refusal is one sentence with its reason: %o %o', async (options, settings, sentence) => {

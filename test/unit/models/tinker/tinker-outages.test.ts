@@ -65,6 +65,22 @@ describe('an unreliable network', () => {
     },
   );
 
+  test('a lost answer to the loading of a state makes the weights uncertain; the state is not loaded twice', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    const state = await engine.state();
+    faulty(peer, 'load_weights', 'cut after');
+    await expect(engine.restore(state)).rejects.toThrow(WeightsUncertain);
+    expect(peer.sent('load_weights')).toBe(1);
+  });
+
+  test('a lost answer to an unloading is no failure: the server no longer has the model', async () => {
+    const { peer, engine } = await started();
+    faulty(peer, 'unload_model', 'cut after');
+    await engine.load(load);
+    expect([peer.sent('unload_model'), peer.models.size]).toEqual([2, 1]);
+  });
+
   test('a busy server is asked again also for what changes weights, since it has not executed it', async () => {
     const { peer, engine } = await started();
     await engine.load(load);
@@ -128,6 +144,43 @@ describe('an unreliable network', () => {
     await expect(engine.score('actor', [samplesOf('token-mean')[0]])).rejects.toThrow(
       'may contain a number that is not finite',
     );
+  });
+
+  test('a result that comes after scattered crashes of the server is used', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    let polls = 0;
+    const statuses = [500, 500, 500, 500, 425, 500, 500, 500, 500];
+    peer.fault = path => {
+      const status = path === 'retrieve_future' ? statuses[polls++] : undefined;
+      return status === undefined ? undefined : { status, body: 'Internal Server Error' };
+    };
+    const { logprobs } = await engine.score('actor', [samplesOf('token-mean')[0]]);
+    expect(logprobs).toHaveLength(1);
+    expect(polls).toBe(statuses.length + 1);
+  });
+
+  test('every request is reported from its begin to its result', async () => {
+    const running = new Map<string, number>();
+    const begun: string[] = [];
+    const count = (path: string, change: number) => running.set(path, (running.get(path) ?? 0) + change);
+    const onRequest = (path: string) => {
+      begun.push(path);
+      count(path, 1);
+      return () => void count(path, -1);
+    };
+    const { peer, engine } = await started({}, { onRequest });
+    await engine.load(load);
+    begun.splice(0);
+    let release = (): void => undefined;
+    faulty(peer, 'retrieve_future', { after: new Promise<void>(resolve => (release = resolve)) }, 2);
+    const samples = samplesOf('token-mean');
+    const update = engine.trainSupervised(samples, budget, plainStep);
+    await expect.poll(() => running.get('forward')).toBe(1);
+    release();
+    await update;
+    expect(begun).toEqual(['forward', 'forward_backward', 'optim_step']);
+    expect([...running.values()].every(open => open === 0)).toBe(true);
   });
 
   test.each(['cut before', 'cut after', { status: 425, body: {} }, { status: 503, body: {} }] as const)(
@@ -248,6 +301,16 @@ describe('a stop', () => {
     expect(peer.models.size).toBe(2);
     await engine.stop();
     expect(peer.models.size).toBe(0);
+  });
+
+  test('at the end unloads the other models if the server has lost one', async () => {
+    const { peer, engine } = await started();
+    await engine.load(load);
+    await engine.score('reference', samplesOf('token-mean'));
+    faulty(peer, 'unload_model', { status: 404, body: { detail: 'Model not found' } });
+    await engine.stop();
+    expect(peer.sent('unload_model')).toBe(3); // with that of the probe
+    expect(peer.models.size).toBe(1);
   });
 
   test('lets an update finish whose gradient was sent', async () => {
