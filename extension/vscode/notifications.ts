@@ -1,6 +1,6 @@
 // Notifications, questions, progress and status bar messages. Only this module may call the VS Code functions that show
 // them (enforced by eslint.config.js). The module escapes all texts, because run names, errors and model output must
-// not be shown as links or icons.
+// not be shown as links or icons. The callers write the texts: runs/view/failure-notice.ts those about failed runs.
 import * as vscode from 'vscode';
 import { plain } from './plain-text';
 

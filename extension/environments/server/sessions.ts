@@ -1,7 +1,8 @@
 // The environments that a server offers, and their sessions, for any protocol. Environment code runs only in the
 // environment process; this file manages episode ids, the order of requests, and timeouts. The requests of a session
 // are executed one at a time. Invariants: at most `maxSessions` sessions exist; a session that is idle for
-// `sessionTimeoutMs` is closed; each step is applied exactly once.
+// `sessionTimeoutMs` is closed; each step is applied exactly once. The limits come from the options of `ragen env serve`
+// (cli/env/serve.ts).
 import { randomInt, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';

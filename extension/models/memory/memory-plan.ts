@@ -1,7 +1,7 @@
 // Estimates the CPU memory of a run before it starts, from the configurations of model and run. For each phase of the
 // run, the rows of memory-rows.ts up to this phase are summed. Measured constants are in measured-memory.ts;
 // test/unit/models/memory/memory-plan.runs.test.ts compares the plan with real processes, and planned-runs.test.ts
-// compares the plan with complete runs.
+// compares the plan with complete runs. trainer/plan/run-plan.ts compares the plan with the available memory.
 import type { PlanInput } from './plan-input';
 import type { PlanRow, Phase } from './memory-rows';
 import { MemoryRows, phases } from './memory-rows';

@@ -1,6 +1,7 @@
 // Enforces the time limit of calls in one worker. The worker publishes its current call in a shared array, which the
 // main thread can read while a call blocks the worker's event loop. A call is reported if it makes no progress within
-// the time limit.
+// the time limit. The limit is workbench.step_timeout_ms, or the longer patience_ms of an environment
+// (thread-runtime.ts); its default is in media/presets/ppo_trainer.yaml.
 import { noItem, progress } from './worker-messages';
 
 /**
