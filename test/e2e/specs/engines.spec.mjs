@@ -46,7 +46,7 @@ scenario('a server is connected to, tested and kept under a name', async () => {
   await document.getByText('accepted', { exact: false }).first().waitFor();
   await editor.picture('engine-report');
   await editor.answer('cluster');
-  await editor.page.getByText('The engine cluster is kept.').first().waitFor();
+  await editor.page.getByText('The engine cluster is saved.').first().waitFor();
   const settings = await until('the setting', () => {
     const machine = join(editor.profile, 'data', 'Machine', 'settings.json');
     return [machine, join(editor.profile, 'data', 'User', 'settings.json')]
