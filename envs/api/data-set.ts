@@ -26,7 +26,7 @@ export interface DataSetOptions {
    * files are used.
    */
   configuration?: string;
-  /** Name of a split, such as `train`. If no file has a split's name in its path, all files are used. */
+  /** Name of a split, such as `train`. If the paths of the files name no split at all, all files are used. */
   split?: string;
   /** What the user can do to get the data, as an imperative. Error messages end with this text. */
   remedy: string;
@@ -53,19 +53,19 @@ export function openDataSet(path: string, options: DataSetOptions): Promise<Data
 }
 
 /**
- * Size in bytes up to which a data set is opened when the environment is loaded. Larger data sets are opened at the
+ * Maximum size in bytes of a data set that is opened when the environment is loaded. A larger data set is opened at the
  * first episode.
  */
 const smallBytes = 1 << 26;
 /**
- * Maximum milliseconds for opening a large data set; environments that read data sets return this value from
+ * Maximum time in milliseconds for opening a large data set. Environments that read data sets return this value from
  * `patience`.
  */
 export const openingPatience = 120_000;
 
 /**
  * Checks that a data set exists; called when an environment is loaded. If the data set has at most `smallBytes`, opens
- * and returns it, so that the caller can validate its columns. Otherwise returns undefined.
+ * and returns it, so that the caller can validate its columns. For a larger data set, returns undefined.
  * @throws MissingDependency in the same cases as `openDataSet`
  */
 export async function lookForDataSet(path: string, options: DataSetOptions): Promise<DataSet | undefined> {
@@ -157,8 +157,8 @@ function openJson(file: string): DataSet {
 /** Maximum number of decoded rows in the cache. The row group in use stays in the cache, whatever its size. */
 const keptRows = 100_000;
 /**
- * Undefined before Node.js 22.15. If a file needs this function, hyparquet then throws an error that names the missing
- * codec.
+ * Undefined in versions of Node.js before 22.15. With such a version, hyparquet throws an error that names the missing
+ * codec if a file needs this function.
  */
 const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (input: Uint8Array) => Uint8Array };
 const compressors = {

@@ -1,6 +1,6 @@
 // Selects the environment variables of a child process: common variables (search paths, locale, user, temporary
-// folders) and the additional variables that its kind of program needs. All other variables are dropped, because they
-// may hold keys and tokens.
+// folders) and the additional variables for its kind of program. All other variables are dropped, because they may hold
+// keys and tokens.
 
 /**
  * Variable that marks every process that a run starts, directly or indirectly. The run finds its processes by this
@@ -26,7 +26,7 @@ const common = [
   'TERM',
   'LD_LIBRARY_PATH',
   'DYLD_LIBRARY_PATH',
-  // On Windows, programs are not found or do not start without these variables.
+  // Without these variables, Windows does not find programs or cannot start them.
   'SYSTEMROOT',
   'SYSTEMDRIVE',
   'WINDIR',

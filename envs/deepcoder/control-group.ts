@@ -128,8 +128,8 @@ function groupMounts(root = '/'): ControlGroupMount[] {
 }
 
 /**
- * Parses a line of mountinfo into type, options, root (`from`) and mount point (`at`); undefined if it is not a cgroup
- * mount.
+ * Parses a line of mountinfo into type, options, root (`from`) and mount point (`at`). Returns undefined if the line
+ * does not describe a cgroup mount.
  */
 function mountOf(line: string): { type: string; options: string[]; from: string; at: string } | undefined {
   const [left, right] = line.split(' - ');

@@ -10,7 +10,7 @@ export interface Test {
 export interface Problem {
   text: string;
   starter: string;
-  /** Name of the function that tests call; undefined if tests write to standard input. */
+  /** Name of the function that tests call; undefined if the tests pass their input through standard input. */
   functionName?: string;
   tests: Test[];
   /** A program that passes the tests, if the row contains one. */

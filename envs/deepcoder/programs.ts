@@ -71,7 +71,10 @@ export function withStarter(code: string, starter: string): string {
   return given.endsWith(':') ? code : `${given}\n\n${code}`;
 }
 
-/** The source of the program. Without `functionName`, tests use standard input; otherwise they call this function. */
+/**
+ * The source of the program. Without `functionName`, tests use standard input; with it, they call the function of this
+ * name.
+ */
 export function sourceOf(code: string, language: Language, functionName: string | undefined): string {
   if (language === 'python')
     return `from typing import *\n${code}\n${functionName ? pythonCall(functionName, code) : ''}`;
@@ -79,8 +82,8 @@ export function sourceOf(code: string, language: Language, functionName: string 
 }
 
 /**
- * The standard input of a program that calls the function. It contains the test's input: either a text with one value
- * per line, or a list of arguments.
+ * Returns the standard input of a program that calls a function of the answer. It is JSON and contains the test's
+ * input: the input's text, with one value per line, or the list of arguments.
  */
 export function callInput(input: unknown): string {
   return JSON.stringify(

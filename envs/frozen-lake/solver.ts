@@ -38,9 +38,9 @@ export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
 }
 
 /**
- * The best moves from a cell to the goal, assuming that no move slips. If the moves would return to a visited cell, the
- * plan ends there. The caller then executes the plan, and calls `plan` again with the player's new cell. Undefined if
- * the goal is unreachable.
+ * The best moves from a cell to the goal, assuming that no move slips. The plan ends with the move that returns to a
+ * visited cell, if there is such a move. The caller then executes the plan, and calls `plan` again with the player's
+ * new cell. Undefined if the goal is unreachable.
  */
 export function plan(best: Int8Array, size: number, from: number): number[] | undefined {
   if (best[from] < 0) return undefined;

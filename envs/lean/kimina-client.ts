@@ -12,7 +12,10 @@ export interface KiminaOptions {
   /** HTTP timeout per attempt, in seconds. */
   httpTimeout: number;
   attempts: number;
-  /** Milliseconds before the second attempt. Each further wait is twice as long, up to ten seconds. */
+  /**
+   * Milliseconds before the second attempt. Each further wait is twice as long as the wait before it, up to ten
+   * seconds.
+   */
   backoffMs?: number;
 }
 

@@ -11,7 +11,7 @@ export interface RetryOptions {
   url: string;
   /** Maximum number of retries per request. */
   retries: number;
-  /** Seconds before the first retry. Each further delay is twice as long, up to one minute. */
+  /** Seconds before the first retry. Each further delay is twice as long as the delay before it, up to one minute. */
   backoff: number;
 }
 

@@ -1,6 +1,6 @@
 // A 2 × 2 × 2 cube as 24 stickers. A sticker's index is 4 · face + position. The faces are numbered in the order U L F
-// R B D; positions count row by row. Sticker colours are face indices. A turn is a table of sources: the new sticker i
-// is the old sticker `turn[i]`.
+// R B D; positions count row by row. Sticker colours are face indices. A turn is a table of sources: after the turn,
+// index i has the sticker that was at index `turn[i]`.
 //
 // RAGEN's B move is not a turn of a real cube: it swaps the stickers 22 and 23 on the D face, which splits corners.
 // RAGEN's move is the default, because RAGEN generates its levels with it; `realBack` is the turn of a real cube.

@@ -83,7 +83,7 @@ export default defineEnvironment({
 
       render,
       // If the moves of the scramble cancel each other out, the cube is solved at the start, but success is reported
-      // only after a move. The solution is then a turn and its inverse.
+      // only after a move. In this case, the solution is a turn and its inverse.
       solve: () => {
         if (ending !== '') return isSolved(cube) ? [] : undefined;
         return isSolved(cube) ? [1, 2] : solveCube(cube, tables)?.map(move => move + 1);

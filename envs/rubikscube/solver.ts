@@ -2,7 +2,7 @@
 // colours are the same node. All solved cubes are therefore one node, the goal.
 import { solvedCube, turned, type Cube } from './cube';
 
-/** Maximum number of visited nodes; no real cube needs nearly as many. */
+/** Maximum number of visited nodes; a real cube needs far fewer. */
 const mostNodes = 400_000;
 
 interface Node {

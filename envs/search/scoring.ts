@@ -2,7 +2,7 @@
 
 export interface AnswerScore {
   exact: boolean;
-  /** Highest F1 against any right answer, 0 to 1. */
+  /** The highest of the F1 scores, one per right answer; 0 to 1. */
   f1: number;
 }
 

@@ -1,6 +1,6 @@
-// Parses rows of the three data sets of RAGEN's static environment, and judges answers. Depending on the data set, what
-// counts is the answer's text, its first number or its first letter from A to D. As in RAGEN, the judges can be misled:
-// in "ANSWER: B", the first letter from A to D is the A of "ANSWER".
+// Parses rows of the three data sets of RAGEN's static environment, and judges answers. Depending on the data set, a
+// judge compares the answer's text, its first number or its first letter from A to D. As in RAGEN, the judges can be
+// misled: in "ANSWER: B", the first letter from A to D is the A of "ANSWER".
 import type { Row } from '../api/data-set';
 import type { Question, Verdict } from '../metamathqa/question-episode';
 

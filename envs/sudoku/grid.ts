@@ -13,7 +13,10 @@ export interface Clash {
 export const sizeOf = (grid: Grid): number => Math.sqrt(grid.length);
 export const boxSide = (n: number): number => Math.sqrt(n);
 
-/** Tells whether a number occurs in the row, in the column and in the box of a cell. The cell itself counts too. */
+/**
+ * Tells whether a number occurs in the row, in the column and in the box of a cell. A number in the cell itself counts
+ * too.
+ */
 export function clash(grid: Grid, cell: number, number: number): Clash {
   const n = sizeOf(grid);
   const side = boxSide(n);

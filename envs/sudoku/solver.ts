@@ -12,8 +12,8 @@ export function completions(grid: Grid, most: number): Grid[] {
   const found: Grid[] = [];
 
   /**
-   * Fills the cells at index `from` of `open` and after it. Before that, the cell with the fewest candidates is swapped
-   * to index `from`.
+   * Fills the cells that `open` lists from index `from` on. First swaps the cell with the fewest candidates to index
+   * `from`.
    */
   const search = (from: number) => {
     if (from === open.length) return void found.push(work.slice());

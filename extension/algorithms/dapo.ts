@@ -9,7 +9,10 @@ export interface FilteredGroups {
   dropped: number[];
 }
 
-/** Keeps the groups whose scores differ, and every group with a single sample, because one score has no spread. */
+/**
+ * Keeps the groups whose scores differ. Also keeps every group with a single sample, because a single score cannot
+ * differ.
+ */
 export function filterGroups(batch: { groups: ArrayLike<number>; scores: ArrayLike<number> }): FilteredGroups {
   const filtered: FilteredGroups = { kept: [], dropped: [] };
   for (const [group, samples] of membersByGroup(batch.groups)) {
@@ -31,9 +34,9 @@ export interface SamplingProgress {
 }
 
 /**
- * Returns the number of groups to sample next: the number of missing groups divided by the share of groups kept so far,
- * but at most `wanted`. Returns 0 when the batch is full or no rounds are left; the step then trains on the groups kept
- * so far.
+ * Returns the number of groups to sample next: the number of missing groups divided by the fraction of the sampled
+ * groups that were kept, but at most `wanted`. Returns 0 when the batch is full or no rounds are left; the step then
+ * trains on the groups kept so far.
  */
 export function groupsToSample({ wanted, kept, sampled, rounds, max_num_gen_batches }: SamplingProgress): number {
   const missing = wanted - kept;

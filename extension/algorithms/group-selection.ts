@@ -82,7 +82,7 @@ function requireKnown({
 }
 
 /**
- * Selects groups, best first, until the sum of their scores is the share `rollout_filter_value` of the sum of all
+ * Selects groups, best first, until the sum of their scores reaches the share `rollout_filter_value` of the sum of all
  * scores. Stops at the first score ≤ 0, so the result may be empty.
  */
 function linearTopP(scores: Float32Array, candidates: number[], options: GroupSelection): number[] {

@@ -1,6 +1,6 @@
 // Aggregates per-token losses into one number (verl's `loss_agg_mode`). The aggregation is expressed as weights: loss =
-// Σ weight · token loss over the sampled tokens. The weights are computed once per optimizer mini-batch. Therefore,
-// however the mini-batch is split into micro-batches, their gradients sum to the exact gradient.
+// Σ weight · token loss over the sampled tokens. The weights are computed once per optimizer mini-batch. Therefore the
+// gradients of the micro-batches sum to the exact gradient, however the mini-batch is split into micro-batches.
 import type { LossAggMode } from './policy-loss-options';
 
 /**

@@ -35,7 +35,10 @@ export class Pcg64 {
   /** Upper and lower half of the latest 64-bit output. */
   private high = 0;
   private low = 0;
-  /** Upper half of the 64-bit output whose lower half `uint32` has returned. The next call of `uint32` returns it. */
+  /**
+   * Upper half of the 64-bit output whose lower half `uint32` has returned. The next call of `uint32` returns this
+   * upper half.
+   */
   private spare = 0;
   private hasSpare = false;
 

@@ -49,8 +49,8 @@ export function sameLength(
 }
 
 /**
- * Checks that every array of rows in `others` has as many rows as `list`, and that each row is as long as the same row
- * of `list`.
+ * Checks that every array of rows in `others` has as many rows as `list`, and that each row is as long as the row of
+ * `list` with the same index.
  */
 export function sameShape(
   key: string,

@@ -1,4 +1,4 @@
-// Probes a server for `ragen engine probe` and `ragen doctor`: sends first requests, measures the server's speed, and
+// Probes a server for `ragen engine probe` and `ragen doctor`: sends a few requests, measures the server's speed, and
 // lists the features that are unavailable to runs on this server. Before anything is sent, the environment variable
 // with the API key is registered as a secret.
 import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/server-url';

@@ -1,5 +1,5 @@
 // `ragen env versions RUN`: lists the code versions of a run's environments in order. For each version, the list shows
-// the folder of the stored sources, and the effect of the edit on reward and success.
+// the folder of the stored sources, and how the edit that created the version changed reward and success.
 import type { Command } from 'commander';
 import { environmentFile, environmentFiles, episodesFile, runFiles } from '../../run-data/run-file-names';
 import { eventSchema } from '../../run-data/run-events';

@@ -21,7 +21,7 @@ import type { JobPlace } from './job-options';
 
 /**
  * Seconds that Ray waits between SIGTERM and SIGKILL when it stops the job. Ray's default, 3 seconds, is too short for
- * writing the checkpoint of a large model. The supervisor of a job reads the variable from the job's environment.
+ * writing the checkpoint of a large model. The supervisor of a job reads this variable from the job's environment.
  */
 const stopWait = { RAY_JOB_STOP_WAIT_TIME_S: '300' };
 

@@ -64,7 +64,7 @@ async function doctor(overrides: readonly string[], flags: PlanFlags & EngineFla
   };
 }
 
-/** Returns the request for a report on a run, made from a command's overrides and flags. */
+/** Converts a command's overrides and flags to a request for a report on a run. */
 export const questionOf = (overrides: readonly string[], flags: PlanFlags, workspace: string): RunReportRequest => ({
   configName: flags.configName,
   configFile: flags.config,

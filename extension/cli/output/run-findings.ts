@@ -1,5 +1,5 @@
 // Formats the findings of a run's diagnostics for the terminal: alarms, the regime of a collapse diagnosis, and the
-// reason of an early stop. Also formats the event of a model download. The input is a run's metrics and events.
+// reason for an early stop. Also formats the event of a model download. The input is a run's metrics and events.
 import type { RunEvent } from '../../run-data/run-events';
 import { enoughPrompts, enoughThoughts, regimes } from '../../run-data/regimes';
 import type { Regime } from '../../run-data/regimes';

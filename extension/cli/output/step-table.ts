@@ -29,7 +29,7 @@ export class StepTable {
   private fetching = false;
   private headed = false;
   private done = 0;
-  /** How many tenths of an evaluation's episodes were reported as finished, 0…10. */
+  /** Number of tenths of an evaluation's episodes that were reported as finished, 0…10. */
   private tenths = 0;
   /** The last printed regime. */
   private regime: DiagnosedRegime['regime'] | undefined;

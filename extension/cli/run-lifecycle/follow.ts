@@ -45,7 +45,8 @@ export interface TrainerLink {
 
 /**
  * Follows a run until its trainer has ended; returns the run's last status. If `halt` is given, the caller handles
- * interrupts and aborts `halt` to stop the run. `isOver` decides from the state of the lease whether the run has ended.
+ * interrupts and aborts `halt` to stop the run. `isOver` receives the state of the lease and returns whether the run
+ * has ended.
  */
 export async function follow(
   folder: RunFolder,
@@ -179,8 +180,8 @@ const unreachable = (folder: RunFolder, limitMs: number): UserError =>
 
 /**
  * Connects to the trainer of a run. If the trainer is on another machine, requests go through the run folder, and no
- * live progress arrives. Undefined if the trainer cannot be reached, does not answer `hello` in time, or serves another
- * run.
+ * live progress arrives. Returns undefined if the trainer cannot be reached, does not answer `hello` in time, or serves
+ * another run.
  */
 export async function joinTrainer(
   folder: RunFolder,

@@ -47,8 +47,8 @@ export async function checkEngine(
 }
 
 /**
- * Returns the name of an environment variable if the variable is set, else null. A run whose variable is not set sends
- * no API key.
+ * Returns the name of an environment variable if the variable is set, else null. If the variable for the API key is not
+ * set, a run sends no API key.
  */
 const presentVariable = (name: string | null): string | null =>
   name !== null && (process.env[name]?.trim() ?? '') !== '' ? name : null;
