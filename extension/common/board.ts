@@ -50,7 +50,7 @@ export function gameOf({ environment, tag, states }: PlayedStates): Game | null 
   if (named) return fits(present, named) ? named : null;
   const has = (...some: string[]) => some.some(symbol => present.has(symbol));
   // A single state may lack a game's essential symbols, for example while the player is on the goal. It therefore
-  // suffices that each of them occurs in some state of the episode.
+  // suffices that each essential symbol occurs in some state of the episode.
   if (fits(present, 'sokoban') && has('#') && has('X', '√') && has('O', '√', 'S')) return 'sokoban';
   return fits(present, 'frozen_lake') && has('P') && has('G') && has('O') ? 'frozen_lake' : null;
 }

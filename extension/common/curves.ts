@@ -1,6 +1,6 @@
 // Reduces a curve of up to 100,000 values for drawing. The curve is divided into equal parts, and only the minimum and
 // maximum of each part remain, so that every spike stays visible. The newest values remain unchanged. Pure functions on
-// columns; a row without a value is NaN. Smoothing: smoothing.ts.
+// columns; a row without a value is NaN. The functions that smooth curves are in smoothing.ts.
 
 /** Selected rows of a column with their values. */
 export interface CurvePoints {

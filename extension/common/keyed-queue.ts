@@ -1,23 +1,23 @@
-// Runs work on the same key, such as an episode id, one piece at a time and in the order of the calls. Work on
-// different keys may overlap. The package async-lock is not used because it cannot release one of several keys before
-// the work ends.
+// Executes tasks that use the same key, such as an episode id, one at a time and in the order of the calls. Tasks with
+// different keys may overlap. The package async-lock is not used because it cannot release one of a task's keys before
+// the task ends.
 
 export class KeyedQueue {
   private readonly last = new Map<string, Promise<void>>();
 
-  /** Number of keys with pending work. */
+  /** Number of keys with pending tasks. */
   get size(): number {
     return this.last.size;
   }
 
-  /** Whether a key has pending work. */
+  /** Whether a key has pending tasks. */
   has(name: string): boolean {
     return this.last.has(name);
   }
 
   /**
-   * Runs `work` once all earlier work on every key in `names` has ended or released the key. The work may call
-   * `release` to release a key before it ends.
+   * Calls `work` when all earlier tasks have released the keys in `names`. A task releases all its keys when it ends;
+   * it can call `release` to release a key earlier.
    */
   acquire<T>(names: readonly string[], work: (release: (name: string) => void) => Promise<T>): Promise<T> {
     const before = new Set(names.flatMap(name => this.last.get(name) ?? []));

@@ -137,8 +137,8 @@ export interface Engine<State extends EngineState = EngineState> {
    */
   remember(): Promise<void>;
   /**
-   * Restores weights and moments to the state of the last `remember`. Returns false if `remember` made no copy and
-   * optimizer steps have run since.
+   * Restores weights and moments to their values at the last call of `remember`. Returns false if this call made no
+   * copy and optimizer steps have run since.
    */
   rollBack(): Promise<boolean>;
   state(): Promise<State>;

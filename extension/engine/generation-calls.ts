@@ -8,7 +8,7 @@ export interface SamplingOptions extends SamplingCuts {
   stop_token_ids: number[];
   /** Stop strings: a row ends with the token that completes one of them. */
   stop: string[];
-  /** Maximum length of a row in tokens, prompt included; a row that reaches it ends with finish 'length'. */
+  /** Maximum length of a row in tokens, prompt included; a row that reaches this length ends with `finish` 'length'. */
   max_model_len: number;
 }
 

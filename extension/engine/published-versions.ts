@@ -1,6 +1,6 @@
 // Versions of the actor's weights that an engine keeps apart from the weights in training, so that tokens can be
-// sampled with older weights while a step trains. Only engines on servers keep versions. A version stays usable until
-// its engine is stopped.
+// sampled with older weights while a step trains the current weights. Only engines on servers keep versions. A version
+// stays usable until its engine is stopped.
 import type { GeneratedRow, GenerationRow, SamplingOptions } from './generation-calls';
 
 export interface PublishedVersions {

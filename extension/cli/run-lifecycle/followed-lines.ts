@@ -31,7 +31,7 @@ export class FollowedLines<T> {
 
   /**
    * Yields the values that are new since the last call.
-   * @throws the UserError that `read` throws, unless the trainer removed the line while it was read
+   * @throws the UserError that `read` throws, unless the trainer removed a line while `read` was reading this line
    */
   *unread(): Generator<T> {
     this.goBack();

@@ -23,7 +23,7 @@ export interface StartOptions {
   configFile?: string;
   /**
    * An earlier run. Its resolved configuration replaces the configuration that a name or a file would give, and
-   * `overrides` are applied to it.
+   * `overrides` are applied to this resolved configuration.
    */
   from?: Manifest;
   /**

@@ -20,9 +20,9 @@ import { endBeforeServing } from './trainer-end-message';
 export class TrainerEnded extends UserError {}
 
 /**
- * Starts the trainer of a run and waits until it serves the run or has finished. Precondition: the caller created the
- * run or checked that it is trusted, because the trainer executes the code that the manifest names.
- * @param job id of the Ray job that this process belongs to; the trainer then ends with this process
+ * Starts the trainer of a run and waits until the trainer serves the run or has finished. Precondition: the caller
+ * created the run or checked that it is trusted, because the trainer executes the code that the manifest names.
+ * @param job id of the Ray job that this process belongs to; the trainer then ends when this process ends
  * @throws UserError if another trainer serves the run, or if the run has a queued job; TrainerEnded if the new trainer
  * ends with an error before it serves the run
  */

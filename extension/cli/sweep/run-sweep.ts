@@ -24,7 +24,7 @@ export interface SweepOptions {
   workspace: string;
   /** Maximum number of concurrent runs. */
   jobs: number;
-  /** Cluster on which each run is a job; null for this machine. */
+  /** Cluster that executes each run as a job; null for this machine. */
   place: JobPlace | null;
   halt: AbortSignal;
   /** Creates the table that displays a followed run. Returns null if no table is to be displayed. */

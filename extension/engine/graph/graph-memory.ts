@@ -17,7 +17,7 @@ const elementBytes: Record<ElementType, number> = {
   bool: 1,
 };
 
-/** Operations whose result is their first input in the same memory, possibly with another shape. */
+/** Operations whose result is their first input, possibly with another shape; the result uses the input's memory. */
 const aliases = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 /** Operations whose result may overwrite an input. */
 const inPlace = new Set([

@@ -66,7 +66,7 @@ export class Graph {
   readonly nodes: Node[] = [];
   readonly values = new Map<string, Value>();
   readonly inputs: Value[] = [];
-  /** Outputs under their public names; `sources` maps each name to the graph value behind it. */
+  /** Outputs under their public names; `sources` maps each name to the value in the graph that the output exposes. */
   readonly outputs: Value[] = [];
   readonly sources = new Map<string, string>();
   readonly constants: Constant[] = [];

@@ -97,10 +97,10 @@ function encode(
 /**
  * Returns the nodes in an order that lets onnxruntime free memory early. onnxruntime determines the execution order by
  * a depth-first search from the leaves, the nodes whose outputs no other node reads. The search begins at the leaf that
- * is last in the list. From each node, it goes to the nodes that produce the node's inputs, first to the one that is
- * last in the list. Nodes that only read constants are first in the list; the executor then runs each of them directly
- * before its first reader instead of at the start. Leaves are last in the list and in reverse order, so that outputs
- * are computed in the order of their declaration.
+ * is last in the list. From each node, the search goes to the nodes that produce the node's inputs; it begins with the
+ * one that is last in the list. Nodes that only read constants are first in the list; the executor then runs each of
+ * these nodes directly before the first node that reads its output, instead of at the start. Leaves are last in the
+ * list and in reverse order, so that outputs are computed in the order of their declaration.
  */
 export function executionOrder(graph: Graph): Node[] {
   const nodes = neededNodes(graph);

@@ -160,9 +160,9 @@ export function transpose(g: Graph, x: Value, perm: readonly number[]): Value {
 
 /**
  * Returns the rows of `table` [n, width] at int64 `indices` […]. The pullback adds the gradient of each result row, in
- * float32, to the gradient of the table row that it was read from. On the CPU, the pullback adds element by element in
- * order. ScatterND is not used on the CPU: its CPU kernel adds from several threads without a lock, so updates of the
- * same row can be lost. On WebGPU, ScatterND adds atomically, but in no fixed order.
+ * float32, to the gradient of the table row from which the result row was copied. On the CPU, the pullback adds element
+ * by element in order. ScatterND is not used on the CPU: its CPU kernel adds from several threads without a lock, so
+ * updates of the same row can be lost. On WebGPU, ScatterND adds atomically, but in no fixed order.
  */
 export function gatherRows(g: Graph, table: Value, indices: Value): Value {
   expectType('gatherRows', indices, 'int64');

@@ -106,8 +106,8 @@ export function sessionSettings(graph: Graph, options: SessionOptions): Inferenc
   const { provider = 'cpu', prepack = false, resident, folder, threads } = options;
   const kept = provider === 'webgpu' && resident ? graph.outputs.filter(({ name }) => resident(name)) : [];
   // Constant folding would keep two copies of mapped weights in memory, and onnxruntime's other optimizations do not
-  // speed up these graphs. On WebGPU, constants are folded nevertheless: it has no bfloat16 kernels, so folding
-  // converts the weights to float32 once, and the results stay on the device.
+  // speed up these graphs. On WebGPU, constants are folded nevertheless. WebGPU has no bfloat16 kernels, so folding
+  // converts the weights to float32 once, and the converted weights stay on the device.
   const folded = prepack || graph.mapped.length === 0 || provider === 'webgpu';
   return {
     executionProviders: [provider],

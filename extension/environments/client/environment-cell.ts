@@ -2,7 +2,7 @@
 // be rebuilt. Sends requests, and records the episodes that the requests start and continue. If the process dies, the
 // supervisor starts a new process, replays the live episodes and repeats the requests. Only the episode whose code
 // ended the process fails. Several tags may share the process. If such a process violates a limit or dies repeatedly,
-// the tag at fault moves to a separate process. If the tag at fault is unknown, every tag moves.
+// the tag that caused the fault moves to a separate process. If the cause is unknown, every tag moves.
 import type {
   CoveredCode,
   EnvironmentSpec,
@@ -267,8 +267,8 @@ export class EnvironmentCell {
   }
 
   /**
-   * Handles the end of the process. After a limit violation, moves the tag at fault to a separate process. If the tag
-   * at fault is unknown, moves every tag.
+   * Handles the end of the process. After a limit violation, moves the tag that caused the violation to a separate
+   * process. If the cause is unknown, moves every tag.
    */
   private died(end: ProcessEnd): void {
     const { offence } = end;
@@ -276,9 +276,10 @@ export class EnvironmentCell {
     this.report(offence);
     const { history, tags } = this.held;
     const blamed = offence.tag ?? (tags.length === 1 ? tags[0] : undefined);
-    // A tag that exceeded its memory loses its live episodes without a pending call: their finished calls hold the
-    // memory, and a replay would allocate it again. An episode with a pending call is replayed, because the memory may
-    // belong to the call of another episode. If child processes exceeded the memory, all live episodes of the tag fail.
+    // If a tag exceeded its memory limit, its live episodes without a pending call fail, because their finished calls
+    // may hold the memory, and a replay would allocate this memory again. Its episodes with a pending call are
+    // replayed, because the call of another episode may hold the memory. If child processes exceeded the limit, all
+    // live episodes of the tag fail.
     if (offence.kind === 'memory' && blamed !== undefined)
       for (const { start } of history.live())
         if (start.tag === blamed && (offence.children || !this.supervisor.queue.has(start.episode))) {

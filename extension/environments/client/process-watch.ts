@@ -2,9 +2,9 @@
 // the process and its children exceed the memory limit. If a thread uses too much memory, the environment process
 // itself ends the thread. This monitor covers the other cases: memory of children, files in memory, and a blocked
 // process. If a check is late, because the trainer was delayed or the machine was suspended, at most two check
-// intervals are counted as elapsed. A delay therefore does not end the environment. The memory limit is
-// workbench.max_environment_memory_gb, by default half of the machine's memory (node/machine-memory.ts). Within the
-// process, environments/runtime/threads/thread-memory-watch.ts enforces this limit.
+// intervals are counted as elapsed. A delay of the trainer therefore does not end the environment process. The memory
+// limit is workbench.max_environment_memory_gb, by default half of the machine's memory (node/machine-memory.ts).
+// Within the process, environments/runtime/threads/thread-memory-watch.ts enforces this limit.
 import { ControlGroup } from '../../node/control-group';
 import type { ThreadMemory } from '../../protocol/environment-link';
 import { gibibytes } from '../../common/numbers';

@@ -2,8 +2,8 @@
 import { killTree, ownerTagVariable } from '../../node/end-processes';
 
 /**
- * First ends the processes whose environment variables contain the same owner tag as those of this process, then the
- * process group, and finally this process.
+ * Ends first all processes with this process's owner tag in their environment variables, then the process group, and
+ * finally this process.
  * @param code exit code of this process. If the code is 0, this process kills the process group itself; otherwise the
  * trainer kills the group
  */

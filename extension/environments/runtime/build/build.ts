@@ -60,7 +60,10 @@ function bundleOf(source: string, code: string, map: string, files: string[]): B
   };
 }
 
-/** Folder of the extension, which contains `envs`. It is the parent of the folder that contains this bundle. */
+/**
+ * Folder of the extension, which contains `envs`. It is the parent folder of the folder with the bundle that contains
+ * this code.
+ */
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**

@@ -133,7 +133,7 @@ export class Instance {
     await this.close().catch(() => undefined);
   }
 
-  /** The position in the episode, such as `at seed 3 after [Left, Up]`. */
+  /** Describes the position in the episode, such as `at seed 3 after [Left, Up]`. */
   position(): string {
     if (this.seed === undefined) return 'before any reset';
     if (this.actions.length === 0) return `at seed ${this.seed} before any action`;

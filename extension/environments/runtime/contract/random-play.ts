@@ -31,7 +31,7 @@ export interface Reference {
 /** The reference episodes and the environment instances of one check of the contract. */
 export class RandomPlay {
   readonly references: Reference[] = [];
-  /** Time after which no new episode is started, by `performance.now()`. */
+  /** Value of `performance.now()` after which no new episode is started. */
   readonly deadline: number;
   /**
    * Named actions that were played, by id: the name, how often the action was played, and whether it ever had an

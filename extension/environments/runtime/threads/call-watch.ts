@@ -18,7 +18,7 @@ export interface CallWatchOwner {
 }
 
 export class CallWatch {
-  /** Time at which the current call was first observed, by `performance.now()`. */
+  /** Value of `performance.now()` when the current call was first observed. */
   since = 0;
   private timer: NodeJS.Timeout | undefined;
 

@@ -1,6 +1,6 @@
 // Assigns episodes to threads. All items of an episode, such as its reset and steps, are sent to the thread that
-// started the episode. Results are returned in the order of the request. A state that is ready early is reported at
-// once.
+// started the episode. Results are returned in the order of the request. A state that is ready before the states of
+// other episodes is reported at once.
 import type { EnvironmentFailure, EpisodeStep } from '../../../protocol/environment-link';
 import type { EnvironmentThread, ThreadItem, ThreadResult } from './thread';
 
@@ -50,8 +50,8 @@ export class EpisodeThreads {
   }
 
   /**
-   * Runs items and returns the states of their episodes. States that are ready before others are passed to `ready` and
-   * omitted from the result.
+   * Runs items and returns the states of their episodes. If a state is ready before the states of other items, `ready`
+   * receives it, and the result omits it.
    * @param unknown returns the error message for an item whose episode has no thread
    */
   async states(

@@ -106,7 +106,7 @@ export class EnvironmentThread {
     this.runtime.endForMemory(limit);
   }
 
-  /** Ends the worker without waiting for its exit, because native code may block it for long. */
+  /** Ends the worker without waiting for its exit, because native code may delay the exit for long. */
   stop(): void {
     this.runtime.stop();
   }

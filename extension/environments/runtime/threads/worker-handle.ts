@@ -185,7 +185,7 @@ export class WorkerHandle {
 
   /**
    * Ends the worker and resolves its pending batches. Does not wait for the worker's exit, because native code may
-   * block it for long.
+   * delay the exit for long.
    *
    * @param collect whether to free the worker's memory at once by a garbage collection
    */
