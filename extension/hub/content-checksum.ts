@@ -15,8 +15,8 @@ export async function sizeOf(file: string): Promise<number | null> {
 }
 
 /**
- * Returns a new hash object for the algorithm of an etag: sha256, or git's sha1 of a blob. Git's sha1 includes the
- * blob's length, which is already added to the hash.
+ * Returns a new hash object for the algorithm of an etag: sha256, or git's sha1 of a blob. Git's sha1 also covers the
+ * blob's length; the returned object has already hashed this length.
  */
 export function hashFor({ etag, bytes }: Pick<HubFile, 'etag' | 'bytes'>): Hash {
   return etag.length === 64 ? createHash('sha256') : createHash('sha1').update(`blob ${bytes}\0`);
@@ -41,7 +41,7 @@ async function contentSum(path: string, file: HubFile, signal?: AbortSignal): Pr
 
 /**
  * Whether an etag is a checksum. It is not a checksum if another tool downloaded the file to a cache that does not use
- * links. The file is then stored under its normal name, and this name is used as the etag.
+ * links. Such a cache stores the file under its normal name, and this name is used as the etag.
  */
 const isChecksum = (etag: string): boolean => /^([0-9a-f]{40}|[0-9a-f]{64})$/.test(etag);
 

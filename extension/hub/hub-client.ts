@@ -28,7 +28,7 @@ export interface HubListing {
   files: HubFile[];
 }
 
-/** Maximum number of consecutive attempts that receive no new data; after the last attempt, its error is thrown. */
+/** Maximum number of consecutive attempts that receive no new data; the error of the last attempt is then thrown. */
 export const mostTries = 5;
 
 export class HubClient {

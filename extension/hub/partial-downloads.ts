@@ -54,7 +54,8 @@ export class PartialDownloads {
 }
 
 /**
- * The host and the PID namespace of this process, encoded for file names. The process's pid is valid only within both.
+ * The host and the PID namespace of this process, encoded for file names. A pid identifies a process only within one
+ * host and one PID namespace.
  */
 export const thisHost = encodeURIComponent(
   [currentPidScope.host, currentPidScope.pid_namespace].filter(Boolean).join('~'),

@@ -1,6 +1,6 @@
 // Entry point of the engine's worker thread. Calls arrive as messages and run one at a time in order; only generation
 // calls overlap. If this file is started as a process, it tests a provider instead and sends the findings
-// (models/self-check.ts). Its arguments are then the provider and a number of threads.
+// (models/self-check.ts). The process then has two arguments: the provider and a number of threads.
 import { parentPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import { serveCalls, transferred } from '../node/thread-calls';

@@ -1,7 +1,7 @@
 // A WebSocket whose use of memory is bounded. Messages are handled one at a time: reading is paused until the reply to
-// the current message has been sent. A client that accepts no data for `sendMs` is disconnected. After `pause`, ws
-// continues to emit messages from the chunk that it has read, which has at most 64 KiB. This class queues these
-// messages. ws itself bounds replies to pings (maxPendingAutoPongs).
+// the current message has been sent. A client that has accepted no data during the last `sendMs` milliseconds is
+// disconnected. After `pause`, ws continues to emit messages from the chunk that it has read, which has at most 64 KiB.
+// This class queues these messages. ws itself bounds replies to pings (maxPendingAutoPongs).
 import type { Socket } from 'node:net';
 import type { RawData, WebSocket } from 'ws';
 

@@ -1,7 +1,7 @@
 // Limits a server's connections, in total and per client address. Also orders the requests of each connection: a
 // request is answered only after the response to the previous request has been sent. Therefore a client that sends many
 // requests and reads no responses makes the server keep only one response in memory. Such a client is disconnected
-// after `sendMs` without progress.
+// after `sendMs` milliseconds without progress.
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
@@ -27,8 +27,8 @@ export const maxHeaderBytes = 8192;
 const mostWaiting = 32;
 
 /**
- * Default limits of a server for `maxSessions` sessions, each of which may use its own connection. Values in `given`
- * override the defaults.
+ * Returns the default limits of a server with at most `maxSessions` sessions, each of which may use its own connection.
+ * Values in `given` override the defaults.
  */
 export function serverLimits(maxSessions: number, given: Partial<ServerLimits> = {}): ServerLimits {
   return {

@@ -82,7 +82,7 @@ export class HttpRouter {
     return { route, query, ...(environment !== undefined && { environment }) };
   }
 
-  /** Answers a request. Disconnects a client that accepts no data for `sendMs`. */
+  /** Answers a request. Disconnects a client that has accepted no data during the last `sendMs` milliseconds. */
   async respond(request: IncomingMessage, response: ServerResponse, sendMs: number): Promise<void> {
     const { socket } = request; // read now, because a request loses its socket if its body is not read completely
     const send = (status: number, type: string, body: Uint8Array | string, more: Record<string, string> = {}) => {

@@ -49,7 +49,8 @@ function candidates(workspace: string, name: string): string[] {
 }
 
 /**
- * The specification of an environment. Downloads the data sets of the Hugging Face Hub that its configuration names.
+ * Returns the specification of an environment. Downloads the Hugging Face data sets that the environment's
+ * configuration names.
  * @param name a built-in environment, a folder or file in the workspace's `envs/`, or a path
  * @throws UserError if no such environment exists, or if a download fails
  */

@@ -1,7 +1,7 @@
 // `ragen env play --input`: plays complete episodes, given by (environment, configuration, seed, actions), so that they
-// can be compared with other implementations. All cases share one process; each call to it contains the next action of
-// every open episode. Contract: The results are in the order of the cases. Each action is a separate step. A case ends
-// when its episode ends. The result of an invalid or failing case is an `error`.
+// can be compared with other implementations. All cases share one process; each call to this process contains the next
+// action of every open episode. Contract: The results are in the order of the cases. Each action is a separate step. A
+// case ends when its episode ends. The result of an invalid or failing case is an `error`.
 import { z } from 'zod';
 import type { EpisodeState, EpisodeStep } from '../../protocol/environment-link';
 import type { Shown, ShownStep, Transcript } from '../../protocol/environment-tools';

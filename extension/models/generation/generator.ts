@@ -2,10 +2,10 @@
 // each row's keys and values between turns. A call appends each row's new ids in one chunk, then decodes token by
 // token. Equal prompts are computed once. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a
 // new call join the running batch between two steps, and each call resolves when its rows are finished. Invariant: a
-// row's tokens depend only on its ids, its seed and the weights. On the CPU, even a row's logits are bit-identical,
-// whichever other rows are in its batch, because matmuls compute each row independently and sums over cached tokens run
-// in blocks. A step has at least two rows, because onnxruntime computes matmuls of a single row with another kernel,
-// which rounds differently.
+// row's tokens depend only on its ids, its seed and the weights. On the CPU, the logits of a row do not depend on the
+// other rows in the batch either: they are bit-identical, because matmuls compute each row independently and sums over
+// cached tokens run in blocks. A step has at least two rows, because onnxruntime computes matmuls of a single row with
+// another kernel, which rounds differently.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
@@ -223,7 +223,7 @@ export class Generator {
     }
   }
 
-  /** Reports the number of tokens the running calls have sampled. */
+  /** Reports the number of tokens that the running calls have sampled. */
   private report(): void {
     let sampled = 0;
     for (const { decodings } of this.calls) for (const { ids } of decodings) sampled += ids.length;

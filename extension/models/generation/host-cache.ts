@@ -12,7 +12,8 @@ import { packChunks } from '../graphs/chunk-packing';
 /**
  * Maximum tokens per append; longer chunks are split. With this limit, the memory and time for attention scores are
  * proportional to the row length. Without the limit, they would be proportional to the square of the row length. On two
- * cores, the limit makes the prefill of four prompts of 1465 tokens 3 to 6 times as fast. Lower limits are not faster.
+ * cores, the limit makes the prefill of four prompts with 1465 tokens each 3 to 6 times as fast. Lower limits are not
+ * faster.
  */
 export const pieceTokens = 512;
 

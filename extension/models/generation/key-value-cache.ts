@@ -75,8 +75,8 @@ export class BatchCache {
   }
 
   /**
-   * Copies the keys and values of row r from the batch into the arrays of its `RowCache`. The last row moves to index
-   * r.
+   * Copies the keys and values of row r from the batch into the arrays of the row's `RowCache`. The last row moves to
+   * index r.
    */
   releaseRow(r: number): void {
     const row = this.rows[r];

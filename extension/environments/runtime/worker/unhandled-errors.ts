@@ -29,8 +29,8 @@ export class Owner {
   constructor(readonly name: string) {}
 
   /**
-   * Attributes a stray fault to this owner. The running item fails. If no item is running, the last item fails if its
-   * result has not been sent, otherwise the next item. Returns false if no item can fail.
+   * Attributes a stray fault to this owner. The running item fails. If no item is running, the last item fails or, if
+   * its result has already been sent, the next item fails. Returns false if no item can fail.
    */
   strike(fault: Found): boolean {
     if (this.over) return false;
