@@ -88,7 +88,7 @@ class Repl {
   }
 
   /**
-   * Resolves the pending command once its reply is complete. A blank line ends the reply if the text before it is valid
+   * Resolves the pending command when its reply is complete. A blank line ends the reply if the text before it is valid
    * JSON.
    */
   private deliver(): void {

@@ -12,7 +12,8 @@ export const moveNames = ['U', "U'", 'D', "D'", 'L', "L'", 'R', "R'", 'F', "F'",
 export const solvedCube = (): Cube => Uint8Array.from({ length: 24 }, (_, at) => at >> 2);
 
 /**
- * The turning face, and the ring of pairs of stickers around it. Each pair moves to the position of the pair before it.
+ * The turning face, followed by the pairs of stickers in the ring around it. Each pair moves to the position of the
+ * pair before it.
  */
 type Ring = readonly [face: number, ...pairs: (readonly [number, number])[]];
 

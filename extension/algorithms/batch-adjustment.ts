@@ -19,7 +19,7 @@ export function batchMultiple(...sizes: readonly number[]): number {
 
 /**
  * Returns the indices of the samples to train on. `weights`: 0…count−1. `copy`: 0…count−1, followed by random
- * duplicates; two samples differ by at most one in their number of duplicates. `delete`: the ascending indices that
+ * duplicates; the numbers of duplicates of any two samples differ by at most one. `delete`: the ascending indices that
  * remain after random drops; empty if count < multiple.
  */
 export function adjustedSamples(

@@ -8,8 +8,8 @@ import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';
 
 /**
- * Returns the log of the sequence ratio: the mean of log π − log π_old over the sampled tokens. 0 without sampled
- * tokens.
+ * Returns the log of the sequence ratio: the mean of log π − log π_old over the sampled tokens. Returns 0 if no token
+ * was sampled.
  */
 export function sequenceLogRatio(
   logprobs: ArrayLike<number>,

@@ -43,7 +43,7 @@ export const lossModeOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_los
   policy_loss?.loss_mode ?? 'vanilla';
 
 /**
- * Bound of two differences, in absolute value: a token's log-prob minus its log-prob under the old policy (the
+ * Maximum absolute value of two differences: a token's log-prob minus its log-prob under the old policy (the
  * log-ratio), and a token's log-prob minus its log-prob under the reference policy.
  */
 export const largestLogRatio = 20;

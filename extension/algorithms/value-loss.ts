@@ -1,8 +1,8 @@
 // Loss of the critic (PPO's clipped value loss, as in verl). Each sampled token has two squared errors. The first is
 // the error of the new value. The second is the error of the new value after it is clamped to ±`cliprange_value` around
-// the old value. The loss is half the mean, over tokens, of the larger of the two errors. `ragen algo` evaluates this
-// file, and it is used in training on a remote server. The local engine instead uses graph operations
-// (models/decoder/critic.ts). A test compares the two implementations, so change both.
+// the old value. The loss is half the mean, over tokens, of the larger of the two errors. `ragen algo` and training on
+// a remote server use this file. The local engine instead uses graph operations (models/decoder/critic.ts). A test
+// compares the two implementations, so change both.
 import { clamp } from './kl';
 
 /** One sequence. All arrays have one entry per token; only entries with mask = 1 are read. */

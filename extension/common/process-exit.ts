@@ -1,7 +1,7 @@
-// Explains why a process exited, from the signal that ended it or from its exit code. An exit code may encode a signal
-// (128 + the signal's number), or on Windows an exception status. Native code such as onnxruntime can end a process
-// without a message; the explanation adds the likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS,
-// exit codes in Node's documentation.
+// Uses the signal or the exit code of a process to explain why the process ended. An exit code may encode a signal (128
+// + the signal's number), or on Windows an exception status. Native code such as onnxruntime can end a process without
+// a message; the explanation adds the likely cause and the remedy. Sources: signal(7), [MS-ERREF] NTSTATUS, exit codes
+// in Node's documentation.
 
 const lessMemory =
   'lower the micro-batch sizes or max_model_len, train a LoRA adapter, or use a smaller or quantised model';

@@ -73,8 +73,8 @@ function doubleKeys({ items }: YAMLMap): YAMLParseError[] {
 type OnError = (source: unknown, code: string, message: string, warning?: boolean) => void;
 
 /**
- * Like the library's parseDocument, but stops at `mostMistakes` errors. To count the errors, it wraps `onError`, the
- * function with which the library's composer adds each error to its list `errors`.
+ * Parses like the library's parseDocument, but stops at `mostMistakes` errors. To count the errors, this function wraps
+ * `onError`, the function with which the library's composer adds each error to its list `errors`.
  */
 function firstDocument(text: string, options: Options): Document.Parsed {
   const composer = new Composer({ ...options, prettyErrors: false, uniqueKeys: false });

@@ -41,7 +41,7 @@ export interface RemoteEngine<State extends EngineState = EngineState> extends E
 }
 
 /**
- * Maximum milliseconds that `stop` waits for running calls before it terminates the worker. It waits because
+ * Maximum milliseconds that `stop` waits for running calls before it terminates the worker. `stop` waits because
  * terminating a worker that is executing native code aborts the process.
  */
 const stopMs = 9000;

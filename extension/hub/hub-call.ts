@@ -1,6 +1,6 @@
 // One exchange with the hub. Contains a `fetch` that adds the token (only for the hub's origin), a timeout for
-// connections without data, and the error message for every failure. A failure after which a retry may succeed is a
-// HubInterrupted; callers catch it and retry. Error codes are read from X-Error-Code, as in huggingface_hub.
+// connections that deliver no data, and the error message for every failure. A failure after which a retry may succeed
+// is a HubInterrupted; callers catch it and retry. Error codes are read from X-Error-Code, as in huggingface_hub.
 import { UserError } from '../common/user-error';
 
 /** A model or data set on the hub: `organisation/name` and a branch, tag or commit. */
@@ -20,7 +20,7 @@ export interface HubOptions {
   token: string | undefined;
   /** True if network requests are not allowed (HF_HUB_OFFLINE). */
   offline: boolean;
-  /** Milliseconds without data after which a connection is aborted. */
+  /** Milliseconds after which a connection that delivers no data is aborted. */
   silenceMs: number;
   /** Milliseconds before the first retry; doubled for each further retry. */
   retryMs: number;

@@ -7,7 +7,7 @@ import { isAlive, currentPidScope } from '../node/process-identity';
 import type { HubFile } from './hub-client';
 import { sizeOf } from './content-checksum';
 
-/** Milliseconds without a write after which a partial file of another machine is considered abandoned. */
+/** Milliseconds since the last write after which a partial file of another machine is considered abandoned. */
 const foreignStaleMs = 120_000;
 
 export class PartialDownloads {

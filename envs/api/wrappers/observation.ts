@@ -1,6 +1,6 @@
 // Replaces each observation (Gymnasium's TransformObservation). The replacement is computed from the original
-// observation, or from the state as another render mode shows it. Can also replace the instruction and the legend in
-// the system message.
+// observation, or from the state in another render mode. Can also replace the instruction and the legend in the system
+// message.
 import type { z } from 'zod';
 import type { Action, EnvironmentDefinition, Info, MaybePromise, Observation } from '../environment';
 import { after, wrap } from './wrap';

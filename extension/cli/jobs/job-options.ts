@@ -93,8 +93,8 @@ export function clusterOfJob(run: string, { id, address }: JobRecord, { on }: On
 }
 
 /**
- * RAY_ADDRESS if it is the address of a dashboard. Otherwise undefined, because RAY_ADDRESS may also hold a cluster's
- * internal address.
+ * Returns RAY_ADDRESS if it is the address of a dashboard. Otherwise returns undefined, because RAY_ADDRESS may also
+ * hold a cluster's internal address.
  */
 const httpAddress = ({ RAY_ADDRESS }: NodeJS.ProcessEnv): string | undefined =>
   RAY_ADDRESS !== undefined && /^https?:/.test(RAY_ADDRESS) ? RAY_ADDRESS : undefined;

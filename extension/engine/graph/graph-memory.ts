@@ -115,8 +115,8 @@ export function graphMemory(graph: Graph): (sizes: Sizes) => GraphMemory {
 
 /**
  * Returns the buffer of each value. A buffer has the name of the first value that is stored in it. onnxruntime decides
- * before the run which values share a buffer. A result is stored in the buffer of an input that it may overwrite, else
- * in the buffer of a value without remaining readers. The result and the value that it replaces must have the same
+ * before the run which values share a buffer. A result is stored in the buffer of an input that it may overwrite, or
+ * else in the buffer of a value that no later node reads. The result and the value that it replaces must have the same
  * shape, which onnxruntime must be able to infer. A shared buffer stays allocated from the node that produces its first
  * value to the last node that reads its last value.
  */

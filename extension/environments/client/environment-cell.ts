@@ -101,7 +101,7 @@ export class EnvironmentCell {
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
    * later resets. Does not wait for pending requests. If the process ends while it loads a tag's code, the result for
-   * this tag contains that problem.
+   * this tag reports this end.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const { runtime, supervisor } = this;
@@ -188,7 +188,10 @@ export class EnvironmentCell {
     return this.play('step', episodes, step => this.held.stepped(step), onSteps);
   }
 
-  /** Actions that solve each episode from its current state; undefined without a solver or without a solution. */
+  /**
+   * Actions that solve each episode from its current state; undefined if the environment has no solver or the solver
+   * finds no solution.
+   */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const none = episodes.map(episode => ({ episode }));
     return this.supervisor.queue.acquire(

@@ -71,7 +71,7 @@ export class EnvironmentProcess {
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
    * later resets. Does not wait for pending requests. If a process ends while it loads a tag's code, the result for
-   * this tag contains that problem.
+   * this tag reports this end.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const outcomes = await this.split(specs, ofTag, (cell, own) => cell.prepare(own, checkTypes));
@@ -128,7 +128,10 @@ export class EnvironmentProcess {
     return byEpisode(episodes, steps.flat());
   }
 
-  /** Actions that solve each episode from its current state; undefined without a solver or without a solution. */
+  /**
+   * Actions that solve each episode from its current state; undefined if the environment has no solver or the solver
+   * finds no solution.
+   */
   async solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const solutions = await this.split(
       episodes,

@@ -121,7 +121,10 @@ export class EnvironmentProcessPool implements EnvironmentPool {
     );
   }
 
-  /** Actions that solve each episode from its current state; undefined without a solver or without a solution. */
+  /**
+   * Actions that solve each episode from its current state; undefined if the environment has no solver or the solver
+   * finds no solution.
+   */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     return this.spread(
       episodes,

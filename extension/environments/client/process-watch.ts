@@ -28,7 +28,7 @@ export interface Offence {
 }
 
 export interface WatchLimits {
-  /** Maximum milliseconds without a message while a ping is unanswered. */
+  /** Maximum milliseconds for which the process may send no message while a ping is unanswered. */
   silentMs: number;
   /** Maximum milliseconds for which the process may be stopped by SIGSTOP. */
   stoppedMs: number;
@@ -124,7 +124,7 @@ export class ProcessWatch {
     this.timer.unref();
   }
 
-  /** Must be called for each message from the process; resets the measured time without a message. */
+  /** Must be called for each message from the process; restarts the measurement of the time since the last message. */
   signOfLife(): void {
     this.silent = 0;
   }

@@ -41,7 +41,7 @@ export function serverLimits(maxSessions: number, given: Partial<ServerLimits> =
   };
 }
 
-/** The client's identifier: its address, because the server has no accounts. */
+/** Returns the client's address. It identifies the client, because the server has no accounts. */
 export const clientOf = ({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string =>
   remoteAddress.replace(/^::ffff:/, '');
 

@@ -35,7 +35,9 @@ export interface EnvironmentServer {
 /** Maximum milliseconds for which running requests may finish at shutdown. */
 const shutdownTimeoutMs = 5000;
 
-/** How often the server looks for slow requests within the shorter of the two limits `headersMs` and `requestMs`. */
+/**
+ * Number of times that the server looks for slow requests during the shorter of the limits `headersMs` and `requestMs`.
+ */
 const looksPerLimit = 4;
 
 /**

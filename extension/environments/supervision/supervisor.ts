@@ -2,10 +2,10 @@
 // (environments/runtime/threads/thread.ts) or a process (environments/client/process-runtime.ts) that can be replaced
 // by a new one. If the runtime ends, the supervisor starts a new runtime, replays the live episodes and repeats the
 // calls that have no result. Each call is answered exactly once. If a call ended the runtime, only its episode fails.
-// The runtime may name this episode. If it names none, the calls or replays are repeated one at a time. If a runtime
-// then ends again, the episode whose call or replay was running is at fault. Calls of one episode run in order; calls
-// of different episodes overlap. trainer/rollout/agent-proxy.ts decides whether a run pauses because many episodes
-// fail.
+// The runtime may name this episode. If it names no episode, the calls or replays are repeated one at a time. If a
+// runtime then ends again, the episode whose call or replay was running is at fault. Calls of one episode run in order;
+// calls of different episodes overlap. trainer/rollout/agent-proxy.ts decides whether a run pauses because many
+// episodes fail.
 import { KeyedQueue } from '../../common/keyed-queue';
 
 /**

@@ -1,6 +1,6 @@
-// One episode that a user plays: executes actions, undoes them by a replay, restarts with a seed, runs the solver, and
-// replays the actions on edited code. Invariant: the displayed episode is the result of (seed, actions) on the loaded
-// code. If a replay fails, the session reports the error and keeps the previous episode.
+// One episode that a user plays: executes actions, undoes actions by a replay, restarts with a seed, runs the solver,
+// and replays the actions on edited code. Invariant: the displayed episode is the result of (seed, actions) on the
+// loaded code. If a replay fails, the session reports the error and keeps the previous episode.
 import type { EnvironmentFailure, EnvironmentSpec, LoadedEnvironment } from '../../protocol/environment-link';
 import type {
   PlayDifference,

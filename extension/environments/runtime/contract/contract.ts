@@ -14,7 +14,10 @@ export interface ContractResult {
   name: string;
   state: 'passed' | 'failed' | 'skipped';
   evidence: string;
-  /** Stack of the error that the environment threw, with positions in the bundle; undefined without such an error. */
+  /**
+   * Stack of the error that the environment threw, with positions in the bundle; undefined if the environment threw no
+   * error.
+   */
   stack?: string;
 }
 

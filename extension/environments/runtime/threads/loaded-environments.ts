@@ -110,7 +110,7 @@ export class LoadedEnvironments {
     return { ...about, environment: started.environment };
   }
 
-  /** Activates a tag's prepared code for episodes that start later. Does nothing without prepared code. */
+  /** Activates a tag's prepared code for episodes that start later. Does nothing if the tag has no prepared code. */
   use(tag: string): void {
     const next = this.prepared.get(tag);
     this.prepared.delete(tag);

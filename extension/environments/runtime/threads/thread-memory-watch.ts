@@ -8,7 +8,7 @@
 import type { EnvironmentThread } from './thread';
 
 const lookMs = 100;
-/** Milliseconds without checks after a thread was ended. */
+/** Milliseconds for which checks pause after a thread was ended. */
 const settleMs = 1000;
 /** A thread that has reported more than this fraction of the limit is ended. */
 const goodPart = 0.5;

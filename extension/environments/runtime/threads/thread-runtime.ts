@@ -108,8 +108,8 @@ export class ThreadRuntime implements Runtime<Fault> {
 
   /**
    * Ends the worker because the process uses more than `limit` bytes, and frees the worker's memory at once. If a call
-   * is running, only its episode fails. If none is running, the episode that used the memory is unknown; all episodes of
-   * the worker then fail, because a replay would allocate the same memory again.
+   * is running, only its episode fails. If no call is running, the episode that used the memory is unknown; all
+   * episodes of the worker then fail, because a replay would allocate the same memory again.
    */
   endForMemory(limit: number): void {
     const what = `exceeded the memory limit of ${gibibytes(limit)} for environments`;

@@ -90,7 +90,7 @@ export class EnvironmentThread {
   }
 
   /**
-   * The worker's coverage counts since the last call. Empty without coverage, without a running worker, or if the
+   * The worker's coverage counts since the last call. Empty if coverage is off, if no worker is running, or if the
    * worker ends before its reply.
    */
   covered(): Promise<CoveredRange[]> {

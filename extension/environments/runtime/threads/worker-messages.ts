@@ -116,7 +116,7 @@ export interface ToWorker {
 
 /** Requests the coverage counts since the last such request. */
 export type CoverageQuestion = 'coverage';
-/** Start and end offset of a range of the code, and how often it ran. */
+/** Start and end offset of a range of the code, and how often this range ran. */
 export type CoveredRange = [from: number, to: number, count: number];
 
 /** One of: results of finished items (keyed by item number), printed text, coverage counts. */

@@ -102,7 +102,7 @@ async function present(
 
 /**
  * Checks the return value of `create`.
- * @throws FaultError if it is not an environment
+ * @throws FaultError if the value is not an environment
  */
 export function checkedEnvironment(environment: Environment): Environment {
   if (typeof environment?.reset !== 'function' || typeof environment.step !== 'function')
