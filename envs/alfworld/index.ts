@@ -23,8 +23,8 @@ const config = z.strictObject({
 type Config = z.infer<typeof config>;
 
 /**
- * The client for the game server. `mode` selects the split of the games; the client sends the server ALFWorld's name
- * for this split.
+ * Returns the client for the game server. `mode` selects the split of the games; the client sends the server ALFWorld's
+ * name for this split.
  */
 const peerFor = (config: Config, mode: 'train' | 'val') =>
   peerOf(config, {
@@ -32,13 +32,13 @@ const peerFor = (config: Config, mode: 'train' | 'val') =>
     ...(config.config_file !== null && { config_file: config.config_file }),
   });
 
-/** The admissible commands in the server's info; undefined if the info has none. */
+/** Returns the admissible commands in the server's info; undefined if the info has none. */
 function admissibleIn({ info }: RemoteState): string[] | undefined {
   const { admissible_commands: commands } = info;
   return Array.isArray(commands) && commands.every(command => typeof command === 'string') ? commands : undefined;
 }
 
-/** The observation as RAGEN formats it. */
+/** Returns the observation as RAGEN formats it. */
 function shown({ text }: RemoteState, admissible: readonly string[] | undefined): string {
   return admissible === undefined ? text : `${text}\n\nAdmissible actions: [${admissible.join(', ')}]`;
 }

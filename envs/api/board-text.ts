@@ -18,7 +18,7 @@ export function coordinateText(rows: number, columns: number, entries: readonly 
   return text;
 }
 
-/** The `grid_coord` format; each heading ends in a space, as in RAGEN. */
+/** Returns the text in the format `grid_coord`; each heading ends in a space, as in RAGEN. */
 export function gridCoordText(coordinates: string, grid: string): string {
   return `Coordinates: \n${coordinates}\nGrid Map: \n${grid}`;
 }

@@ -16,7 +16,7 @@ export type Row = Record<string, unknown>;
 
 export interface DataSet {
   readonly length: number;
-  /** The row at an index in [0, length). Integers of any width are returned as numbers. */
+  /** Returns the row at an index in [0, length). Integers of any width are returned as numbers. */
   row(index: number): Promise<Row>;
 }
 
@@ -74,7 +74,7 @@ export async function lookForDataSet(path: string, options: DataSetOptions): Pro
 }
 
 /**
- * The data set's files of the requested configuration and split.
+ * Returns the data set's files of the requested configuration and split.
  * @throws MissingDependency if no file exists, or if a file has an unsupported format
  */
 function presentFiles(path: string, options: DataSetOptions): string[] {
@@ -104,7 +104,7 @@ async function open(path: string, options: DataSetOptions): Promise<DataSet> {
   return whole;
 }
 
-/** The files in a folder that belong to the requested configuration and split, sorted by path. */
+/** Returns the files in a folder that belong to the requested configuration and split, sorted by path. */
 function filesOf(folder: string, { configuration, split }: DataSetOptions): string[] {
   const all = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map(name => join(folder, name))

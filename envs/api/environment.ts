@@ -49,7 +49,7 @@ export interface Environment {
    */
   reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;
   step(action: Action): MaybePromise<StepResult>;
-  /** The current state in the given render mode. */
+  /** Returns the current state in the given render mode. */
   render?(mode: string): MaybePromise<Observation>;
   /** Actions that solve the episode from the current state; undefined if the solver finds none. */
   solve?(): MaybePromise<Action[] | undefined>;

@@ -5,7 +5,7 @@ import { PNG } from 'pngjs';
 export type Colour = readonly [red: number, green: number, blue: number];
 
 /**
- * An RGB PNG of a board.
+ * Returns an RGB PNG of a board.
  * @param colours colour of each cell, row by row, values 0 to 255
  * @param columns cells in a row
  * @param pixels side of a cell

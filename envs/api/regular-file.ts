@@ -20,7 +20,7 @@ export function openRegularFile(path: string): number {
 }
 
 /**
- * The text of a regular file of at most 512 MiB.
+ * Returns the text of a regular file of at most 512 MiB.
  * @throws the errors of `openRegularFile`, or an Error if the file is larger
  */
 export function readRegularText(path: string): string {

@@ -12,7 +12,7 @@ interface WithBody {
 }
 
 /**
- * The bytes of a response body. Closes the connection when the limit is exceeded.
+ * Returns the bytes of a response body. Closes the connection when the limit is exceeded.
  * @param most maximum number of bytes after decoding
  * @throws BodyTooLong if the body has more than `most` bytes, or the error of the request's signal
  */
@@ -28,6 +28,6 @@ export async function bodyBytes({ body }: WithBody, most: number): Promise<Buffe
   return Buffer.concat(parts, length);
 }
 
-/** The body of a response as UTF-8 text. */
+/** Returns the body of a response as UTF-8 text. */
 export const bodyText = async (response: WithBody, most: number): Promise<string> =>
   new TextDecoder().decode(await bodyBytes(response, most));

@@ -15,7 +15,7 @@ const [quote, backslash, newline, openBracket, openBrace, closeBrace] = [34, 92,
 const isBlank = (byte: number): boolean => byte === 32 || (byte >= 9 && byte <= 13);
 
 /**
- * The byte ranges of a file's rows.
+ * Returns the byte ranges of a file's rows.
  * @throws Error if the file holds neither lines of objects nor an array of objects
  */
 export function rowExtents(file: string): RowExtents {

@@ -29,7 +29,7 @@ Rules:
 4. Decide which arm pays more on average, ${a} or ${b}, and answer with its name: <answer> ${a} </answer> or <answer> ${b} </answer>.
 `;
 
-/** A number formatted like a Python float, for example 1 as `1.0`. */
+/** Formats a number like a Python float, for example 1 as `1.0`. */
 const pythonFloat = (value: number) => (Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 export default defineEnvironment({

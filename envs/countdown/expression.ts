@@ -13,8 +13,8 @@ const mostBits = 4096;
 class NoValue extends Error {}
 
 /**
- * The value of an expression. Undefined if Python would raise an error, or if the value is complex, infinite or too
- * large.
+ * Returns the value of an expression. Returns undefined if Python would raise an error, or if the value is complex,
+ * infinite or too large.
  */
 export function evaluate(text: string): PythonNumber | undefined {
   try {

@@ -55,7 +55,7 @@ function pathOf({ train_path, val_path }: Pick<Config, 'train_path' | 'val_path'
   return mode === 'val' ? (val_path ?? own) : own;
 }
 
-/** The problems of a configuration for training or validation; each file is read once. */
+/** Returns the problems of a configuration for training or validation; each file is read once. */
 function problemsOf(
   { train_path, val_path, max_instances, solvable_filter }: Config,
   mode: 'train' | 'val' = 'train',

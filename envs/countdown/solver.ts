@@ -12,8 +12,8 @@ interface Term {
 }
 
 /**
- * The first expression found; undefined if none equals the target. Sums and differences are tried before products and
- * quotients.
+ * Returns the first expression found; undefined if none equals the target. Sums and differences are tried before
+ * products and quotients.
  */
 export function solveCountdown(numbers: readonly number[], target: number): string | undefined {
   return search(

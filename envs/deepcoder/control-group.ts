@@ -138,7 +138,7 @@ function mountOf(line: string): { type: string; options: string[]; from: string;
   return type === 'cgroup' || type === 'cgroup2' ? { type, options: (options ?? '').split(','), from, at } : undefined;
 }
 
-/** The path of a cgroup relative to the root of a mount; undefined if the cgroup is outside this root. */
+/** Returns the path of a cgroup relative to the root of a mount; undefined if the cgroup is outside this root. */
 function below(path: string, from: string): string | undefined {
   if (from === '/') return path;
   return path === from || path.startsWith(`${from}/`) ? path.slice(from.length) || '/' : undefined;

@@ -67,7 +67,7 @@ const remedy =
 const tasks = ({ dataset_path, split }: Config, mode: Mode) =>
   openDataSet(dataset_path ?? shipped, { split: split ?? (mode === 'val' ? 'test' : 'train'), remedy });
 
-/** The task that a seed selects. The index of its row is the number that CPython's `randint` draws. */
+/** Returns the task that a seed selects. The index of its row is the number that CPython's `randint` draws. */
 async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem> {
   const set = await tasks(config, mode);
   const row = await set.row(new PythonRandom(seed).randint(0, set.length - 1));
@@ -148,7 +148,7 @@ function mishap({ by, code, stderr }: Outcome, { test_timeout, memory_mb }: Conf
   return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${cause ? ` (${cut(cause)})` : ''}.`;
 }
 
-/** The text of a task for the model: problem, and starter code or function name. */
+/** Returns the text of a task for the model: problem, and starter code or function name. */
 const observationOf = ({ text, starter, functionName }: Problem): string =>
   text.trim() +
   (starter.trim() === '' ? '' : `\n\nStarter code:\n${starter.replace(/^\n+|\s+$/g, '')}`) +

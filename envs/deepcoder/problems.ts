@@ -54,7 +54,7 @@ function parsed(value: unknown): unknown {
   }
 }
 
-/** The standard input of a test. A string is passed unchanged; each element of a list becomes a line. */
+/** Returns the standard input of a test. A string is passed unchanged; each element of a list becomes a line. */
 export const inputText = (input: unknown): string =>
   Array.isArray(input) ? input.map(String).join('\n') : String(input ?? '');
 
@@ -84,7 +84,7 @@ export function isReturned({ text, value }: { text: string; value?: unknown }, e
   }
 }
 
-/** A JSON value in the format of Python's `str`. */
+/** Returns a JSON value in the format of Python's `str`. */
 function pythonText(value: unknown): string {
   if (value === null || value === undefined) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';

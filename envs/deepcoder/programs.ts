@@ -35,7 +35,7 @@ export function codeOf(answer: string, language: Language): { code: string; lang
   return { code: fence.code, language: named };
 }
 
-/** The first closed code fence with its label. Runs in time linear in the length of the answer. */
+/** Returns the first closed code fence with its label. Runs in time linear in the length of the answer. */
 function fenceIn(answer: string): { label: string; code: string } | undefined {
   const open = answer.indexOf('```');
   if (open < 0) return undefined;
@@ -72,8 +72,8 @@ export function withStarter(code: string, starter: string): string {
 }
 
 /**
- * The source of the program. Without `functionName`, tests use standard input; with it, they call the function of this
- * name.
+ * Returns the source of the program. Without `functionName`, tests use standard input; with it, they call the function
+ * of this name.
  */
 export function sourceOf(code: string, language: Language, functionName: string | undefined): string {
   if (language === 'python')
@@ -91,7 +91,7 @@ export function callInput(input: unknown): string {
   );
 }
 
-/** The value that the called function returned; undefined if the output does not contain it. */
+/** Returns the value that the called function returned; undefined if the output does not contain it. */
 export function returnedIn(stdout: string): Returned | undefined {
   const at = stdout.lastIndexOf(mark);
   if (at < 0) return undefined;
@@ -161,8 +161,8 @@ function javascriptCall(name: string): string {
 }
 
 /**
- * The interpreter and its options for a language. `given` takes precedence, then an interpreter in /usr, then the first
- * on the PATH. Undefined if no interpreter exists.
+ * Returns the interpreter and its options for a language. `given` takes precedence, then an interpreter in /usr, then
+ * the first on the PATH. Returns undefined if no interpreter exists.
  */
 export function runnerOf(language: Language, given: string | null): Omit<Program, 'source' | 'stdin'> | undefined {
   const name = language === 'python' ? 'python3' : 'node';

@@ -257,7 +257,7 @@ function inheritedDescriptors(): number[] {
     });
 }
 
-/** The first bwrap on the PATH; an absolute path is needed because bwrap starts with an empty environment. */
+/** Returns the first bwrap on the PATH; an absolute path is needed because bwrap starts with an empty environment. */
 function bubblewrapPath(): string | undefined {
   const folders = (process.env.PATH ?? '').split(delimiter).filter(isAbsolute);
   return folders.map(folder => join(folder, 'bwrap')).find(isExecutable);

@@ -37,7 +37,7 @@ const ifEqual = (value: number, then: number, otherwise: number): Instruction =>
 export const filteredProcessor = (arch: string = process.arch): Processor | undefined =>
   arch === 'x64' || arch === 'arm64' ? arch : undefined;
 
-/** The filter as an array of `struct sock_filter`. */
+/** Returns the filter as an array of `struct sock_filter`. */
 export function seccompFilter(processor: Processor): Buffer {
   const program: Instruction[] = [
     load(field.arch),

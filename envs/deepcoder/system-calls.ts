@@ -139,8 +139,8 @@ const conditional: [string, Numbers, Rule['when']][] = [
 ];
 
 /**
- * All rules for an architecture. clone3 receives its flags by pointer, so a filter cannot read them. Therefore clone3
- * always fails with ENOSYS, and the C library then calls clone instead.
+ * Returns all rules for an architecture. clone3 receives its flags by pointer, so a filter cannot read them. Therefore
+ * clone3 always fails with ENOSYS, and the C library then calls clone instead.
  */
 export function rulesFor(processor: Processor): Rule[] {
   const column = processor === 'x64' ? 0 : 1;

@@ -10,7 +10,7 @@ export interface Outcome {
 
 export type Dynamics = readonly (readonly Outcome[])[];
 
-/** The possible outcomes of each of the four moves, with their probabilities. */
+/** Returns the possible outcomes of each of the four moves, with their probabilities. */
 export function dynamics(slippery: boolean, successRate: number): Dynamics {
   const slip = (1 - successRate) / 2;
   return [0, 1, 2, 3].map(move =>

@@ -14,7 +14,10 @@ export interface Lake {
   start: number;
 }
 
-/** A lake of size × size tiles. Each tile is frozen with probability `p`, and the goal is reachable from the start. */
+/**
+ * Returns a lake of size × size tiles. Each tile is frozen with probability `p`, and the goal is reachable from the
+ * start.
+ */
 export function drawLake(size: number, p: number, seed: number): Lake {
   const random = new Pcg64(seed);
   const shares = [p, 1 - p];
@@ -31,8 +34,8 @@ export function drawLake(size: number, p: number, seed: number): Lake {
 }
 
 /**
- * The cell after a move without slipping; a move over the edge has no effect. Moves are those of Gymnasium: 0 left, 1
- * down, 2 right, 3 up.
+ * Returns the cell after a move without slipping; a move over the edge has no effect. Moves are those of Gymnasium: 0
+ * left, 1 down, 2 right, 3 up.
  */
 export function moved(cell: number, move: number, size: number): number {
   const column = cell % size;

@@ -8,8 +8,8 @@ const discount = 0.99;
 const precision = 1e-10;
 
 /**
- * The best move for each cell (0 left, 1 down, 2 right, 3 up). The value is −1 for holes, for the goal, and for cells
- * from which the goal is unreachable.
+ * Returns the best move for each cell (0 left, 1 down, 2 right, 3 up). The value is −1 for holes, for the goal, and for
+ * cells from which the goal is unreachable.
  */
 export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
   const values = new Float64Array(tiles.length);
@@ -38,9 +38,9 @@ export function bestMoves({ size, tiles }: Lake, ice: Dynamics): Int8Array {
 }
 
 /**
- * The best moves from a cell to the goal, assuming that no move slips. The plan ends with the move that returns to a
- * visited cell, if there is such a move. The caller then executes the plan, and calls `plan` again with the player's
- * new cell. Undefined if the goal is unreachable.
+ * Returns the best moves from a cell to the goal, assuming that no move slips. If a move leads back to a visited cell,
+ * the plan ends with this move. The caller then executes the plan, and calls `plan` again with the player's new cell.
+ * Returns undefined if the goal is unreachable.
  */
 export function plan(best: Int8Array, size: number, from: number): number[] | undefined {
   if (best[from] < 0) return undefined;

@@ -23,7 +23,7 @@ export function linesOf(size: number): number[][][] {
   ];
 }
 
-/** The grid after a move, as a new array, and what the move changed. */
+/** Returns the grid after a move, as a new array, and what the move changed. */
 export function slide(grid: readonly number[], lines: readonly (readonly number[])[]): Slide {
   const after = new Array<number>(grid.length).fill(0);
   let merged = 0;

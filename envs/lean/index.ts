@@ -82,7 +82,7 @@ const remedy =
   'set env_config.dataset_name_or_path to a file or folder with the column "formal_statement", to CoderBak/minif2f, or to null for the shipped theorems';
 const read = new Map<string, Promise<Theorem[]>>();
 
-/** The theorems of a configuration; the data set is read once. Rows without a formal statement are skipped. */
+/** Returns the theorems of a configuration; the data set is read once. Rows without a formal statement are skipped. */
 function theoremsOf({ dataset_name_or_path, dataset_split, default_imports }: Config): Promise<Theorem[]> {
   const key = JSON.stringify([dataset_name_or_path, dataset_split, default_imports]);
   const theorems = read.get(key) ?? readTheorems(dataset_name_or_path ?? shipped, dataset_split, default_imports);
@@ -113,7 +113,7 @@ async function readTheorems(path: string, split: string, defaultImports: string)
 const checkers = new Map<string, Checker>();
 
 /**
- * The checker of a configuration. Configurations with the same REPL command, folder and timeouts share one REPL
+ * Returns the checker of a configuration. Configurations with the same REPL command, folder and timeouts share one REPL
  * process.
  */
 function checkerOf(config: Config): Checker {
@@ -138,7 +138,7 @@ const apiKeyOf = ({ api_key }: Config) => api_key ?? process.env.LEAN_SERVER_API
 const cut = (text: string, limit: number) =>
   limit === 0 || text.length <= limit ? text : `${text.slice(0, limit - 3)}...`;
 
-/** A message of Lean in the format that the model sees: `01. [ERROR 3:2 → 3:9] text`. */
+/** Returns a message of Lean in the format that the model sees: `01. [ERROR 3:2 → 3:9] text`. */
 function messageLine({ severity, data, pos, endPos }: LeanMessage, index: number, limit: number): string {
   const position = [pos, endPos].flatMap(at => (at ? [`${at.line}:${at.column}`] : [])).join(' → ');
   const kind = isUnsolved({ severity, data }) ? 'UNSOLVED GOALS' : severity.toUpperCase();

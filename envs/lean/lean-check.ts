@@ -43,8 +43,8 @@ export const isUnsolved = ({ severity, data }: LeanMessage): boolean =>
   severity === 'error' && data.toLowerCase().includes('unsolved goals');
 
 /**
- * The verdict on a script. Accepted: no errors except unsolved goals. Success: no errors at all. A script that contains
- * `sorry` is neither accepted nor successful.
+ * Returns the verdict on a script. Accepted: no errors except unsolved goals. Success: no errors at all. A script that
+ * contains `sorry` is neither accepted nor successful.
  */
 export function verdictOf(check: Check): Verdict {
   if ('failure' in check) {

@@ -29,8 +29,8 @@ export function partsOf(formal: string): Pick<Theorem, 'imports' | 'preamble' | 
 }
 
 /**
- * The script that applies these tactics. The header contains only imports, because servers cache the state after the
- * header. Other lines in `imports`, such as options, are moved into the body.
+ * Returns the script that applies these tactics. The header contains only imports, because servers cache the state
+ * after the header. Other lines in `imports`, such as options, are moved into the body.
  */
 export function scriptOf({ imports, preamble, statement }: Theorem, tactics: readonly string[]): Script {
   const lines = imports.trim().split('\n');
@@ -43,7 +43,7 @@ export function scriptOf({ imports, preamble, statement }: Theorem, tactics: rea
   return { header: header.join(''), body: `${rest.join('')}${imports.trim() === '' ? '' : '\n'}${body}` };
 }
 
-/** The last `most` lines of the script, with line numbers. */
+/** Returns the last `most` lines of the script, with line numbers. */
 export function numberedLines({ header, body }: Script, most = 40): string[] {
   const lines = (header + body).trimEnd().split('\n');
   const first = Math.max(0, lines.length - most);

@@ -105,7 +105,7 @@ class Repl {
   }
 }
 
-/** A checker that checks one script at a time. All scripts use one process; the first script starts it. */
+/** Returns a checker that checks one script at a time. All scripts use one process; the first script starts it. */
 export function replChecker({ command, folder, timeout, headerTimeout }: ReplOptions): Checker {
   let repl: Repl | undefined;
   let queue: Promise<unknown> = Promise.resolve();

@@ -72,7 +72,7 @@ const config = z.strictObject({
 });
 type Config = z.infer<typeof config>;
 
-/** The client for the configured protocol and server. */
+/** Returns the client for the configured protocol and server. */
 export function peerOf(
   server: ServerConfig,
   envConfig: Record<string, unknown>,

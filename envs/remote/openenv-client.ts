@@ -91,7 +91,7 @@ export function openEnvState(data: Record<string, unknown>, fields: OpenEnvField
 const bytesOf = (picture: string) =>
   new Uint8Array(Buffer.from(picture.replace(/^data:image\/png;base64,/, ''), 'base64'));
 
-/** A copy of the template in which the action replaces `{action}`. */
+/** Returns a copy of the template in which the action replaces `{action}`. */
 function filledIn(template: unknown, action: string): unknown {
   if (typeof template === 'string') return template.replaceAll('{action}', () => action);
   if (Array.isArray(template)) return template.map(each => filledIn(each, action));

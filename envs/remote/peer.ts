@@ -180,7 +180,7 @@ export const recordOf = (value: unknown): Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 
 /**
- * A server's reward as a number; a missing reward is 0.
+ * Returns a server's reward as a number; a missing reward is 0.
  * @throws Error if the value is not a number
  */
 export function rewardOf(value: unknown): number {

@@ -45,7 +45,7 @@ export function turns(real: boolean): Uint8Array[] {
   });
 }
 
-/** The cube after a turn. */
+/** Returns the cube after a turn. */
 export const turned = (cube: Cube, turn: Uint8Array): Cube => turn.map(from => cube[from]);
 
 /** Whether each face has a single colour. */

@@ -14,7 +14,7 @@ interface Node {
 
 /**
  * Moves that solve a cube, as indices into `turns`; empty if the cube is solved. The turn at an odd index must be the
- * inverse of the turn before it. Undefined if the search visits more than `mostNodes` nodes.
+ * inverse of the turn before it. Returns undefined if the search visits more than `mostNodes` nodes.
  */
 export function solveCube(start: Cube, turns: readonly Uint8Array[]): number[] | undefined {
   const root = (cube: Cube): Node => ({ cube, from: undefined, move: -1 });
@@ -45,8 +45,8 @@ export function solveCube(start: Cube, turns: readonly Uint8Array[]): number[] |
 }
 
 /**
- * The path from the start to the node where both searches meet, then the inverse of the path from the goal to this
- * node.
+ * Returns the path from the start to the node where both searches meet, then the inverse of the path from the goal to
+ * this node.
  */
 function joined(fromStart: Node, fromEnd: Node): number[] {
   const way = (node: Node | undefined): number[] => (node?.from ? [...way(node.from), node.move] : []);
@@ -59,8 +59,8 @@ function joined(fromStart: Node, fromEnd: Node): number[] {
 }
 
 /**
- * A key of a cube: its colours, numbered by first occurrence. Cubes that differ only by a permutation of colours have
- * equal keys.
+ * Returns a key of a cube: its colours, numbered by first occurrence. Cubes that differ only by a permutation of
+ * colours have equal keys.
  */
 function nameOf(cube: Cube): string {
   const names = new Map<number, number>();

@@ -16,7 +16,7 @@ export interface Passage {
 const corpora = new Map<string, Promise<MiniSearch<Passage>>>();
 
 /**
- * The `limit` best passages for a query, best first; empty if no word of the query occurs in the corpus.
+ * Returns the `limit` best passages for a query, best first; empty if no word of the query occurs in the corpus.
  * @param path file whose rows have `content` (or `contents`, `text`) and optionally `id`
  */
 export async function searchCorpus(path: string, query: string, limit: number): Promise<Found[]> {
@@ -32,7 +32,7 @@ async function indexed(path: string): Promise<MiniSearch<Passage>> {
   return index;
 }
 
-/** All passages of a file; `path` as in `searchCorpus`. */
+/** Returns all passages of a file; `path` as in `searchCorpus`. */
 export async function passagesOf(path: string): Promise<Passage[]> {
   const remedy = 'set env_config.corpus_path to a JSON Lines, JSON or Parquet file with the column "content"';
   const rows = await openDataSet(path, { remedy });

@@ -15,7 +15,7 @@ const embedders = new Map<string, Promise<TextEmbedder>>();
 const indices = new Map<string, Promise<DenseIndex>>();
 
 /**
- * The embedding model in a folder, loaded once.
+ * Returns the embedding model in a folder, loaded once.
  * @throws the errors of `TextEmbedder.open`
  */
 export function embedderOf(folder: string): Promise<TextEmbedder> {
@@ -24,7 +24,7 @@ export function embedderOf(folder: string): Promise<TextEmbedder> {
   return embedder;
 }
 
-/** The `limit` passages most similar to the query, best first; `path` as in `searchCorpus`. */
+/** Returns the `limit` passages most similar to the query, best first; `path` as in `searchCorpus`. */
 export async function searchDense(path: string, folder: string, query: string, limit: number): Promise<Found[]> {
   const key = JSON.stringify([path, folder]);
   const index = indices.get(key) ?? indexed(path, folder);

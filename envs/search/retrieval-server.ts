@@ -6,7 +6,7 @@ import type { Found } from './corpus';
 /** Maximum bytes of a response, which holds up to fifty passages. */
 const mostBodyBytes = 2 ** 23;
 
-/** The `limit` best passages, or an error message as a sentence. Times out after `timeoutMs`. */
+/** Returns the `limit` best passages, or an error message as a sentence. Times out after `timeoutMs`. */
 export async function retrieve(
   server: string,
   query: string,

@@ -63,7 +63,7 @@ export class TextEmbedder {
     return found;
   }
 
-  /** The token ids of a text. A text that is too long is truncated; its final token is kept. */
+  /** Returns the token ids of a text. A text that is too long is truncated; its final token is kept. */
   private encode(text: string): number[] {
     let ids: number[];
     try {

@@ -57,7 +57,7 @@ const walkDirections = [
 ] as const;
 
 /**
- * The room for a seed. The seed is an integer in [0, 2³²).
+ * Returns the room for a seed. The seed is an integer in [0, 2³²).
  * @throws Error if none of 100 seeds yields a room with the size and the number of boxes in `options`
  */
 export function drawRoom(options: RoomOptions, seed: number): Room {

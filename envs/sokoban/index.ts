@@ -95,7 +95,7 @@ export default defineEnvironment({
     let room: Room;
     let steps = 0;
 
-    /** The content that a cell displays, as an index into `meanings`. */
+    /** Returns the content that a cell displays, as an index into `meanings`. */
     const seen = (at: number) => (room.state[at] === player && room.fixed[at] === target ? 6 : room.state[at]);
     const grid = () => {
       let text = '';

@@ -14,7 +14,7 @@ export interface PulledRoom {
   displacement: number;
 }
 
-/** Searches backwards from the room with a box on each target. Undefined if no room scores above 0. */
+/** Searches backwards from the room with a box on each target. Returns undefined if no room scores above 0. */
 export function pullApart(
   fixed: Uint8Array,
   width: number,
@@ -36,8 +36,8 @@ export function pullApart(
   let best: PulledRoom | undefined;
 
   /**
-   * The state as a string: the player's cell, then for each box its cell and whether it has been pulled, sorted by
-   * cell.
+   * Returns the state as a string: the player's cell, then for each box its cell and whether it has been pulled, sorted
+   * by cell.
    */
   const key = () => {
     codes.length = 0;

@@ -43,7 +43,7 @@ export function candidates(grid: Grid, cell: number): number[] {
   return Array.from({ length: sizeOf(grid) }, (_, i) => i + 1).filter(number => isAllowed(grid, cell, number));
 }
 
-/** The box that contains a cell, as row and column among the boxes. */
+/** Returns the box that contains a cell, as row and column among the boxes. */
 export function boxOf(cell: number, n: number): [number, number] {
   const side = boxSide(n);
   return [Math.floor(cell / n / side), Math.floor((cell % n) / side)];
@@ -68,7 +68,7 @@ export class Marks {
     this.boxes[this.boxAt(cell)] ^= bit;
   }
 
-  /** The numbers allowed in a cell, as a bit set. */
+  /** Returns the numbers allowed in a cell, as a bit set. */
   free(cell: number): number {
     return (
       this.all & ~(this.rows[Math.floor(cell / this.n)] | this.columns[cell % this.n] | this.boxes[this.boxAt(cell)])

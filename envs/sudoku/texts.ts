@@ -24,10 +24,10 @@ function lines(grid: Grid, wide: number, shown: (number: number, cell: number) =
   return text.join('\n');
 }
 
-/** The grid as digits, with a dot per empty cell. */
+/** Returns the grid as digits, with a dot per empty cell. */
 export const simpleText = (grid: Grid): string => lines(grid, 2, number => `${number || '.'} `);
 
-/** The grid with given numbers in brackets, a legend, and the feedback on the last placement. */
+/** Returns the grid with given numbers in brackets, a legend, and the feedback on the last placement. */
 export function detailedText(grid: Grid, initial: Grid, feedback: string): string {
   const cells = lines(grid, 3, (number, cell) =>
     number === 0 ? ' . ' : initial[cell] !== 0 ? `[${number}]` : ` ${number} `,
@@ -37,8 +37,8 @@ export function detailedText(grid: Grid, initial: Grid, feedback: string): strin
 }
 
 /**
- * The text that the format `with_feedback` appends: the progress and, if candidates are enabled and at most ten cells
- * are empty, the candidates.
+ * Returns the text that the format `with_feedback` appends: the progress and, if candidates are enabled and at most ten
+ * cells are empty, the candidates.
  */
 export function feedbackText(
   grid: Grid,
@@ -64,10 +64,10 @@ export function feedbackText(
   return text.join('\n');
 }
 
-/** A cell as `(row,column)`, both counted from 1. */
+/** Returns a cell as `(row,column)`, both counted from 1. */
 export const cellText = (cell: number, n: number): string => `(${Math.floor(cell / n) + 1},${(cell % n) + 1})`;
 
-/** A list of integers in Python's format. */
+/** Returns a list of integers in Python's format. */
 export const list = (numbers: readonly number[]): string => `[${numbers.join(', ')}]`;
 
 /** Patterns of an answer, tried in this order. A pattern may match anywhere in the answer. */

@@ -19,7 +19,7 @@ export interface Goal {
 }
 
 /**
- * All goals in their seeded order.
+ * Returns all goals in their seeded order.
  * @param human whether to read the human-written goals instead of generating goals
  */
 export function goalsOf(catalogue: Catalogue, human: boolean): Goal[] {
@@ -79,8 +79,8 @@ function humanGoals({ products, folder }: Catalogue, random: PythonRandom): Goal
 }
 
 /**
- * A price limit. Two of the first four multiples of ten dollars above the price are drawn at random, and the higher one
- * is the limit. Null if fewer than two of these multiples are below 1000.
+ * Returns a price limit. Two of the first four multiples of ten dollars above the price are drawn at random, and the
+ * higher one is the limit. Returns null if fewer than two of these multiples are below 1000.
  */
 function drawnLimit(price: number, random: PythonRandom): number | null {
   const above = Array.from({ length: 99 }, (_, i) => 10 * (i + 1))
@@ -105,7 +105,7 @@ export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): n
   return (seed % (goals - kept - validation)) + kept + validation;
 }
 
-/** A seeded permutation of the goal indices. */
+/** Returns a seeded permutation of the goal indices. */
 export function goalOrder(goals: number): number[] {
   const order = Array.from({ length: goals }, (_, i) => i);
   new PythonRandom(42).shuffle(order);

@@ -59,7 +59,7 @@ interface Shop {
 }
 const shops = new Map<string, Shop>();
 
-/** The shop of a configuration; opened once and shared by all episodes. */
+/** Returns the shop of a configuration; opened once and shared by all episodes. */
 function openShop({ dataset, file_path, num_products, human_goals, limit_goals }: Config): Shop {
   const key = JSON.stringify([dataset, file_path, num_products, human_goals, limit_goals]);
   const open = shops.get(key);
@@ -100,7 +100,8 @@ export default defineEnvironment({
     };
     const clickables = () => [...new Set(parts.flatMap(({ click }) => (click === undefined ? [] : [click])))];
     /**
-     * The actions that the observation lists. If a page of search results contains no products, `next >` is omitted.
+     * Returns the actions that the observation lists. If a page of search results contains no products, `next >` is
+     * omitted.
      */
     const offered = () => {
       const names = clickables().filter(name => name !== 'search');
@@ -113,7 +114,7 @@ export default defineEnvironment({
         ? `${page}.`
         : `${page}.\n${hints}\nYou must choose from these actions: ${offered().actions.join(', ')}.`;
 
-    /** The page to which a click leads. */
+    /** Returns the page to which a click leads. */
     const follow = (name: string): PageState => {
       if (name === 'back to search') return { at: 'search' };
       if (pageState.at === 'results') {

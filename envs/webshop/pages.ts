@@ -32,7 +32,7 @@ const text = (of: string): Part => ({ text: of, tag: 'p' });
 const button = (of: string): Part => ({ text: of, tag: 'button', click: of.toLowerCase() });
 const heading = (wish: string) => [{ text: 'Instruction:', tag: 'h1' } as const, text(wish)];
 
-/** The parts of a page, in display order. */
+/** Returns the parts of a page, in display order. */
 export function partsOf(pageState: PageState, wish: string, catalogue: Catalogue, showAttributes: boolean): Part[] {
   switch (pageState.at) {
     case 'search':
@@ -85,10 +85,10 @@ function detailOf({ description, bullets, attributes }: Product, detail: Detail)
   return detail === 'attributes' ? attributes : ['There are no reviews.'];
 }
 
-/** The page as text. */
+/** Returns the page as text. */
 export const pageText = (parts: readonly Part[]): string => parts.map(part => part.text).join(' [SEP] ');
 
-/** The page as HTML. */
+/** Returns the page as HTML. */
 export function pageHtml(parts: readonly Part[]): string {
   const escaped = (of: string) => of.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
   return `<html><body>\n${parts.map(({ tag, text }) => `<${tag}>${escaped(text)}</${tag}>`).join('\n')}\n</body></html>`;

@@ -9,7 +9,7 @@ import type { Goal } from './goals';
 /** Whether two phrases match: the similarity of their word sets is above 85 on a scale of 0 to 100. */
 export const isSamePhrase = (a: string, b: string): boolean => token_set_ratio(a, b, { force_ascii: true }) > 85;
 
-/** The reward, from 0 to 1, for buying a product for which the option values in `chosen` were selected. */
+/** Returns the reward, from 0 to 1, for buying a product for which the option values in `chosen` were selected. */
 export function purchaseReward(product: Product, chosen: readonly string[], goal: Goal): number {
   const texts = [product.title, product.bullets.join(' '), product.description].map(text => text.toLowerCase());
   const fits = (attribute: string) =>

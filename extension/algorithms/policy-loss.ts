@@ -165,7 +165,7 @@ export const weightedPolicyLossGradient = (
     });
   });
 
-/** The weights that `loss_agg_mode` gives to the tokens, one array per sequence. */
+/** Returns the weights that `loss_agg_mode` gives to the tokens, one array per sequence. */
 function tokenWeights(
   sequences: readonly PolicySequence[],
   { loss_agg_mode }: PolicyLossSettings,

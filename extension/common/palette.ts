@@ -12,7 +12,7 @@ export const hue = { blue: 0, vermillion: 1, green: 2, purple: 3, sky: 4, orange
 const light = ['#0069A8', '#D5603F', '#1E9184', '#7A2A6A', '#2B8FE3', '#D07A00', '#595300', '#4D4548'] as const;
 const dark = ['#4AA3DF', '#E06C1B', '#2FB58F', '#D583B5', '#8FD8FF', '#E6A817', '#F5EC5A', '#C8C8C8'] as const;
 
-/** The eight colours for a kind of theme, as `#rrggbb`. */
+/** Returns the eight colours for a kind of theme, as `#rrggbb`. */
 export function paletteOf(kind: ThemeKind): readonly string[] {
   return kind === 'light' || kind === 'high-contrast-light' ? light : dark;
 }

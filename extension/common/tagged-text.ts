@@ -16,8 +16,8 @@ export function between(text: string, open: string, close: string, from = 0): { 
 
 /**
  * Returns the thought and the answer of a text. The thought starts at the first `<think>` and ends at the first
- * `</think>` that is followed by `<answer>`, with only whitespace between the two tags. Null if the text has no thought
- * followed by an answer.
+ * `</think>` that is followed by `<answer>`, with only whitespace between the two tags. Returns null if the text has no
+ * thought followed by an answer.
  */
 export function thoughtAndAnswer(text: string, tag: AnswerTag = 'answer'): { thought: string; answer: string } | null {
   const [open, close] = ['<think>', '</think>'];

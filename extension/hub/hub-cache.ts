@@ -190,7 +190,7 @@ export class HubCache {
 
   /**
    * Returns a revision that other tools downloaded into the cache: the commit, the folder, the files, and the paths of
-   * the files' contents. Null if no other tool downloaded this revision.
+   * the files' contents. Returns null if no other tool downloaded this revision.
    */
   async otherSnapshot(
     revision: string,

@@ -48,7 +48,7 @@ export class Mt19937 {
     return this;
   }
 
-  /** A uniform integer in [0, 2³²). */
+  /** Returns a uniform integer in [0, 2³²). */
   uint32(): number {
     if (this.next === size) this.twist();
     let word = this.words[this.next++];
@@ -58,7 +58,7 @@ export class Mt19937 {
     return (word ^ (word >>> 18)) >>> 0;
   }
 
-  /** A uniform double in [0, 1) with 53 random bits; uses two 32-bit draws. */
+  /** Returns a uniform double in [0, 1) with 53 random bits; uses two 32-bit draws. */
   double(): number {
     const high = this.uint32() >>> 5;
     const low = this.uint32() >>> 6;

@@ -12,14 +12,14 @@ export class NumpyLegacy {
     this.generator.seedByWord(seed);
   }
 
-  /** A uniform double in [0, 1) (`random_sample`). */
+  /** Returns a uniform double in [0, 1) (`random_sample`). */
   random(): number {
     return this.generator.double();
   }
 
   /**
-   * A uniform integer in [low, high) by masked rejection; the range spans at most 2³² values. If the range has a single
-   * value, no random number is drawn.
+   * Returns a uniform integer in [low, high) by masked rejection; the range spans at most 2³² values. If the range has
+   * a single value, no random number is drawn.
    */
   randint(low: number, high: number): number {
     const last = high - 1 - low;
@@ -32,7 +32,7 @@ export class NumpyLegacy {
     return low + drawn;
   }
 
-  /** An index in [0, n): uniform, or with the probabilities `p` (length n, sum 1). */
+  /** Returns an index in [0, n): uniform, or with the probabilities `p` (length n, sum 1). */
   choice(n: number, p?: readonly number[]): number {
     if (!p) return this.randint(0, n);
     let total = 0;

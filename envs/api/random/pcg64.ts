@@ -11,7 +11,7 @@ const m2 = 0x1fc65da4;
 const m3 = 0x2360ed05;
 const word = 0x100000000;
 
-/** The upper 32 bits of the product of two 32-bit words. */
+/** Returns the upper 32 bits of the product of two 32-bit words. */
 function mulHigh(a: number, b: number): number {
   const aLow = a & 0xffff;
   const aHigh = a >>> 16;
@@ -54,13 +54,13 @@ export class Pcg64 {
     this.advance();
   }
 
-  /** A uniform double in [0, 1) with 53 random bits. */
+  /** Returns a uniform double in [0, 1) with 53 random bits. */
   random(): number {
     this.draw();
     return (this.high * 2097152 + (this.low >>> 11)) / 9007199254740992;
   }
 
-  /** A uniform integer in [0, 2³²). */
+  /** Returns a uniform integer in [0, 2³²). */
   uint32(): number {
     if (this.hasSpare) {
       this.hasSpare = false;
@@ -73,8 +73,8 @@ export class Pcg64 {
   }
 
   /**
-   * A uniform integer in [low, high) by Lemire's method; the range spans at most 2³² values. If the range has a single
-   * value, no random number is drawn.
+   * Returns a uniform integer in [low, high) by Lemire's method; the range spans at most 2³² values. If the range has a
+   * single value, no random number is drawn.
    */
   integers(low: number, high: number): number {
     const count = high - low;
@@ -94,7 +94,7 @@ export class Pcg64 {
     return low + mulHigh(drawn, count);
   }
 
-  /** An index in [0, n): uniform, or with the probabilities `p` (length n, sum 1). */
+  /** Returns an index in [0, n): uniform, or with the probabilities `p` (length n, sum 1). */
   choice(n: number, p?: readonly number[]): number {
     if (!p) return this.integers(0, n);
     let total = 0;

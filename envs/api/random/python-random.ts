@@ -11,19 +11,19 @@ export class PythonRandom {
     this.generator.seedByArray(seedWords(seed));
   }
 
-  /** A uniform double in [0, 1). */
+  /** Returns a uniform double in [0, 1). */
   random(): number {
     return this.generator.double();
   }
 
-  /** A uniform integer of the given number of bits, 1 to 53. */
+  /** Returns a uniform integer of the given number of bits, 1 to 53. */
   getrandbits(bits: number): number {
     if (bits <= 32) return this.generator.uint32() >>> (32 - bits);
     const low = this.generator.uint32();
     return (this.generator.uint32() >>> (64 - bits)) * 0x100000000 + low;
   }
 
-  /** A uniform integer in [0, n), by rejection sampling (`_randbelow`). */
+  /** Returns a uniform integer in [0, n), by rejection sampling (`_randbelow`). */
   randbelow(n: number): number {
     if (!(n >= 1)) throw new RangeError(`randbelow of ${n}: the bound must be at least 1`);
     const bits = n < 0x80000000 ? 32 - Math.clz32(n) : Math.floor(Math.log2(n)) + 1;
@@ -32,12 +32,12 @@ export class PythonRandom {
     return drawn;
   }
 
-  /** A uniform integer in [low, high], both ends included. */
+  /** Returns a uniform integer in [low, high], both ends included. */
   randint(low: number, high: number): number {
     return low + this.randbelow(high - low + 1);
   }
 
-  /** A uniformly drawn element; `random.sample(items, 1)[0]` draws the same element. */
+  /** Returns a uniformly drawn element; `random.sample(items, 1)[0]` draws the same element. */
   choice<T>(items: readonly T[]): T {
     return items[this.randbelow(items.length)];
   }

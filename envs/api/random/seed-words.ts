@@ -1,7 +1,7 @@
 // Splits a seed into the 32-bit words that seed a generator, least significant first.
 
 /**
- * The 32-bit words of a seed: one if the seed is below 2³², otherwise two.
+ * Returns the 32-bit words of a seed: one if the seed is below 2³², otherwise two.
  * @throws RangeError if the seed is not an integer in [0, 2⁵³)
  */
 export function seedWords(seed: number): number[] {

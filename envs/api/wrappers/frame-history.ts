@@ -20,7 +20,7 @@ export interface FrameHistoryOptions {
   join?: (frames: readonly Frame[]) => string;
 }
 
-/** The default `join`: `State 0:` and the state, then `Action 1: Left`, `State 1:` and the state, and so on. */
+/** The default `join`. Writes `State 0:` and the state, then `Action 1: Left`, `State 1:` and the state, and so on. */
 const numbered = (frames: readonly Frame[]): string =>
   frames
     .map(({ step, action, text }, i) => `${i > 0 ? `Action ${step}: ${action}\n` : ''}State ${step}:\n${text}`)

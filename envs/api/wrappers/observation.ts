@@ -14,7 +14,7 @@ export interface ObservedState<Config> {
   steps: number;
   config: Config;
   /**
-   * The state in the given mode of the environment's `render`.
+   * Returns the state in the given mode of the environment's `render`.
    * @throws Error if the environment has no `render`
    */
   render(mode: string): MaybePromise<Observation>;

@@ -68,7 +68,7 @@ export function actionNames<Schema extends z.ZodType>(
   return (typeof actions === 'function' ? actions(config) : actions) ?? {};
 }
 
-/** An action in the form that the model writes: its name, or its text. */
+/** Returns an action in the form that the model writes: its name, or its text. */
 export const actionText = (action: Action, names: ActionLookup): string => names[Number(action)] ?? String(action);
 
 export const textOf = (observation: Observation): string =>
@@ -77,6 +77,6 @@ export const textOf = (observation: Observation): string =>
 export const imagesOf = (observation: Observation): Uint8Array[] =>
   typeof observation === 'string' ? [] : observation.images;
 
-/** An observation with a text and the images for its placeholders; a plain string if `images` is empty. */
+/** Returns an observation with a text and the images for its placeholders; a plain string if `images` is empty. */
 export const observationOf = (text: string, images: Uint8Array[]): Observation =>
   images.length > 0 ? { text, images } : text;

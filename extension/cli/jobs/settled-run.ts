@@ -64,8 +64,9 @@ const [cancelMs, pollMs] = [5000, 500];
 
 /**
  * Cancels the job of a queued run; returns the run's status, or null if a trainer has started meanwhile. Ray ends a
- * queued job only when the job begins, which may be much later. In this case, the run becomes `stopped` first. When the
- * job begins, `ragen work` sees that the run no longer waits for the job, and exits.
+ * queued job only when the job begins, which may be much later. If the job is still queued after `cancelMs`, the run
+ * becomes `stopped` before the job ends. When the job begins, `ragen work` sees that the run no longer waits for the
+ * job, and exits.
  */
 export async function cancelJob(folder: RunFolder, jobs: RayJobs, id: string): Promise<RunStatus | null> {
   const lease = new LeaseWatch(folder.path);

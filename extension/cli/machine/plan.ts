@@ -53,8 +53,8 @@ async function plan(overrides: readonly string[], flags: RemoteFlags): Promise<A
 }
 
 /**
- * The server's speed, as the flags state it, or 'measure' if it is to be measured. Undefined if no flag concerns the
- * speed.
+ * Returns the server's speed that the flags state, or 'measure' if the speed is to be measured. Returns undefined if no
+ * flag concerns the speed.
  */
 function ratesOf(flags: RemoteFlags): RunReportRequest['rates'] {
   const { roundTripMs, sampledPerS, scoredPerS, trainedPerS } = flags;

@@ -54,8 +54,8 @@ export function formatRegime({ regime, confidence, mutual_information, bound, en
 }
 
 /**
- * Formats an event as `alarm at step 15: in-group reward std was below …`. Null for events that the terminal does not
- * print.
+ * Formats an event as `alarm at step 15: in-group reward std was below …`. Returns null for events that the terminal
+ * does not print.
  */
 export function formatFinding({ kind, step, message, data }: RunEvent): string | null {
   if (kind === 'alarm') return `alarm at step ${Number(data?.step ?? step)}: ${message}`;

@@ -12,7 +12,7 @@ export interface TrainerExit {
 export interface TrainerProcess {
   /** Process id; undefined if it is unknown. */
   readonly pid: number | undefined;
-  /** Returns the exit. Null while the trainer runs, or if this process could not observe the exit. */
+  /** Returns the exit. Returns null while the trainer runs, or if this process could not observe the exit. */
   ended(): TrainerExit | null;
   /**
    * Whether the run has ended. Without this method, a run counts as ended when its trainer has ended or its lease is

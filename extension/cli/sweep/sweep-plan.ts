@@ -43,7 +43,7 @@ const sweepSchema = z
   });
 
 /**
- * Difference between the values of seed.train of consecutive runs. Each run uses one environment seed per group and
+ * Difference between the `seed.train` values of two consecutive runs. Each run uses one environment seed per group and
  * step, counting up from seed.train. Runs with at most a million groups over all steps therefore share no seed.
  */
 const seedStride = 1_000_000;

@@ -33,7 +33,7 @@ import type { Offence } from './process-watch';
 export interface Isolation {
   /** Moves each tag to a new cell. `why` completes the sentence `the process …`. */
   moveApart(tags: readonly string[], why: string): void;
-  /** The new cell of a tag that was moved, else undefined. */
+  /** Returns the new cell of a tag that was moved, else undefined. */
   cellOf(tag: string): EnvironmentCell | undefined;
 }
 
@@ -252,14 +252,14 @@ export class EnvironmentCell {
     return asked.map(({ episode }) => states.get(episode)!);
   }
 
-  /** The cell to which an item's tag was moved, else undefined. */
+  /** Returns the cell to which an item's tag was moved, else undefined. */
   private cellOf(item: EpisodeReset | EpisodeActions): EnvironmentCell | undefined {
     const { episode } = item;
     const tag = 'tag' in item ? item.tag : (this.held.tagOf(episode) ?? this.held.newTagOf(episode));
     return tag === undefined ? undefined : this.isolation?.cellOf(tag);
   }
 
-  /** The items whose tags were moved, grouped by their new cells. */
+  /** Returns the items whose tags were moved, grouped by their new cells. */
   private shares<Item extends EpisodeReset | EpisodeActions>(items: readonly Item[]): [EnvironmentCell, Item[]][] {
     const shares = new Map<EnvironmentCell, Item[]>();
     for (const item of items) {

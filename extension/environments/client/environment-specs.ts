@@ -40,7 +40,7 @@ export const builtInFiles = (builtIn: string): Record<string, string> =>
   JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;
 
 /**
- * The specification of each tag.
+ * Returns the specification of each tag.
  * @param builtIn folder of the built-in environments
  * @throws UserError if a tag's env_type is neither built in nor a file
  */

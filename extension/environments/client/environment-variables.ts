@@ -20,7 +20,7 @@ const readBy: Readonly<Record<string, (config: Readonly<Record<string, unknown>>
 };
 
 /**
- * The variables for a process that runs these environments.
+ * Returns the variables for a process that runs these environments.
  * @param builtIn folder of the built-in environments
  */
 export function environmentVariables(

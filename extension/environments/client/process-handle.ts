@@ -268,13 +268,13 @@ function withoutSecrets(reply: EnvironmentReply): EnvironmentReply {
   return secrets.value(reply);
 }
 
-/** The pipe of the channel; an empty stream if the system could not create the pipe. */
+/** Returns the pipe of the channel; an empty stream if the system could not create the pipe. */
 export const pipeOf = ({ stdio }: { stdio?: readonly unknown[] }): Duplex =>
   (stdio?.[channelDescriptor] as Duplex | undefined) ?? new PassThrough();
 
 /**
- * The offence of a process that sent invalid data on its channel. `what` says what the process did, for example 'sent
- * an invalid message'.
+ * Returns the offence of a process that sent invalid data on its channel. `what` says what the process did, for example
+ * 'sent an invalid message'.
  */
 export const channelOffence = (what: string): Offence => ({
   kind: 'channel',

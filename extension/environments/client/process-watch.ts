@@ -130,7 +130,7 @@ export class ProcessWatch {
   }
 
   /**
-   * The offence if the kernel killed the process because of its memory use, else undefined.
+   * Returns the offence if the kernel killed the process because of its memory use, else undefined.
    * @param signal the signal that ended the process, or null
    */
   exitOffence(signal: NodeJS.Signals | null): Offence | undefined {
@@ -206,8 +206,8 @@ export class ProcessWatch {
   }
 
   /**
-   * The offence to report if the kernel killed a child at the control group's limit. Fast allocation can reach this
-   * limit between two checks.
+   * Returns the offence to report if the kernel killed a child at the control group's limit. Fast allocation can reach
+   * this limit between two checks.
    */
   private childOffence(): Offence {
     const held = new Map<string, number>();

@@ -75,8 +75,8 @@ export class ReplySender {
 }
 
 /**
- * The state itself, or a failure of its episode if the state exceeds the protocol's bounds. The worker already checks
- * these bounds, so only messages that environment code forged can exceed them.
+ * Returns the state itself, or a failure of its episode if the state exceeds the protocol's bounds. The worker already
+ * checks these bounds, so only messages that environment code forged can exceed them.
  */
 function withinBounds(state: EpisodeStep): EpisodeStep {
   const problem = stateProblem(state);

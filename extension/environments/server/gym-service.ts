@@ -201,13 +201,13 @@ export class BatchService {
 const sessionId = (id: string) => JSON.stringify(['vagen', id]);
 const promptOf = ({ environment }: Session) => taskText(environment, { withActions: true });
 
-/** An observation in the format of VAGEN's batch server. */
+/** Returns an observation in the format of VAGEN's batch server. */
 function observationOf({ text, images }: SessionState): Record<string, unknown> {
   const pictures = images.map(image => ({ __pil_image__: Buffer.from(image).toString('base64') }));
   return { obs_str: text, ...(pictures.length > 0 && { multi_modal_data: { '<image>': pictures } }) };
 }
 
-/** The info of a step; for a truncated episode, with Gymnasium's key `TimeLimit.truncated`. */
+/** Returns the info of a step; for a truncated episode, with Gymnasium's key `TimeLimit.truncated`. */
 const infoOf = ({ info, terminated, truncated }: SessionState): Record<string, unknown> =>
   truncated && !terminated ? { ...info, 'TimeLimit.truncated': true } : info;
 
@@ -225,7 +225,7 @@ function open(
   return sessions.create({ name: named, config: rest, client });
 }
 
-/** The valid actions in a model's response, in order. */
+/** Returns the valid actions in a model's response, in order. */
 export function actionsIn(
   answer: string,
   { environment }: Session,

@@ -139,7 +139,7 @@ export class HttpRouter {
     );
   }
 
-  /** The response to a health check. It contains every field that any of the protocols requires. */
+  /** Returns the response to a health check. It contains every field that any of the protocols requires. */
   private health(): Record<string, unknown> {
     const { names, maxSessions } = this.sessions;
     return {
@@ -199,7 +199,7 @@ export class HttpRouter {
   }
 }
 
-/** The host name in a Host header, without the port; empty if the header is missing or invalid. */
+/** Returns the host name in a Host header, without the port; empty if the header is missing or invalid. */
 function hostOf(header: string | undefined): string {
   const address = `http://${header ?? ''}`;
   return URL.canParse(address) ? new URL(address).hostname : '';

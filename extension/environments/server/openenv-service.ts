@@ -145,7 +145,7 @@ const sessionId = (environment: string | undefined, episodeId: string | null | u
 
 const written = (type: string, data: Record<string, unknown>): string => JSON.stringify({ type, data });
 
-/** The reply to one message; undefined if the message ends the session. */
+/** Returns the reply to one message; undefined if the message ends the session. */
 async function answerTo(session: Session, text: string): Promise<string | undefined> {
   const refuse = (code: string, words: string, more = {}): string =>
     written('error', { message: words, code, ...more });
@@ -214,7 +214,7 @@ const stateOf = (session: Session, episodeId = session.id): Record<string, unkno
 });
 
 /**
- * The action that a client means by a name, an id or a text.
+ * Returns the action that a client means by a name, an id or a text.
  * @throws ServiceError 422 if the episode has no such action
  */
 function meant(given: number | string, names: Readonly<Record<number, string>> | undefined): number | string {

@@ -287,7 +287,7 @@ export class Session {
   }
 }
 
-/** The task as a system prompt: instruction, legend and, if `withActions` is set, the action names. */
+/** Returns the task as a system prompt: instruction, legend and, if `withActions` is set, the action names. */
 export function taskText(
   { instruction, legend, actions }: LoadedEnvironment,
   { withActions }: { withActions: boolean },
@@ -301,7 +301,7 @@ export function taskText(
   ].join('\n');
 }
 
-/** The action that a client means by a name, an id or a text; undefined if the episode has no such action. */
+/** Returns the action that a client means by a name, an id or a text; undefined if the episode has no such action. */
 export function actionMeant(
   given: number | string,
   names: Readonly<Record<number, string>> | undefined,

@@ -23,7 +23,10 @@ export interface Ending<Cause> {
 
 /** Code that a new runtime must load, and the episodes to replay with this code. */
 export interface Replay<Cause> {
-  /** Loads the code; `alone` has the same meaning as in `Runtime.replay`. Undefined if `start` loads the code. */
+  /**
+   * Loads the code; `alone` has the same meaning as in `Runtime.replay`. A runtime whose `start` loads the code has no
+   * method `load`.
+   */
   load?(alone: boolean): Promise<Ending<Cause> | undefined>;
   episodes: readonly string[];
 }

@@ -32,7 +32,7 @@ export function workspaceTypes(workspace: string): string[] {
 /** Maximum bytes of a file that is searched for a definition. */
 const mostBytes = 2 ** 24;
 
-/** The text of a file; empty if the file cannot be read or has more than `mostBytes` bytes. */
+/** Returns the text of a file; empty if the file cannot be read or has more than `mostBytes` bytes. */
 function textOf(file: string): string {
   try {
     return readBoundedSync(file, { most: mostBytes, within: null }).toString('utf8');

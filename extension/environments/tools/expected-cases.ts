@@ -61,7 +61,7 @@ export async function checkCases(
   });
 }
 
-/** The first difference from the expected results, as a clause; undefined if there is none. */
+/** Returns the first difference from the expected results, as a clause; undefined if there is none. */
 function differenceOf(expected: Expected, transcript: Transcript): string | undefined {
   if ('error' in transcript) return transcript.error;
   const last = transcript.steps.at(-1);

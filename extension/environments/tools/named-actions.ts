@@ -22,7 +22,7 @@ export function actionOf(given: number | string, names: ActionNames): number | s
   throw new UserError(`${JSON.stringify(given)} is not an action of this environment: use one of ${known.join(', ')}`);
 }
 
-/** An action for display: its name if actions are named, otherwise its id or text. */
+/** Returns an action for display: its name if actions are named, otherwise its id or text. */
 export function nameOf(action: number | string, names: ActionNames): string {
   return (typeof action === 'number' && names?.[action]) || String(action);
 }

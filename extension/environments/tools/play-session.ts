@@ -161,7 +161,7 @@ export class Session {
     if (!isSolved(this.current().steps)) this.episode = await this.replay(actionsOf(asItWas));
   }
 
-  /** The solver's actions from the current state; undefined if it finds no solution. */
+  /** Returns the solver's actions from the current state; undefined if it finds no solution. */
   private async solution(): Promise<(number | string)[] | undefined> {
     const { loaded } = this.current();
     if (!loaded.has_solver) throw new UserError(`${loaded.name} has no solver: add a solve method to the environment`);

@@ -67,7 +67,7 @@ function opening({ environment, version, seed, instruction, legend, actions }: P
   ].join('\n');
 }
 
-/** The text to print after a request. */
+/** Returns the text to print after a request. */
 function formatState({ session, error }: PlayReply, asked?: PlayDo): string {
   if (error) return error.message;
   if (!session) return '';

@@ -29,7 +29,7 @@ interface Batch {
 }
 
 /**
- * The transcript of each case.
+ * Returns the transcript of each case.
  * @param workspace folder to which paths of environments are relative
  */
 export async function transcriptsOf(cases: readonly unknown[], workspace: string): Promise<Transcript[]> {

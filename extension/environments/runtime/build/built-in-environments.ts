@@ -8,7 +8,7 @@ import { join, relative } from 'node:path';
 const prefix = 'ragen-workbench/envs/';
 
 /**
- * The source file for a module name; undefined if the name does not refer to a built-in environment.
+ * Returns the source file for a module name; undefined if the name does not refer to a built-in environment.
  * @param installation folder that contains `envs/registry.json`
  */
 export function builtInSource(installation: string, name: string): string | undefined {
@@ -23,8 +23,8 @@ export function builtInSource(installation: string, name: string): string | unde
 export const builtInFolder = '__builtInEnvironments';
 
 /**
- * The text of a built-in environment's file for bundling. Every `import.meta.url` in the text is replaced by the URL
- * that the worker supplies; line numbers do not change.
+ * Returns the text of a built-in environment's file for bundling. Every `import.meta.url` in the text is replaced by
+ * the URL that the worker supplies; line numbers do not change.
  */
 export function builtInText(installation: string, file: string): string {
   const path = relative(join(installation, 'envs'), file).replaceAll('\\', '/');

@@ -194,7 +194,7 @@ class Project {
   }
 }
 
-/** The folder and all its parents up to the root. */
+/** Returns the folder and all its parents up to the root. */
 function aboveOf(folder: string): string[] {
   const above = dirname(folder);
   return above === folder ? [folder] : [folder, ...aboveOf(above)];

@@ -215,8 +215,8 @@ export class Instance {
   }
 
   /**
-   * Action names of this episode: the names that `reset` returned, or else the definition's names. Undefined if actions
-   * are texts.
+   * Returns the action names of this episode: the names that `reset` returned, or else the definition's names. Returns
+   * undefined if actions are texts.
    */
   private lookup(own: unknown): ActionLookup | undefined {
     const { actions } = this.definition;

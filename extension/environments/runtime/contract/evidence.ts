@@ -8,7 +8,8 @@ export class Skip {
 }
 
 /**
- * The first difference between two states as a clause, such as "the images differ"; undefined if the states are equal.
+ * Returns the first difference between two states as a clause, such as "the images differ"; undefined if the states are
+ * equal.
  */
 export function differenceOf(expected: State | Step, found: State | Step): string | undefined {
   if (expected.text !== found.text) return `the observation is ${quoted(found.text)}, not ${quoted(expected.text)}`;
@@ -20,9 +21,9 @@ export function differenceOf(expected: State | Step, found: State | Step): strin
   return one === other ? undefined : `the info is ${quoted(other)}, not ${quoted(one)}`;
 }
 
-/** A count followed by its noun; the noun gets an s unless the count is 1. */
+/** Returns a count followed by its noun; the noun gets an s unless the count is 1. */
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-/** A number with at most six significant digits. */
+/** Formats a number with at most six significant digits. */
 export const round = (value: number): string => String(Number(value.toPrecision(6)));
 /** Puts a text in quotes, truncated to 60 characters. */
 export const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text);

@@ -22,12 +22,12 @@ export class FaultError extends Error {
   }
 }
 
-/** A fault for an invalid value that an environment returned. */
+/** Returns a fault for an invalid value that an environment returned. */
 export function badValue(what: string, remedy: string): FaultError {
   return new FaultError({ kind: 'bad_value', what, remedy });
 }
 
-/** A fault for a call that exceeded its time limit. */
+/** Returns a fault for a call that exceeded its time limit. */
 export const timedOut = (limitMs: number): Found => ({
   kind: 'timed_out',
   what: `did not return within ${limitMs} ms`,

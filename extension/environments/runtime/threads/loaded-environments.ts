@@ -57,7 +57,7 @@ export class LoadedEnvironments {
     this.types = new TypeChecker(options.files.typeCheck);
   }
 
-  /** The thread for a tag's next episodes. */
+  /** Returns the thread for a tag's next episodes. */
   threadOf(tag: string): EnvironmentThread | undefined {
     return this.loaded.get(tag)?.thread;
   }

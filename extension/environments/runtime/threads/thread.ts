@@ -90,8 +90,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * The worker's coverage counts since the last call. Empty if coverage is off, if no worker is running, or if the
-   * worker ends before its reply.
+   * Returns the worker's coverage counts since the last call. Empty if coverage is off, if no worker is running, or if
+   * the worker ends before its reply.
    */
   covered(): Promise<CoveredRange[]> {
     const { handle } = this.runtime;
@@ -152,8 +152,8 @@ export class EnvironmentThread {
   }
 
   /**
-   * The earlier failure of the item's episode; undefined if the episode has not failed. Always undefined for `reset`
-   * and `close`, which are allowed on failed episodes.
+   * Returns the earlier failure of the item's episode; undefined if the episode has not failed. Always undefined for
+   * `reset` and `close`, which are allowed on failed episodes.
    */
   private failureBefore(item: ThreadItem): EnvironmentFailure | undefined {
     if (item.do === 'reset' || item.do === 'close') return undefined;

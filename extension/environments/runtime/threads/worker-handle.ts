@@ -177,7 +177,7 @@ export class WorkerHandle {
     });
   }
 
-  /** The worker's coverage counts since the last call; empty if the worker ends before its reply. */
+  /** Returns the worker's coverage counts since the last call; empty if the worker ends before its reply. */
   covered(): Promise<CoveredRange[]> {
     if (this.asking.length === 0) this.worker.postMessage('coverage' satisfies CoverageQuestion);
     return new Promise(resolve => this.asking.push(resolve));
@@ -243,7 +243,7 @@ function blameOf(number: number, { first, items }: Batch): Blame {
   return number >= first && item && item.do !== 'load' ? { episode: item.episode } : 'other';
 }
 
-/** The limit of a thread's heap: the memory limit of the process, or undefined if V8's default is lower. */
+/** Returns the limit of a thread's heap: the memory limit of the process, or undefined if V8's default is lower. */
 function heapLimit(mostBytes: number): ResourceLimits | undefined {
   if (mostBytes >= getHeapStatistics().heap_size_limit) return undefined;
   return { maxOldGenerationSizeMb: Math.max(64, Math.floor(mostBytes / 2 ** 20)) };

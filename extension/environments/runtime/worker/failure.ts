@@ -22,7 +22,7 @@ export interface FailureContext {
 /** Maximum number of actions listed in the sentence; earlier actions are only counted. */
 const actionsShown = 20;
 
-/** The failure that reports a fault together with its context. */
+/** Returns the failure that reports a fault together with its context. */
 export function failureOf(fault: Fault, context: FailureContext): EnvironmentFailure {
   const { tag, source, item, episode, names } = context;
   const location = sourceLocation(fault.stack, context.bundle);
