@@ -5,8 +5,8 @@
 export type BoardEntry = readonly [label: string, cells: readonly number[]];
 
 /**
- * `Board size: …`, then one line `Label: (row, column), …` per kind. Kinds without cells are omitted; rows and columns
- * count from 0.
+ * Returns `Board size: …`, followed by one line `Label: (row, column), …` per kind. Kinds without cells are omitted;
+ * rows and columns count from 0.
  */
 export function coordinateText(rows: number, columns: number, entries: readonly BoardEntry[]): string {
   let text = `Board size: ${rows} rows x ${columns} cols (zero-indexed).`;

@@ -51,7 +51,7 @@ export interface Environment {
   step(action: Action): MaybePromise<StepResult>;
   /** Returns the current state in the given render mode. */
   render?(mode: string): MaybePromise<Observation>;
-  /** Actions that solve the episode from the current state; undefined if the solver finds none. */
+  /** Returns actions that solve the episode from the current state; undefined if the solver finds none. */
   solve?(): MaybePromise<Action[] | undefined>;
   close?(): MaybePromise<void>;
 }

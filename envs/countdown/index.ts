@@ -87,7 +87,8 @@ async function readProblems(path: string, most: number, solvable: boolean): Prom
 }
 
 /**
- * RAGEN's test of solvability: whether the first four numbers, each with a plus or a minus sign, can sum to the target.
+ * Whether a problem passes RAGEN's test of solvability: whether its first four numbers, each with a plus or a minus
+ * sign, can sum to the target.
  */
 export function isSignedSum({ target, nums }: Problem): boolean {
   let sums = [0];

@@ -99,7 +99,7 @@ export class ControlGroup {
   }
 }
 
-/** Folders that may accept new cgroups, derived from this process's own cgroups and its mounts. */
+/** Returns the folders that may accept new cgroups, derived from this process's own cgroups and its mounts. */
 function groupMounts(root = '/'): ControlGroupMount[] {
   const own = (read(join(root, 'proc/self/cgroup')) ?? '').split('\n').map(line => /^(\d+):([^:]*):(.*)$/.exec(line));
   const mounts = (read(join(root, 'proc/self/mountinfo')) ?? '').split('\n').flatMap(line => mountOf(line) ?? []);

@@ -9,8 +9,8 @@ const fileBytes = 1536;
 const kibibyte = 1024;
 
 /**
- * Bytes of memory of a process and all its descendants.
- * @param limit bytes; the slower, exact measurement is made only if the quick one exceeds it
+ * Returns the bytes of memory that a process and all its descendants use.
+ * @param limit bytes; the slower, exact measurement is made only if the quick measurement exceeds this limit
  */
 export function memoryOf(pid: number, limit: number): number {
   const pids = processesBelow(pid);
@@ -19,8 +19,8 @@ export function memoryOf(pid: number, limit: number): number {
 }
 
 /**
- * Bytes that the files in a program's private folders use in addition to their pages. Returns 0 until the sandbox has
- * mounted its own folders, because until then the paths refer to folders of this machine.
+ * Returns the bytes that the files in a program's private folders use in addition to their pages. Returns 0 until the
+ * sandbox has mounted its own folders, because until then the paths refer to folders of this machine.
  * @param pid id of one of the program's processes
  */
 export function memoryOfFiles(pid: number, folders: readonly string[]): number {
@@ -39,8 +39,8 @@ export function memoryOfFiles(pid: number, folders: readonly string[]): number {
 }
 
 /**
- * Ids of a process and all its descendants. Orphans remain descendants, because the first process of their namespace
- * adopts them.
+ * Returns the ids of a process and all its descendants. Orphans remain descendants, because the first process of their
+ * namespace adopts them.
  */
 export function processesBelow(pid: number): number[] {
   const found = [pid];
@@ -58,14 +58,16 @@ export function processesBelow(pid: number): number[] {
 }
 
 /**
- * Bytes of the resident or swapped pages that are not part of a file on disk, plus page tables. A shared page is
- * counted in full for each process.
+ * Returns the bytes of all resident or swapped pages that are not part of a file on disk, plus the bytes of the page
+ * tables. A shared page is counted in full for each process.
  */
 function quickMemory(pid: number): number {
   return kibibytesOf(`/proc/${pid}/status`, /^(?:RssAnon|RssShmem|VmSwap|VmPTE):\s+(\d+) kB$/gm) * kibibyte;
 }
 
-/** As `quickMemory`, but the size of each shared page is divided by the number of processes that share it. */
+/**
+ * Measures like `quickMemory`, but divides the size of each shared page by the number of processes that share the page.
+ */
 function exactMemory(pid: number): number {
   const shared = kibibytesOf(`/proc/${pid}/smaps_rollup`, /^(?:Pss_Anon|Pss_Shmem|SwapPss):\s+(\d+) kB$/gm);
   if (shared === 0) return quickMemory(pid);

@@ -20,8 +20,8 @@ export interface Returned {
 const mark = '\u001e';
 
 /**
- * Code and language of an answer. The label of the answer's code fence determines the language. If the label names no
- * language, `language` is used.
+ * Returns the code and the language of an answer. The label of the answer's code fence determines the language. If the
+ * label names no language, `language` is used.
  */
 export function codeOf(answer: string, language: Language): { code: string; language: Language } {
   const fence = fenceIn(answer);

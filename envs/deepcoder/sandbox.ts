@@ -301,8 +301,8 @@ function limited(limits: Limits, boundAddresses: boolean, argv: readonly string[
 }
 
 /**
- * bwrap's arguments for an interpreter outside /usr. By default, the interpreter's whole folder is mounted. If this
- * folder contains user files (~/bin or ~/.local/bin), only the interpreter and its libraries are mounted.
+ * Returns bwrap's arguments for an interpreter outside /usr. By default, the interpreter's whole folder is mounted. If
+ * this folder contains user files (~/bin or ~/.local/bin), only the interpreter and its libraries are mounted.
  */
 function interpreterFolders(home: string | undefined, interpreter: string): string[] {
   if (home === undefined || home.startsWith('/usr/')) return [];
@@ -314,8 +314,8 @@ function interpreterFolders(home: string | undefined, interpreter: string): stri
 }
 
 /**
- * bwrap's arguments. Descriptor 3 holds the program's source, and descriptor 4 holds the filter. bwrap writes the
- * sandbox's process ids to descriptor 5, and waits for the start signal on descriptor 6.
+ * Returns bwrap's arguments. Descriptor 3 holds the program's source, and descriptor 4 holds the filter. bwrap writes
+ * the sandbox's process ids to descriptor 5, and waits for the start signal on descriptor 6.
  */
 function bubblewrap({ home, interpreter }: Program, command: readonly string[]): string[] {
   // Some systems have folders /bin and /lib; on others they are links into /usr.
@@ -359,7 +359,7 @@ function bubblewrap({ home, interpreter }: Program, command: readonly string[]):
   ];
 }
 
-/** Identifier of a process's PID namespace; undefined if the process has ended or access is refused. */
+/** Returns the identifier of a process's PID namespace; undefined if the process has ended or access is refused. */
 function processSpace(pid: number): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/ns/pid`);

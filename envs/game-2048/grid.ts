@@ -11,7 +11,7 @@ export interface Slide {
 
 export const moveNames = ['Up', 'Right', 'Down', 'Left'] as const;
 
-/** For each move, the lines of the grid. A line lists its cells in the order in which the move fills them. */
+/** Returns the lines of the grid for each move. A line lists its cells in the order in which the move fills them. */
 export function linesOf(size: number): number[][][] {
   const line = (cell: (i: number, k: number) => number) =>
     Array.from({ length: size }, (_, i) => Array.from({ length: size }, (_, k) => cell(i, k)));

@@ -103,7 +103,7 @@ export async function requireServer(server: ServerConfig, peer: RemotePeer, reme
   if (why !== undefined) throw new MissingDependency(`cannot reach a server at ${url} (${why})`, remedy);
 }
 
-/** Maximum milliseconds of a call with all its retries. */
+/** Returns the maximum duration of a call with all its retries, in milliseconds. */
 export function timeoutMsOf({ timeout, connect_timeout, retries, backoff }: ServerConfig): number {
   const waits = Array.from({ length: retries }, (_, i) => Math.max(waitBefore(i + 1, backoff, 0) * 1.9, 60));
   return 1000 * ((timeout + connect_timeout) * (retries + 1) + waits.reduce((sum, wait) => sum + wait, 0));
@@ -124,7 +124,10 @@ const remedy = 'start the server, for instance by ragen env serve, or correct en
 /** For each configuration, the description of the environment that the server sent when the environment was loaded. */
 const described = new Map<string, RemoteDescription>();
 
-/** Names of the actions, from the configuration, else from the server; undefined if actions are texts. */
+/**
+ * Returns the names of the actions from the configuration or, if it has none, from the server. Returns undefined if
+ * actions are texts.
+ */
 const namesOf = (config: Config): ActionLookup | undefined =>
   config.actions === null
     ? described.get(JSON.stringify(config))?.actions

@@ -100,8 +100,8 @@ function filledIn(template: unknown, action: string): unknown {
 }
 
 /**
- * Names of the actions by id, if the schema lists them for the key that holds the action. `ragen env serve` also sends
- * the ids; without them, the names are numbered from 1.
+ * Returns the names of the actions by id, if the schema lists names for the key that holds the action. `ragen env
+ * serve` also sends the ids; without ids, the names are numbered from 1.
  */
 function namedActions(schema: Record<string, unknown>, { action }: OpenEnvFields): ActionLookup | undefined {
   const field = Object.keys(action).find(key => action[key] === '{action}');

@@ -39,7 +39,7 @@ export interface RemoteDescription {
 }
 
 export interface RemotePeer {
-  /** Why the server does not respond, such as "ECONNREFUSED"; undefined if it responds. */
+  /** Returns the reason why the server does not respond, such as "ECONNREFUSED"; undefined if it responds. */
   missing(): Promise<string | undefined>;
   describe(): Promise<RemoteDescription>;
   open(): Promise<RemoteSession>;
@@ -153,7 +153,7 @@ export function connectionError(error: unknown, timeout: number): NotTaken | Ses
   return why !== undefined && neverConnected.has(why) ? new NotTaken(why) : new SessionLost(why ?? message);
 }
 
-/** Why the server does not respond to GET `path` within five seconds; undefined if it responds. */
+/** Returns the reason why the server does not respond to GET `path` within five seconds; undefined if it responds. */
 export async function missingAt(options: PeerOptions, path: string): Promise<string | undefined> {
   try {
     await ask({ ...options, timeout: Math.min(options.timeout, 5) }, path);

@@ -18,8 +18,8 @@ export interface RetryOptions {
 const longestWait = 60;
 
 /**
- * Seconds to wait before a retry; `retry` counts from 1. The seed adds jitter, so that the episodes of a batch do not
- * all retry at the same time.
+ * Returns the seconds to wait before a retry; `retry` counts from 1. The seed adds jitter, so that the episodes of a
+ * batch do not all retry at the same time.
  */
 export const waitBefore = (retry: number, backoff: number, seed: number): number =>
   Math.min(backoff * 2 ** (retry - 1), longestWait) * (0.7 + 0.6 * ((seed * 0.6180339887) % 1));

@@ -35,8 +35,8 @@ function quarter([face, ...pairs]: Ring): Uint8Array {
 }
 
 /**
- * Tables of the twelve moves in the order of `moveNames`. The move at an odd index is the inverse of the move before
- * it.
+ * Returns the tables of the twelve moves in the order of `moveNames`. The move at an odd index is the inverse of the
+ * move before it.
  */
 export function turns(real: boolean): Uint8Array[] {
   return [...rings, real ? realBack : ragensBack].flatMap(ring => {

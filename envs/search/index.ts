@@ -95,7 +95,7 @@ async function questionOf(
 
 const cut = (text: string, limit: number) => (text.length > limit ? `${text.slice(0, limit)}...` : text);
 
-/** Passages in the format that the model sees. */
+/** Returns the passages in the format that the model sees. */
 function shown(found: Found[] | string, limit: number): string {
   if (typeof found === 'string') return found;
   if (found.length === 0) return 'No documents match the query.';

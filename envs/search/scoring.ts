@@ -8,7 +8,7 @@ export interface AnswerScore {
 
 const verdicts = new Set(['yes', 'no', 'noanswer']);
 
-/** SQuAD's normalization of an answer: lower case, no ASCII punctuation, no articles, single spaces. */
+/** Normalizes an answer as SQuAD does: lower case, no ASCII punctuation, no articles, single spaces. */
 export function normalized(text: string): string {
   return text
     .toLowerCase()
@@ -28,7 +28,10 @@ export function scoreAnswer(answer: string, right: readonly string[]): AnswerSco
   return { exact: scores.some(({ exact }) => exact), f1: scores.reduce((best, { f1 }) => Math.max(best, f1), 0) };
 }
 
-/** F1 of two word lists, counting repeated words. It is 0 if either text is "yes", "no" or "noanswer". */
+/**
+ * Returns the F1 score of two texts, compared as word lists with repetitions. The score is 0 if one of the texts is
+ * "yes", "no" or "noanswer".
+ */
 function overlap(given: string, wanted: string): number {
   if (verdicts.has(given) || verdicts.has(wanted)) return 0;
   const left = wanted.split(' ');

@@ -37,7 +37,7 @@ export function isAllowed(grid: Grid, cell: number, number: number): boolean {
   return !row && !column && !box;
 }
 
-/** Numbers allowed in an empty cell, in ascending order; an empty list for a filled cell. */
+/** Returns the numbers allowed in an empty cell, in ascending order; an empty list for a filled cell. */
 export function candidates(grid: Grid, cell: number): number[] {
   if (grid[cell] !== 0) return [];
   return Array.from({ length: sizeOf(grid) }, (_, i) => i + 1).filter(number => isAllowed(grid, cell, number));

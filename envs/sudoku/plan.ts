@@ -10,8 +10,8 @@ export interface Placement {
 }
 
 /**
- * Legal placements, in order, that complete `current`. The goal is `solution` if all filled cells agree with it, else
- * another completion. Returns undefined if more than about `most` placements would be needed.
+ * Returns legal placements, in order, that complete `current`. The goal is `solution` if all filled cells agree with
+ * it, else another completion. Returns undefined if more than about `most` placements would be needed.
  */
 export function plan(current: Grid, initial: Grid, solution: Grid, most: number): Placement[] | undefined {
   const agrees = current.every((number, cell) => number === 0 || number === solution[cell]);

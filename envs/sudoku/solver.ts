@@ -2,7 +2,7 @@
 // to check that its solution is unique.
 import { Marks, sizeOf, type Grid } from './grid';
 
-/** Up to `most` completions of a grid; the grid itself must not violate a rule. */
+/** Returns up to `most` completions of a grid. The grid itself must not violate a rule. */
 export function completions(grid: Grid, most: number): Grid[] {
   const n = sizeOf(grid);
   const marks = new Marks(n);

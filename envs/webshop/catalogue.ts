@@ -35,7 +35,7 @@ export interface Product {
 export interface Catalogue {
   /** Products by asin, in file order. */
   products: ReadonlyMap<string, Product>;
-  /** Asins of the best matches, at most `limit`, best first. */
+  /** Returns the asins of the best matches, at most `limit`, best first. */
   search(searchText: string, limit: number): string[];
   /** Folder of the files. */
   folder: string;

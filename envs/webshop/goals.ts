@@ -95,9 +95,9 @@ const limitText = (limit: number | null) =>
   limit === null ? '' : `, and price lower than ${limit.toFixed(2)} dollars`;
 
 /**
- * Position of a seed's goal in the shuffled order of goals (`goalOrder`). With more than 1500 goals, the split is
- * RAGEN's: 500 goals for tests, 1000 for validation, and the others for training. With fewer goals, a sixth is for
- * tests and a third for validation.
+ * Returns the position of a seed's goal in the shuffled order of goals (`goalOrder`). With more than 1500 goals, the
+ * split is RAGEN's: 500 goals for tests, 1000 for validation, and the others for training. With fewer goals, a sixth is
+ * for tests and a third for validation.
  */
 export function goalIndex(seed: number, mode: 'train' | 'val', goals: number): number {
   const [kept, validation] = goals > 1500 ? [500, 1000] : [Math.floor(goals / 6), Math.floor(goals / 3)];

@@ -22,7 +22,7 @@ export function purchaseReward(product: Product, chosen: readonly string[], goal
   return kindFactor(product, goal.product) * share;
 }
 
-/** Factor for the similarity of the two products' types: 1, 0.5, 0.1 or 0. */
+/** Returns the factor for the similarity of the two products' types: 1, 0.5, 0.1 or 0. */
 export function kindFactor(bought: Product, wanted: Product): number {
   if (bought === wanted) return 1; // shortcut: the code below also returns 1 for equal products
   const title = titleScore(bought.title, wanted.title);
@@ -34,8 +34,8 @@ export function kindFactor(bought: Product, wanted: Product): number {
 }
 
 /**
- * Share of the nouns in the wanted product's title that also occur in the bought product's title; 0.2 if the wanted
- * product's title has no nouns.
+ * Returns the share of the nouns in the wanted product's title that also occur in the bought product's title; 0.2 if
+ * the wanted product's title has no nouns.
  */
 export function titleScore(bought: string, wanted: string): number {
   const needed = nounsOf(wanted);
@@ -46,7 +46,7 @@ export function titleScore(bought: string, wanted: string): number {
 
 const known = new Map<string, Set<string>>();
 
-/** Nouns of a title, in lower case. */
+/** Returns the nouns of a title, in lower case. */
 function nounsOf(title: string): Set<string> {
   const held = known.get(title);
   if (held) return held;

@@ -54,7 +54,10 @@ export function biLevelAdvantages(sequence: TurnSequence, options: BiLevelGaeOpt
   return advantages;
 }
 
-/** RAGEN's turn ends: the positions with a nonzero reward. A turn with reward 0 is merged into the next turn. */
+/**
+ * Returns the turn ends as RAGEN determines them: the positions with a nonzero reward. A turn with reward 0 is merged
+ * into the next turn.
+ */
 export const nonZeroRewards = (rewards: ArrayLike<number>): number[] =>
   Array.from(rewards, (reward, position) => (reward !== 0 ? position : -1)).filter(position => position >= 0);
 

@@ -87,8 +87,8 @@ export const policyLoss = (
 ): PolicyLoss => weightedPolicyLoss(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
 /**
- * As `policyLoss`, but with given token weights. `weights` and `losses` contain one array per sequence. A caller that
- * has already computed the token losses passes `losses`.
+ * Does the same as `policyLoss`, but with given token weights. `weights` and `losses` contain one array per sequence. A
+ * caller that has already computed the token losses passes `losses`.
  */
 export function weightedPolicyLoss(
   sequences: readonly PolicySequence[],
@@ -143,8 +143,8 @@ export const policyLossGradient = (
 ): Float64Array[] => weightedPolicyLossGradient(sequences, tokenWeights(sequences, settings, paddedLength), settings);
 
 /**
- * As `policyLossGradient`, but with given token weights. `weights` and `losses` contain one array per sequence. A
- * caller that has already computed the token losses passes `losses`.
+ * Does the same as `policyLossGradient`, but with given token weights. `weights` and `losses` contain one array per
+ * sequence. A caller that has already computed the token losses passes `losses`.
  */
 export const weightedPolicyLossGradient = (
   sequences: readonly PolicySequence[],

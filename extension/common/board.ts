@@ -81,7 +81,10 @@ function findMap(lines: readonly string[]): { map: string[][]; from: number; to:
   return best && { map: rows.slice(best.from, best.to) as string[][], ...best };
 }
 
-/** Cells that differ between two boards of equal size, as `row,column`. Empty if the sizes differ. */
+/**
+ * Returns the cells that differ between two boards of equal size, as `row,column`. Returns an empty set if the sizes
+ * differ.
+ */
 export function changedCells(board: Board, previous: Board | null): Set<string> {
   const changed = new Set<string>();
   if (!previous || previous.cells.length !== board.cells.length || previous.cells[0].length !== board.cells[0].length)

@@ -29,7 +29,7 @@ export function formatNumber(value: number): string {
   return sign + threeDigits(size);
 }
 
-/** Like `formatNumber`, with a plus sign on positive values. */
+/** Formats like `formatNumber`, with a plus sign before positive values. */
 export function formatSigned(value: number): string {
   return value > 0 ? `+${formatNumber(value)}` : formatNumber(value);
 }

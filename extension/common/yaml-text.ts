@@ -115,8 +115,8 @@ function* untilTooWrong(tokens: Iterable<CST.Token>): Generator<CST.Token> {
 }
 
 /**
- * Error for too many aliases. The number of aliases is bounded, because the library searches all anchors for each
- * alias.
+ * Returns the error for too many aliases. The number of aliases is bounded, because the library searches all anchors
+ * for each alias.
  */
 const tooManyAliases = (at: number): YAMLParseError =>
   new YAMLParseError(
@@ -126,8 +126,8 @@ const tooManyAliases = (at: number): YAMLParseError =>
   );
 
 /**
- * Error for a key that is a collection. The library converts such a key to a string recursively, and the length of the
- * string doubles with each level of nesting.
+ * Returns the error for a key that is a collection. The library converts such a key to a string recursively, and the
+ * length of the string doubles with each level of nesting.
  */
 const noKey = (at: number): YAMLParseError =>
   new YAMLParseError([at, at + 1], 'UNEXPECTED_TOKEN', 'a map or list cannot be a key: use a string');

@@ -9,6 +9,6 @@ export interface PublishedVersions {
    * published, returns the existing handle.
    */
   publish(): Promise<string>;
-  /** Like the engine's `generate`, but samples with a published version instead of the current weights. */
+  /** Generates like the engine's `generate`, but samples with a published version instead of the current weights. */
   generate(version: string, rows: GenerationRow[], sampling: SamplingOptions): Promise<GeneratedRow[]>;
 }

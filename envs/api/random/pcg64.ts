@@ -117,7 +117,7 @@ export class Pcg64 {
     this.low = shift === 0 ? into >>> 0 : ((into >>> shift) | (from << (32 - shift))) >>> 0;
   }
 
-  /** state = state · multiplier + increment, modulo 2¹²⁸. */
+  /** Sets the state to state · multiplier + increment, modulo 2¹²⁸. */
   private advance(): void {
     const { s0, s1, s2, s3 } = this;
     const w1 = mulHigh(s0, m0) + (Math.imul(s1, m0) >>> 0) + (Math.imul(s0, m1) >>> 0);

@@ -60,7 +60,10 @@ export function after<T, R>(value: MaybePromise<T>, then: (value: T) => MaybePro
   return value instanceof Promise ? value.then(then) : then(value);
 }
 
-/** Names of a definition's actions under a configuration, by id; empty if its actions are texts. */
+/**
+ * Returns the names of a definition's actions under a configuration, by id. Returns an empty record if the actions are
+ * texts.
+ */
 export function actionNames<Schema extends z.ZodType>(
   { actions }: EnvironmentDefinition<Schema>,
   config: z.infer<Schema>,

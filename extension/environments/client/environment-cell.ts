@@ -189,8 +189,8 @@ export class EnvironmentCell {
   }
 
   /**
-   * Actions that solve each episode from its current state; undefined if the environment has no solver or the solver
-   * finds no solution.
+   * Returns actions that solve each episode from its current state; undefined if the environment has no solver or the
+   * solver finds no solution.
    */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const none = episodes.map(episode => ({ episode }));

@@ -129,8 +129,8 @@ export class EnvironmentProcess {
   }
 
   /**
-   * Actions that solve each episode from its current state; undefined if the environment has no solver or the solver
-   * finds no solution.
+   * Returns actions that solve each episode from its current state; undefined if the environment has no solver or the
+   * solver finds no solution.
    */
   async solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     const solutions = await this.split(

@@ -33,8 +33,8 @@ export interface TagSource {
 }
 
 /**
- * File name of each built-in environment by env_type, relative to the folder `builtIn`; read from registry.json in this
- * folder.
+ * Returns the file name of each built-in environment by env_type, relative to the folder `builtIn`; read from
+ * registry.json in this folder.
  */
 export const builtInFiles = (builtIn: string): Record<string, string> =>
   JSON.parse(readFileSync(join(builtIn, 'registry.json'), 'utf8')) as Record<string, string>;

@@ -190,7 +190,7 @@ export class ProcessHandle {
     this.watch.endGroup();
   }
 
-  /** As `end`, but does not wait for anything; called when this process exits. */
+  /** Does the same as `end`, but does not wait for anything. Called when this process exits. */
   endAtExit(): void {
     this.end();
     this.watch.close();

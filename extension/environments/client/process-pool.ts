@@ -122,8 +122,8 @@ export class EnvironmentProcessPool implements EnvironmentPool {
   }
 
   /**
-   * Actions that solve each episode from its current state; undefined if the environment has no solver or the solver
-   * finds no solution.
+   * Returns actions that solve each episode from its current state; undefined if the environment has no solver or the
+   * solver finds no solution.
    */
   solve(episodes: string[]): Promise<{ episode: string; actions?: (number | string)[] }[]> {
     return this.spread(

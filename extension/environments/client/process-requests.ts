@@ -33,7 +33,10 @@ export class ProcessRequests {
     );
   }
 
-  /** As `send`, but if the request fails because of environment code, logs the error and returns undefined. */
+  /**
+   * Does the same as `send`. If the request fails because of environment code, logs the error and returns undefined
+   * instead of throwing it.
+   */
   async trySend<M extends Method>(method: M, content: Content<M>): Promise<Reply<M> | undefined> {
     try {
       return await this.send(method, content);

@@ -127,7 +127,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     return reply;
   }
 
-  /** As `attempt`, but if the process dies, does not wait until the reason for its end is known. */
+  /** Does the same as `attempt`, but does not wait for the reason if the process ends. */
   async ask<M extends Method>(
     method: M,
     content: Content<M>,

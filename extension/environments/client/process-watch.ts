@@ -232,7 +232,7 @@ export class ProcessWatch {
     };
   }
 
-  /** Bytes of memory by tag, for threads and children together. */
+  /** Returns the bytes of memory by tag, for threads and children together. */
   private heldNow(): Map<string, number> {
     const held = new Map(this.children);
     for (const { tag, bytes } of this.threads) held.set(tag, (held.get(tag) ?? 0) + bytes);

@@ -94,7 +94,7 @@ const failed = ({ episode, version }: EpisodeStep, why: string): EpisodeStep => 
   },
 });
 
-/** Approximate size of a state with its outcomes, as a sum of characters and bytes. */
+/** Returns the approximate size of a state with its outcomes, as a sum of characters and bytes. */
 function sizeOf({ observation, images = [], outcomes, info }: EpisodeStep): number {
   const pictures = images.reduce((sum, { length }) => sum + length, 0);
   const infos = [info, ...outcomes.map(outcome => outcome.info)];

@@ -39,7 +39,7 @@ export class EpisodeHistory<Start extends EpisodeStart, Note> {
     return this.records.get(episode);
   }
 
-  /** Episodes that have not failed; a new thread or process must rebuild them. */
+  /** Returns the episodes that have not failed; a new thread or process must rebuild them. */
   live(): EpisodeRecord<Start, Note>[] {
     return [...this.records.values()].filter(({ failure }) => !failure);
   }

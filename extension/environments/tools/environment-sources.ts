@@ -11,7 +11,7 @@ import { builtInFiles, environmentSpecs } from '../client/environment-specs';
 /** Matches the text of a file that defines an environment. */
 const definition = /export\s+default\b[\s\S]*\bdefineEnvironment\b|\bdefineEnvironment\b[\s\S]*export\s+default\b/;
 
-/** RAGEN's `env_type` of each built-in environment. */
+/** Returns RAGEN's `env_type` of each built-in environment. */
 export const builtInTypes = (): string[] => Object.keys(builtInFiles(installation.environments));
 
 /**
@@ -41,7 +41,7 @@ function textOf(file: string): string {
   }
 }
 
-/** Existing files in the workspace to which a name can refer, in order of precedence. */
+/** Returns the existing files in the workspace to which a name can refer, in order of precedence. */
 function candidates(workspace: string, name: string): string[] {
   const folder = join(workspace, 'envs');
   const files = [join(folder, name, `${name}.ts`), join(folder, name, 'index.ts'), join(folder, `${name}.ts`)];

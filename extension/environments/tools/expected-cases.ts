@@ -31,7 +31,7 @@ const casesSchema = z.array(
 );
 type Expected = z.infer<typeof casesSchema>[number]['expect'];
 
-/** One check per case; an empty list if the file does not exist. */
+/** Returns one check per case; an empty list if the file does not exist. */
 export async function checkCases(
   { tag, source, config }: EnvironmentSpec,
   workspace: string,

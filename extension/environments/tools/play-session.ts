@@ -224,7 +224,7 @@ function isSolved(steps: readonly PlayedStep[]): boolean {
 }
 
 /**
- * Differences between the episode played on the old code and the same episode played on the new code, in the order of
+ * Returns the differences between the episode on the old code and the same episode on the new code, in the order of
  * steps.
  */
 function differencesOf(before: Episode, after: Episode): PlayDifference[] {

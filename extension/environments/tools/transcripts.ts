@@ -158,7 +158,7 @@ class Player {
   }
 }
 
-/** Observation and images of a state; images in base64. */
+/** Returns the observation and the images of a state; images in base64. */
 export function shownOf({ observation, images }: Pick<EpisodeState, 'observation' | 'images'>): Shown {
   if (!images || images.length === 0) return { observation };
   return { observation, images: images.map(image => Buffer.from(image).toString('base64')) };

@@ -106,11 +106,11 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 }
 
 /**
- * `cachedAttention` for keys and values that stay on a device. The chunk of each row has t slots: [b, kvHeads, t,
- * headSize]. A run writes either all t slots or one slot. The input `written` [1, 1, t, 1] is 1 for the slots that the
- * run writes. All other slots are copied from the inputs held_key.i and held_value.i [b, kvHeads, c, headSize]. The
- * dimension c equals t, or 1 if the chunk has no earlier slots. The outputs key.i and value.i contain all t slots. The
- * input new_mask [1, 1, 1, q, t] is the additive mask of the chunk for q new tokens per row.
+ * Does the same as `cachedAttention`, for keys and values that stay on a device. The chunk of each row has t slots: [b,
+ * kvHeads, t, headSize]. A run writes either all t slots or one slot. The input `written` [1, 1, t, 1] is 1 for the
+ * slots that the run writes. All other slots are copied from the inputs held_key.i and held_value.i [b, kvHeads, c,
+ * headSize]. The dimension c equals t, or 1 if the chunk has no earlier slots. The outputs key.i and value.i contain
+ * all t slots. The input new_mask [1, 1, 1, q, t] is the additive mask of the chunk for q new tokens per row.
  */
 export function residentAttention(g: Graph, c: DecoderConfig): Attend {
   const { pastMask, newMask, heads } = cachedInputs(g, c, 'q', [1, 1, 1, 'q', 't']);

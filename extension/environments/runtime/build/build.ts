@@ -173,8 +173,9 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
 const mostBytes = 2 ** 26;
 
 /**
- * Why a file cannot be bundled, for example 'is not a regular file: …'; undefined if the file can be bundled. Must be
- * called before esbuild reads the file, because reading a pipe blocks until another process writes to it.
+ * Returns the reason why a file cannot be bundled, for example 'is not a regular file: …'; undefined if the file can be
+ * bundled. Must be called before esbuild reads the file, because reading a pipe blocks until another process writes to
+ * it.
  */
 function refusalOf(path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false });

@@ -43,7 +43,7 @@ export async function refusesAfterEnd(play: RandomPlay): Promise<string | Skip> 
   return `${plural(tried, 'action')} tried after the end: ${threw > 0 ? 'step throws' : 'reward 0, same observation, still over'}.`;
 }
 
-/** Episodes that random play or the solver has ended, each with actions to try after the end. */
+/** Returns the episodes that random play or the solver has ended, each with actions to try after the end. */
 async function endedEpisodes(play: RandomPlay): Promise<{ instance: Instance; last: State; actions: Action[] }[]> {
   const ended = play.references
     .filter(({ instance }) => instance.over)

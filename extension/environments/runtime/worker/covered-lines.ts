@@ -7,7 +7,7 @@ import type { Bundle } from '../build/build';
 import type { CoveredRange } from '../threads/worker-messages';
 
 /**
- * How often each source line ran; files in node_modules are omitted.
+ * Returns how often each source line ran; files in node_modules are omitted.
  * @param ranges outer ranges before inner ranges, as V8 returns them
  */
 export function coveredLines(

@@ -40,8 +40,8 @@ function kindOf(value: unknown): string {
 
 const notPlain = new WeakSet<Error>();
 /**
- * True if `plainValue` threw this error because a value is not plain data. False if code of the value, such as a
- * getter, threw it.
+ * Returns true if `plainValue` threw this error because a value is not plain data. Returns false if code of the value,
+ * such as a getter, threw the error.
  */
 export const isNotPlain = (error: unknown): error is TypeError => notPlain.has(error as Error);
 
@@ -110,7 +110,7 @@ export const bytesOf = (value: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8
 
 const lengthOf = Object.getOwnPropertyDescriptor(getPrototypeOf(Uint8Array.prototype) as object, 'length')!.get!;
 
-/** Number of elements of a typed array. Ignores overridden properties. */
+/** Returns the number of elements of a typed array. Ignores overridden properties. */
 export const elementsOf = (value: object): number => Reflect.apply(lengthOf, value, []) as number;
 
 function className(value: object): string {

@@ -182,7 +182,7 @@ function answer(): void {
   done = [];
 }
 
-/** Memory of this thread in KiB: its heap, its buffers and its native allocations. */
+/** Returns the memory of this thread in KiB: its heap, its buffers and its native allocations. */
 function heldKibibytes(): number {
   const { total_heap_size, external_memory, malloced_memory } = getHeapStatistics();
   return Math.ceil((total_heap_size + external_memory + malloced_memory) / 1024);
