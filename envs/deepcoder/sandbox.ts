@@ -12,11 +12,12 @@
 //   file sizes, output, and the total memory of all processes. The total memory is polled every 50 ms; if a cgroup is
 //   available, the kernel limits it too. All processes are killed when the first process ends, when this process ends,
 //   or when a limit is reached. If this process is root, programs run as nobody, because root is exempt from the
-//   process limit. The isolation does not cover: kernel bugs reachable through the remaining system calls,
-//   world-readable files in /usr, machine information in /proc, and CPU time taken from other programs. Without a
-//   cgroup, the isolation also does not cover memory that is allocated between two polls within the per-process limits,
-//   and kernel memory (pipe and socket buffers, mappings). No npm package is used, because isolated-vm and vm2 confine
-//   only JavaScript.
+//   process limit.
+// The isolation does not cover: kernel bugs reachable through the remaining system calls, world-readable files in /usr,
+// machine information in /proc, and CPU time taken from other programs. Without a cgroup, it also does not cover memory
+// that is allocated between two polls within the per-process limits, and kernel memory (pipe and socket buffers,
+// mappings).
+// No npm package is used, because isolated-vm and vm2 confine only JavaScript.
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import {
   accessSync,

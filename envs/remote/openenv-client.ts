@@ -25,8 +25,8 @@ export interface OpenEnvFields {
   /** Template of the dictionary that is sent as an action; `{action}` in its strings is replaced by the action. */
   action: Record<string, unknown>;
   /**
-   * Key of the observation's text. Null stands for the key `text`; if the observation has no string under `text`, the
-   * text is then the whole observation without its images, as JSON.
+   * Key of the observation's text. Null stands for the key `text`. If `text` then contains no string, the whole
+   * observation without its images is used as the text, in JSON.
    */
   text: string | null;
   /** Key of the observation's images; the value is a base64 string or a list of such strings. */

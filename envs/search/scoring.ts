@@ -2,7 +2,7 @@
 
 export interface AnswerScore {
   exact: boolean;
-  /** The highest of the F1 scores, one per right answer; 0 to 1. */
+  /** Highest of the F1 scores that the right answers give, 0 to 1. */
   f1: number;
 }
 

@@ -101,7 +101,7 @@ export class EnvironmentCell {
   /**
    * Builds, type-checks and loads the current files without affecting running episodes. `use` activates the result for
    * later resets. Does not wait for pending requests. If the process ends while it loads a tag's code, the result for
-   * this tag reports this end.
+   * this tag reports that the process has ended.
    */
   async prepare(specs: EnvironmentSpec[], checkTypes: boolean): Promise<PreparedEnvironment[]> {
     const { runtime, supervisor } = this;

@@ -60,10 +60,7 @@ function bundleOf(source: string, code: string, map: string, files: string[]): B
   };
 }
 
-/**
- * Folder of the extension, which contains `envs`. It is the parent folder of the folder with the bundle that contains
- * this code.
- */
+/** Folder of the extension. It contains `envs`, and the folder of the bundle in which this code runs. */
 const installation = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
