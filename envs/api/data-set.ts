@@ -1,6 +1,6 @@
 // A published data set: one file or a folder of Parquet, JSON Lines or JSON files. Rows are read on demand, so a data
 // set may be larger than memory. In a folder, the Hugging Face Hub's naming scheme
-// (`main/train-00000-of-00001.parquet`) tells which files belong to the requested configuration (here `main`) and the
+// (`main/train-00000-of-00001.parquet`) identifies the files of the requested configuration (here `main`) and the
 // requested split (here `train`). If a folder holds several formats, Parquet is preferred to JSON Lines, and JSON Lines
 // to JSON.
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';

@@ -1,7 +1,7 @@
 // An episode on a server. A request that the server did not accept is repeated after a delay. If the session is lost,
-// the episode is replayed in a new session from (seed, actions), and its states must equal the earlier ones. Therefore
-// no session applies a step twice. The package p-retry is not used, because a server's Retry-After must lengthen a
-// delay, and the episode's seed must determine the jitter.
+// the episode is replayed in a new session from (seed, actions), and the states of the replay must equal the earlier
+// states. Therefore no session applies a step twice. The package p-retry is not used, because a server's Retry-After
+// must lengthen a delay, and the episode's seed must determine the jitter.
 import { createHash } from 'node:crypto';
 import { MissingDependency } from '../api/environment';
 import { NotTaken, SessionLost, type RemotePeer, type RemoteReset, type RemoteSession, type RemoteState } from './peer';

@@ -1,6 +1,6 @@
-// CISPO (MiniMax-M1, 2025): REINFORCE with a clipped importance weight that has no gradient, so clipping never removes
-// a token's gradient. Loss: −sg[clip(ρ)] · A · log π. `ragen algo` evaluates this file; training uses graph operations
-// (models/graphs/policy-loss-graph.ts). A test compares the two implementations, so change both.
+// CISPO (MiniMax-M1, 2025): REINFORCE with a clipped importance weight. The weight is treated as a constant, so
+// clipping never removes a token's gradient. Loss: −sg[clip(ρ)] · A · log π. `ragen algo` evaluates this file; training
+// uses graph operations (models/graphs/policy-loss-graph.ts). A test compares the two implementations, so change both.
 import { largestLogRatio, type ClipOptions } from './policy-loss-options';
 import type { TokenLoss } from './clipped-surrogate';
 import { clamp } from './kl';

@@ -1,9 +1,9 @@
 // Rollout filter of StarPO-S and RAGEN-2: trains only on prompt groups with a high score. The score is, for example,
 // the deviation of the group's rewards. According to the RAGEN-2 paper, a prompt's task gradient is bounded by the
 // deviation of its rewards, while the gradient of the regularisers is nearly constant. Training on prompts without
-// spread therefore only moves the policy towards reasoning that ignores the input. Works on groups of episodes; the
-// caller maps episodes to samples. group-selection.ts selects the groups from their scores (top_p, top_k, top_k_abs,
-// min_p).
+// spread therefore only moves the policy towards reasoning that ignores the input. This file selects groups of
+// episodes; the caller maps episodes to samples. group-selection.ts selects the groups from their scores (top_p, top_k,
+// top_k_abs, min_p).
 import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 

@@ -28,7 +28,7 @@ export class StoppableUnits implements WorkUnits {
     this.onProgress(done, of);
   }
 
-  /** Returns work units that report to the same receiver, but that a stop does not end. */
+  /** Returns work units that report to the same receiver, but ignore stops. */
   get unstoppable(): WorkUnits {
     return { next: (done, of) => this.onProgress(done, of) };
   }

@@ -96,7 +96,7 @@ export function withActionMask<Schema extends z.ZodType>(
   });
 }
 
-/** Whether the mask allows every action of a solution, each in the state that the preceding actions lead to. */
+/** Whether the mask allows every action of a solution, each in the state to which the preceding actions lead. */
 async function passes<Config>(
   environment: Environment,
   { begin, taken, solution }: { begin: ResetOptions; taken: readonly Action[]; solution: readonly Action[] },

@@ -20,7 +20,8 @@ export interface RecordedEpisode {
 
 /**
  * @param onEpisode receives each episode once, when it ends. If an episode is closed or reset before its end,
- * `onEpisode` receives it at that moment, unless it has no steps. If `onEpisode` throws, the episode fails.
+ * `onEpisode` receives the episode at that moment, unless the episode has no steps. If `onEpisode` throws, the episode
+ * fails.
  */
 export function withRecord<Schema extends z.ZodType>(
   definition: EnvironmentDefinition<Schema>,

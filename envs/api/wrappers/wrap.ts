@@ -4,8 +4,8 @@
 //   environment has them.
 // * If the inner environment returns synchronously, the wrapped environment does too.
 // * The episode stays a pure function of (config, seed, member, actions).
-// * A step after the end of the episode throws. The inner environment cannot enforce this, because a wrapper may end an
-//   episode early.
+// * A step after the end of the episode throws. The inner environment cannot enforce this rule, because a wrapper may
+//   end an episode early.
 import type { z } from 'zod';
 import type {
   Action,

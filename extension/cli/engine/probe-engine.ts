@@ -15,7 +15,7 @@ export interface ProbeRequest {
    * Environment variable that holds the API key. Undefined: the default variable, if it is set. Null: no key is sent.
    */
   keyEnv: string | null | undefined;
-  /** The name by which the server offers the base model; may be null if the server offers only one. */
+  /** The name by which the server offers the base model; may be null if the server offers only one base model. */
   model: string | null;
   rank: number;
   critic: boolean;

@@ -82,7 +82,7 @@ export function clusterOf({ on }: OnFlags, env: NodeJS.ProcessEnv = process.env)
 /**
  * Returns the Ray cluster that a run's job record names. The record is trusted only if the user has named the same
  * address.
- * @throws UserError if --on or RAY_ADDRESS does not name the address in the record
+ * @throws UserError unless --on or, if --on is not given, RAY_ADDRESS names the address in the record
  */
 export function clusterOfJob(run: string, { id, address }: JobRecord, { on }: OnFlags): RayJobs {
   const given = on ?? httpAddress(process.env);

@@ -52,8 +52,8 @@ export class RunJob implements TrainerProcess {
   }
 
   /**
-   * Waits until the trainer serves the run. Resolves to false if the job ended before that; the run's status then
-   * states the reason. If `halt` is aborted, the job is stopped.
+   * Waits until the trainer serves the run. Resolves to false if the job ends before the trainer serves the run; the
+   * run's status then states the reason. If `halt` is aborted, the job is stopped.
    */
   async untilServed(halt: AbortSignal): Promise<boolean> {
     const lease = new LeaseWatch(this.folder.path);

@@ -91,8 +91,8 @@ function refuseOtherHash(run: Manifest | undefined): void {
 /**
  * Loads the configuration of an earlier run with other overrides. If the run's file or preset still resolves to the
  * run's configuration, the overrides are applied to that file. A key whose override was removed then has the file's
- * value. If the file has changed, the overrides are applied to the run's resolved values, and a removed override is an
- * error. Throws ConfigError or UserError.
+ * value. If the file has changed, the overrides are applied to the run's resolved values, and removing an override is
+ * an error. Throws ConfigError or UserError.
  */
 function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;

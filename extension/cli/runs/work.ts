@@ -1,6 +1,6 @@
 // `ragen work`: runs the trainer of an existing run as a child of this process, and follows it. Ray jobs execute this
-// command: the exit code tells Ray whether the run failed, the printed table is the job's log, and SIGTERM stops the
-// run with a checkpoint of its last finished step.
+// command: the exit code tells Ray whether the run failed, the printed table is the job's log, and after SIGTERM, the
+// run saves a checkpoint of its last finished step and stops.
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';

@@ -1,6 +1,6 @@
 // Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, active runs are followed, interrupted runs
 // resume from their checkpoint, and missing runs are created. A failed run does not end the sweep. After a halt, no
-// further run starts, and each active run stops after its current step with a checkpoint.
+// further run starts, and each active run finishes its current step, saves a checkpoint and stops.
 import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';
 import type { RunStatus } from '../../run-data/run-status-file';

@@ -1,7 +1,7 @@
 // Devices that a model can run on, and their availability in this machine's onnxruntime. For `auto`, the available
 // providers are tested once per process. onnxruntime-node reports nothing about a GPU, not even whether it is emulated
-// in software. A provider is therefore preferred to the CPU only if it computes the same results in less time in the
-// test.
+// in software. A provider is therefore preferred to the CPU only if, in the test, it computes the same results in less
+// time.
 import { existsSync, readdirSync } from 'node:fs';
 import { arch, platform } from 'node:os';
 import { join } from 'node:path';

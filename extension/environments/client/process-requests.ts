@@ -35,7 +35,7 @@ export class ProcessRequests {
 
   /**
    * Does the same as `send`. If the request fails because of environment code, logs the error and returns undefined
-   * instead of throwing it.
+   * instead of throwing the error.
    */
   async trySend<M extends Method>(method: M, content: Content<M>): Promise<Reply<M> | undefined> {
     try {

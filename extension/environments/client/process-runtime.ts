@@ -77,7 +77,7 @@ export class ProcessRuntime implements Runtime<ProcessCause> {
     });
   }
 
-  /** Returns the replays of all live episodes, each with the code version that the episode started with. */
+  /** Returns the replays of all live episodes, each with the code version with which the episode started. */
   replays(): Replay<ProcessCause>[] {
     return this.held.replays().map(({ environments, episodes }) => ({
       episodes,

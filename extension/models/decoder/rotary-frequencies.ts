@@ -1,5 +1,5 @@
 // Frequencies of rotary positions. They may be scaled for contexts that are longer than in pretraining. There are three
-// scaling methods: linear interpolation, the method of Llama 3, or YaRN (Peng et al. 2023, arXiv:2309.00071). The
+// scaling methods: linear interpolation, the method of Llama 3, and YaRN (Peng et al. 2023, arXiv:2309.00071). The
 // methods are those of transformers' modeling_rope_utils. Results are rounded to single precision after the same
 // operations as in transformers. If a frequency were rounded differently, its angle at position 30,000 would differ by
 // about a thousandth of a radian.

@@ -22,7 +22,7 @@ export class CallWatch {
   since = 0;
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param limitMs returns the time limit of a call in milliseconds, which changes while a debugger is attached */
+  /** @param limitMs returns the time limit of a call in milliseconds; the limit changes while a debugger is attached */
   constructor(
     private readonly shared: Int32Array,
     private readonly limitMs: () => number,
