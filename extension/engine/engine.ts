@@ -1,7 +1,8 @@
 // Interface between the training loop and the engine. The engine runs in a worker thread because onnxruntime's run()
 // blocks, so every call is asynchronous and every argument is structured-cloneable. Rows are episodes; token ids are
 // plain int32. Invariant: arguments and results are token ids; the engine decodes tokens to text only to detect stop
-// strings. Types of arguments and results: load-options.ts, generation-calls.ts, training-samples.ts, loss-options.ts.
+// strings. The types of arguments and results are in load-options.ts, generation-calls.ts, training-samples.ts and
+// loss-options.ts.
 import type { LoadOptions, LoadedModel } from './load-options';
 import type { GenerationRow, SamplingOptions, GeneratedRow } from './generation-calls';
 import type { TrainingSample, PassBudget, InspectedSample, WeightedSample, CriticSample } from './training-samples';

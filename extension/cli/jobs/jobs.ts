@@ -149,7 +149,7 @@ async function logs(id: string, flags: JobsFlags): Promise<Answer> {
 
 /**
  * Stops a job. If the trainer of its run is alive, the trainer stops the run and may take as long as it needs to write
- * the checkpoint. Otherwise, and with --now, Ray stops the job.
+ * the checkpoint. Otherwise, or if --now is given, Ray stops the job.
  */
 async function stopJob(id: string, flags: JobsFlags & { now?: boolean }): Promise<Answer> {
   const jobs = clusterOf(flags);

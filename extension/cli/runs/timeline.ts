@@ -1,5 +1,5 @@
 // `ragen timeline RUN`: prints how the time of each step was spent. With --export, writes a Chrome trace, which
-// Perfetto can open. The trace contains the steps whose single calls were stored.
+// Perfetto can open. The trace contains the steps whose individual calls were stored.
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';

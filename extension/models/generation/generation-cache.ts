@@ -3,7 +3,7 @@
 // logits. Layout, copying and sharing of keys and values are internal to the cache.
 import type { Tensor } from '../../engine/session/session';
 
-/** Cached data of one row; its other fields are private to the cache that created it. */
+/** Cached data of one row. All other fields of a row are private to the cache that created the row. */
 export interface CachedRow {
   /** Number of cached tokens. */
   readonly length: number;

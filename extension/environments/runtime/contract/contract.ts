@@ -58,7 +58,10 @@ class Contract {
     return this.results;
   }
 
-  /** Checks one requirement and adds its result. Skips it if one of the first `groundwork` requirements has failed. */
+  /**
+   * Checks one requirement and adds its result. Skips the requirement if one of the first `groundwork` requirements has
+   * failed.
+   */
   private async run(name: string, requirement: () => Promise<string | Skip>): Promise<void> {
     const failed = this.results.slice(0, groundwork).find(({ state }) => state === 'failed');
     if (failed) {

@@ -1,5 +1,6 @@
-// One environment instance under check. `announce` is called before each call into the environment. The result of each
-// call is checked and copied. A fault becomes a Violation that names the call, the seed and the preceding actions.
+// One environment instance that is being checked. `announce` is called before each call into the environment. The
+// result of each call is checked and copied. A fault becomes a Violation that names the call, the seed and the
+// preceding actions.
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { plainValue, shown } from '../worker/returned-values';
 

@@ -83,8 +83,8 @@ export class Runner {
     let result = reached;
     if (thrown || owner.fault) {
       const fault = { ...(owner.fault ?? faultOf(thrown?.error)), action };
-      // After a stray error or a timeout, the result contains only the fault. It is then the same as if the worker had
-      // been ended.
+      // After a stray error or a timeout, the result contains only the fault. This result is the same as if the worker
+      // had been ended.
       const asEnded = owner.fault !== undefined || fault.kind === 'timed_out';
       result = asEnded ? { fault } : { ...reached, fault };
       owner.fault = undefined;
