@@ -1,10 +1,10 @@
 // Measures the gradients of a policy update. The mini-batches are divided into buckets. For each bucket and each part
 // of the policy loss, the norm and the noise of the gradient are measured. The cosines between these gradients are
-// measured too. Gradients are not applied. A gradient has as many numbers as there are trained weights. With more than
-// 2²⁰ trained weights, only sketches of the gradients are stored. A sketch (count sketch) adds each coordinate of the
-// gradient, with a random sign, to one of 2²⁰ cells. Inner products of sketches have an error of about 1/√cells times
-// the product of the two gradients' norms. The norms of mini-batch gradients are always exact. The analysis does not
-// change the optimizer state.
+// measured too. The gradients are not applied to the weights. A gradient has as many numbers as there are trained
+// weights. With more than 2²⁰ trained weights, only sketches of the gradients are stored. A sketch (count sketch) adds
+// each coordinate of the gradient, with a random sign, to one of 2²⁰ cells. Inner products of sketches have an error of
+// about 1/√cells times the product of the two gradients' norms. The norms of mini-batch gradients are always exact. The
+// analysis does not change the optimizer state.
 import type {
   GradientAnalysis,
   LossPart,
@@ -22,7 +22,7 @@ import type { Policy } from './policy';
 
 /** Maximum number of values stored per gradient. */
 const cells = 2 ** 20;
-/** Slices per mini-batch; the variance over samples is estimated from the slices' gradients. */
+/** Number of slices of each mini-batch. The variance over samples is estimated from the gradients of the slices. */
 const slicesPerBatch = 4;
 
 /** Implements `analyseGradients` of engine.ts; `maxCells` is for tests. */

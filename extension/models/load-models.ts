@@ -48,8 +48,8 @@ export async function loadTrained(
   const { config, weights } = await readDecoder(modelFolder);
   const within = (network: Network): Network => withinOptions(network, options);
   const reference = referenceFolder === null ? undefined : await mapDecoder(referenceFolder);
-  // `tiedHead` is not compared: the files of the reference policy may contain a head tensor next to a tied embedding,
-  // while an older checkpoint lacks this head tensor.
+  // `tiedHead` is not compared. The files of the reference policy may contain a separate tensor for a tied head; an
+  // older checkpoint of the same model lacks this tensor.
   if (reference && JSON.stringify({ ...reference.config, tiedHead: config.tiedHead }) !== JSON.stringify(config))
     throw new UserError(
       `${referenceFolder}: the architecture of the reference policy differs from the policy's: use weights of the policy's model`,

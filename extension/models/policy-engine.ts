@@ -43,7 +43,7 @@ export class PolicyEngine implements Engine<LocalState> {
   private crossScoring?: CrossScoring;
 
   private readonly units: StoppableUnits;
-  /** Receives the rows of running `generate` calls for which the last token has been sampled. */
+  /** Receives finished rows of running `generate` calls: rows whose last token has been sampled. */
   onRows?: (rows: readonly string[]) => void;
 
   /**

@@ -25,7 +25,7 @@ import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
 import { lossModeOf } from '../algorithms/policy-loss-options';
 
 export interface Scores {
-  /** One array per sample, with the length of its ids; 0 where mask = 0. */
+  /** One array per sample, as long as the sample's ids; 0 where mask = 0. */
   logprobs: Float32Array[];
   entropies: Float32Array[];
 }

@@ -256,8 +256,8 @@ async function productTime(options: SessionOptions): Promise<number> {
 const timeoutMs = 120_000;
 
 /**
- * Runs the check in a separate process. Used for providers that the user did not request explicitly. A driver that
- * crashes or hangs then does not affect the run.
+ * Runs the check in a separate process, so that a driver that crashes or hangs does not affect the run. Used for
+ * providers that the user did not request explicitly.
  */
 export function selfCheckApart(
   provider: Provider,

@@ -2,8 +2,8 @@
 // be cancelled, such as the start of a process or an environment's reply.
 
 /**
- * Resolves or rejects like `work`; rejects with the reason of `signal` as soon as it is aborted. After an abort, the
- * outcome of `work` is ignored.
+ * Resolves or rejects like `work`. As soon as `signal` is aborted, rejects with the signal's reason. After an abort,
+ * the outcome of `work` is ignored.
  */
 export async function abortable<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (!signal) return work;

@@ -52,7 +52,7 @@ export const isPid = (pid: unknown): pid is number =>
 
 /**
  * Whether /proc shows the PID namespace of this process. After a new namespace is created, /proc shows the old
- * namespace until it is remounted.
+ * namespace until /proc is remounted.
  */
 export const showsOwnProcesses = (): boolean => readIf(() => readlinkSync('/proc/self')) === String(process.pid);
 

@@ -163,7 +163,7 @@ function pss(pid: number): number {
   }
 }
 
-/** Returns the value of an environment variable that a process was started with. */
+/** Returns the value that an environment variable had when a process was started. */
 function variable(pid: number, name: string): string | undefined {
   try {
     const entries = readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');

@@ -41,8 +41,7 @@ const mostNames = 100_000;
 const mostRuns = 5000;
 
 /**
- * For each file name, the maximum bytes of a file that is read completely. Files with other names have the limit
- * `mostOther`.
+ * Maximum bytes, by file name, of a file that is read completely. Files with other names have the limit `mostOther`.
  */
 const most: Readonly<Record<string, number>> = {
   [runFiles.manifest]: 16 * mebibyte,

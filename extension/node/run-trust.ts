@@ -12,7 +12,7 @@ import { jsonOrNothing } from '../common/json';
 import { environmentFile, environmentFiles, isVersionName, runFiles } from '../run-data/run-file-names';
 import { acceptedFiles, signingKey, signingKeyOrNew, type AcceptedFile } from './user-storage';
 
-/** Maximum bytes of a file that is executed or selects what is executed. */
+/** Maximum bytes of a file that is executed or that determines which code is executed. */
 const largest = 64 * 2 ** 20;
 
 const signatureSchema = z.object({
@@ -24,7 +24,7 @@ const signatureSchema = z.object({
     .describe('tags that use the environment, if the file is the code of a saved environment'),
 });
 
-/** A file of a run folder that is executed or selects what is executed. */
+/** A file of a run folder that is executed or that determines which code is executed. */
 export interface RunCode {
   /** Path relative to the run folder, with forward slashes. */
   file: string;

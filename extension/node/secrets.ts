@@ -1,7 +1,7 @@
 // Removes from text all keys and tokens that this process knows. A service, environment or program may print a key that
-// it received. Secrets are therefore removed from its output when the output arrives, so that prompts, tokens and
-// episode texts all contain the same redacted text. Secrets are removed again from everything that is written, printed
-// or sent. Text without a secret is returned unchanged. The values of three kinds of environment variables are secrets:
+// it received. Secrets are therefore removed from such output when it arrives, so that prompts, tokens and episode
+// texts all contain the same redacted text. Secrets are removed again from everything that is written, printed or sent.
+// Text without a secret is returned unchanged. The values of three kinds of environment variables are secrets:
 // variables named in a configuration, variables stored by the editor, and variables whose names indicate a secret. In
 // all other variables, passwords in URLs are secrets too. Messages may be truncated, so the start of a secret is
 // removed too if it is directly before a truncation.

@@ -72,8 +72,8 @@ function connect<Remote extends object>(
 }
 
 /**
- * In a worker thread: serves the methods of `functions`. Returns a function that calls, by name, a function of the
- * thread that started the worker, without waiting for a reply.
+ * In a worker thread: serves the methods of `functions`. Returns a function that calls a named function in the thread
+ * that started the worker, and does not wait for a reply.
  */
 export function serveCalls<Remote extends Functions<Remote>>(
   port: MessagePort,

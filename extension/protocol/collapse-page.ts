@@ -98,8 +98,8 @@ export const collapseLines: NotificationType<{
 }> = { method: 'collapse/lines' };
 
 /**
- * Returns the log-prob matrix of a family (a sample of pairs of prompt and reasoning) at a diagnosed step, with the
- * prompts and reasoning texts. Null if the diagnosis file is missing or does not contain the family.
+ * Returns the log-prob matrix of a family (a sample of prompt–reasoning pairs) at a diagnosed step, with the prompts
+ * and reasoning texts. Null if the diagnosis file is missing or does not contain the family.
  */
 export const collapseFamilyAt: RequestType<{ step: number; family: string }, CollapseFamily | null> = {
   method: 'collapse/family',

@@ -224,9 +224,9 @@ export function isEnvironmentMessage(message: unknown): message is EnvironmentRe
 }
 
 /**
- * What is wrong with a reply, worded to follow 'the process', for example 'did not answer for 2 of the requested
- * episodes'. Undefined if the reply is correct. A reply is wrong if it is for another method, omits a requested name,
- * contains a name twice, or contains a name that was not requested.
+ * Returns what is wrong with a reply, as the rest of a sentence that begins with 'the process', for example 'did not
+ * answer for 2 of the requested episodes'. Returns undefined if the reply is correct. A reply is wrong if it is for
+ * another method, omits a requested name, contains a name twice, or contains a name that was not requested.
  * @param open requested names without an answer so far; the names in the reply are removed from this set
  */
 export function replyProblem(

@@ -21,7 +21,7 @@ type Plain = Record<string, unknown>;
 const isText = (value: unknown, most: number = largest): value is string =>
   typeof value === 'string' && value.length <= most;
 
-/** The problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
+/** Returns the problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
   const { episode, observation, version, info, actions, images, outcomes, error } = state;

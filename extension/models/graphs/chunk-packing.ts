@@ -13,10 +13,7 @@ export interface PackedChunks {
   starts: number[];
 }
 
-/**
- * Packs the chunks. The length of an attention block is that of the longest chunk, rounded up to a multiple of
- * `multiple`.
- */
+/** Packs the chunks. Each attention block is as long as the longest chunk, rounded up to a multiple of `multiple`. */
 export function packChunks(
   chunks: readonly (readonly number[])[],
   pasts: readonly number[],
@@ -27,8 +24,8 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A dummy token fills empty slots. A single token is also followed by a dummy token, because onnxruntime computes
-  // matmuls of a single row with another kernel, which rounds differently.
+  // A dummy token fills empty slots. If there is only one new token, a dummy token follows it too, because onnxruntime
+  // computes matmuls of a single row with another kernel, which rounds differently.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);
   const positions = new BigInt64Array(n);

@@ -16,7 +16,7 @@ import type { Network } from './policy-graphs';
 
 /**
  * Graph over prompts. Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens). Outputs: key.i and
- * value.i of all tokens, [n, kvHeads·headSize], and the hidden states `last` at `ends`, [r, hidden].
+ * value.i of all tokens, [n, kvHeads·headSize], and `last` [r, hidden], the hidden states of the tokens at `ends`.
  */
 export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
   const g = new Graph('prefixes', lowering);

@@ -32,7 +32,7 @@ export function packPass(
   const members = clusters.flatMap(cluster => cluster.members);
   const rows = maximum(clusters.map(cluster => cluster.members.length));
   const u = maximum(clusters.map(({ prefix }) => prefix));
-  // Rows are split into two halves for attention; t is at least 2, because neither half may be empty.
+  // Each row of t tokens is split into two halves for attention; t is at least 2, because neither half may be empty.
   const t = maximum(
     clusters.flatMap(({ members, prefix }) => members.map(i => samples[i].ids.length - prefix)),
     2,
@@ -47,7 +47,8 @@ export function packPass(
     }
     return start;
   };
-  // The packed token in each slot of the blocks of prefixes [p, u] and rows [p, m, t]; −1 for empty slots.
+  // Index of the packed token in each slot of the prefix blocks [p, u] and of the row blocks [p, m, t]; −1 for empty
+  // slots.
   const prefixPlaces = new Int32Array(clusters.length * u).fill(-1);
   const rowPlaces = new Int32Array(clusters.length * rows * t).fill(-1);
   const starts: { prefixStart: number; prefix: number; rowStart: number }[] = [];
@@ -61,7 +62,7 @@ export function packPass(
       starts.push({ prefixStart, prefix, rowStart });
     });
   });
-  // Empty slots are filled with a dummy token. No result depends on it, so its gradient is zero.
+  // Empty slots are filled with a dummy token. No result depends on the dummy token, so its gradient is zero.
   const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
   const dummyToken = ids.length;
   if (padded) {

@@ -69,12 +69,12 @@ export interface LossInputs {
   old: Value[];
   advantage: Value[];
   weight: Value[];
-  /** Log-probs of the reference policy; null without KL term. */
+  /** Log-probs of the reference policy; null if the loss has no KL term. */
   reference: Value[] | null;
   bounds: ClipBounds;
   entropyCoeff: Value;
   klCoef: Value;
-  /** Assigns tokens to sequences; null except for GSPO. */
+  /** Matrix that assigns tokens to sequences; null unless the loss is GSPO. */
   memberships: Value | null;
 }
 
@@ -212,7 +212,8 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
   gspo(g, { logprob, old, advantage }, bounds, ofSequence) {
-    // The value of `ratio` is the ratio of the token's sequence; its gradient depends only on the token's own log-prob.
+    // The value of `ratio` is the ratio of the token's sequence. The gradient of `ratio` depends only on the token's
+    // own log-prob.
     const own = sub(g, logprob, detached(g, logprob));
     const ratio = exp(g, minimum(g, add(g, own, ofSequence()), g.scalar(largestSequenceLogRatio)));
     return {

@@ -1,5 +1,5 @@
-// Finds as few configuration changes as possible that bring the memory plan below a limit. Changes that affect only the
-// speed of the run are tried first; changes that affect what is trained are tried last. trainer/plan/run-plan.ts
+// Searches for a small set of configuration changes that brings the memory plan below a limit. Changes that affect only
+// the speed of the run are tried first; changes that affect what is trained are tried last. trainer/plan/run-plan.ts
 // formats the result as a message.
 import { largestMicroBatchTokens, planMemory } from './memory-plan';
 import type { PlanInput } from './plan-input';

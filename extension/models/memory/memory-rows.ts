@@ -174,8 +174,8 @@ export class MemoryRows {
   }
 
   /**
-   * Memory of the copies that a checkpoint makes of its content (trainer/run/training-checkpoints.ts). Empty for an
-   * engine without a run (`environments` is 0), which writes no checkpoints.
+   * Memory of the copies of weights and moments that are made for a checkpoint (trainer/run/training-checkpoints.ts).
+   * Empty for an engine without a run (`environments` is 0), which writes no checkpoints.
    */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;
@@ -203,7 +203,7 @@ export class MemoryRows {
     return rows;
   }
 
-  /** Memory of the copy of weights and moments that is restored on a stop (engine-undo.ts). */
+  /** Memory of the copy of weights and moments from which a stopped training step is undone (engine-undo.ts). */
   private undoRow(): PlanRow {
     const { critic, moments } = this.input;
     const [own, critics] = [this.trained(), critic ? this.criticTrained() : 0];

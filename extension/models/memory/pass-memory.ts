@@ -37,9 +37,10 @@ export class PassMemory {
 
   /**
    * Returns the bytes of a network's arenas. There is one arena for passes with shared prefixes and one for passes
-   * without. All samples of a run begin with the same system message, so the sequences of a pass share this message
-   * (packing.ts); a pass with a single sequence shares nothing. If the sum of both arenas is small, both are counted.
-   * With large passes, only the larger arena is counted, because packed-sessions.ts then keeps only one session open.
+   * without shared prefixes. All samples of a run begin with the same system message, so the sequences of a pass share
+   * this message (packing.ts); a pass with a single sequence shares nothing. If the sum of both arenas is small, both
+   * are counted. With large passes, only the larger arena is counted, because packed-sessions.ts then keeps only one
+   * session open.
    */
   arenas(kind: PassKind, tokens: number): number {
     const { decoder, longest, checkpointed, sharesPrefixes } = this.input;
@@ -52,9 +53,9 @@ export class PassMemory {
   }
 
   /**
-   * Returns the bytes of the critic's arenas. There is one arena for passes with gradient and one for passes without.
-   * If the sum of both arenas is small, both are counted. With large passes, only the larger arena is counted, because
-   * packed-sessions.ts then keeps only one session open.
+   * Returns the bytes of the critic's arenas. There is one arena for passes with gradient and one for passes without
+   * gradient. If the sum of both arenas is small, both are counted. With large passes, only the larger arena is
+   * counted, because packed-sessions.ts then keeps only one session open.
    */
   criticArenas(tokens: number): number {
     const { decoder, longest, checkpointed } = this.input;

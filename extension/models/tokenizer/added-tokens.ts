@@ -51,8 +51,8 @@ export class AddedTokens {
       if (token.single_word && !standsAlone(text, from, to)) continue;
       if (token.lstrip) while (from > end && isSpace.test(text[from - 1])) from--;
       if (token.rstrip) while (to < text.length && isSpace.test(text[to])) to++;
-      // If the previous token has rstrip, this token includes the white space that follows. The current token may then
-      // start within this white space.
+      // A previous token with rstrip includes the white space after it. The current token may start within that white
+      // space.
       from = Math.max(from, end);
       if (from > end) pieces.push(text.slice(end, from));
       pieces.push(token.id);

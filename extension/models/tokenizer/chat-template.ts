@@ -89,8 +89,8 @@ function specialToken(said: unknown): string | undefined {
 }
 
 /**
- * Returns the result of `work`. An exception is rethrown as a UserError with the failed operation, the library's reason
- * and the remedy.
+ * Returns the result of `work`. An exception is rethrown as a UserError that names the failed operation, the library's
+ * reason and the remedy.
  */
 export function orSentence<T>(work: () => T, what: string, remedy: string): T {
   try {

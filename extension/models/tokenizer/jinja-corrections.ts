@@ -35,7 +35,7 @@ const statements = [
   'StringLiteral',
 ];
 
-/** Changes the template in place, so that it prints like Python and calls `templateFunctions`. */
+/** Changes the template in place, so that it prints values as Python does and calls `templateFunctions`. */
 export function correctTemplate(template: Template): void {
   template.parsed = corrected(template.parsed) as Template['parsed'];
 }

@@ -1,7 +1,7 @@
-// Renders a parsed template within limits. A template is untrusted code of a model: it may loop forever, or extend a
-// text until memory is exhausted. Python's sandbox limits ranges only, and @huggingface/jinja has no limits. This file
-// limits the number of evaluation steps, the length of ranges and the length of all produced text. The limits of steps
-// and text grow with the conversation.
+// Renders a parsed template within limits. A template is untrusted code from a model folder: it may loop forever, or
+// extend a text until memory is exhausted. Python's sandbox limits only ranges, and @huggingface/jinja has no limits.
+// This file limits the number of evaluation steps, the length of ranges and the length of all produced text. The limits
+// of steps and text grow with the conversation.
 import { Environment } from '@huggingface/jinja';
 import { PythonInterpreter } from './python-interpreter';
 import type { Template } from '@huggingface/jinja';
@@ -20,7 +20,9 @@ const limits = {
 type Evaluate = PythonInterpreter['evaluate'];
 type For = NonNullable<Parameters<Evaluate>[0]> & { body: { type: string }[] };
 
-/** Renders the template with the given variables. @throws Error if a limit is exceeded; errors of the library */
+/**
+ * Renders the template with the given variables. @throws Error if a limit is exceeded, and the errors of the library
+ */
 export function renderWithin(
   template: Template,
   variables: Readonly<Record<string, unknown>>,

@@ -172,8 +172,8 @@ export const isNumeric = ({ type }: RuntimeValue): boolean =>
   type === 'IntegerValue' || type === 'FloatValue' || type === 'BooleanValue';
 
 /**
- * Returns the shortest digits that round-trip, as JavaScript does. Numbers from 1e16 on and below 1e-4 have exponent
- * form.
+ * Returns the shortest digits that round-trip, as JavaScript does. Numbers of at least 1e16 and numbers below 1e-4 have
+ * exponent form.
  */
 function floatRepr(x: number): string {
   if (Number.isNaN(x)) return 'nan';

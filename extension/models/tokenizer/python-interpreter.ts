@@ -45,7 +45,10 @@ export class PythonInterpreter extends Interpreter {
     return this.asPython(statement as Node | undefined, environment) ?? super.evaluate(statement, environment);
   }
 
-  /** Evaluates a node that Python's Jinja treats differently from @huggingface/jinja; undefined for all other nodes. */
+  /**
+   * Evaluates a node that Python's Jinja treats differently from @huggingface/jinja; returns undefined for all other
+   * nodes.
+   */
   private asPython(node: Node | undefined, environment: Environment): Value | undefined {
     const value = (part: unknown): Value => this.evaluate(part as Statement, environment);
     switch (node?.type) {

@@ -11,8 +11,9 @@ const unfinished = '\uFFFD';
 
 export class TokenPieces {
   /**
-   * Contains the tokens of the last returned piece, and after them the pending tokens. The decoder needs the former as
-   * context. The text of the pending tokens is not returned yet, because its last character is incomplete.
+   * Contains the tokens of the last returned piece, and after them the pending tokens. The decoder needs the tokens of
+   * the last piece as context. The text of the pending tokens is not returned yet, because its last character is
+   * incomplete.
    */
   private window: number[] = [];
   private given = 0;

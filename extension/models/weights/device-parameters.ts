@@ -20,8 +20,8 @@ import { gradientName } from '../graphs/policy-graphs';
 import { Weights } from './weights';
 
 /**
- * Maximum bytes of the parameters that one session updates. While the session runs, their old and new values are both
- * in memory, so a lower limit lowers the peak of memory.
+ * Maximum bytes of the parameters that one session updates. While the session runs, the old and new values of these
+ * parameters are both in memory, so a lower limit reduces the peak memory.
  */
 const groupBytes = 2 ** 28;
 

@@ -132,8 +132,8 @@ function streamed(specs: readonly ParameterSpec[], source: Source): StreamedTens
 }
 
 /**
- * Yields a parameter's values in blocks of complete rows, merged with the adapter if it changes the parameter. Throws
- * for values that are not finite in the target type.
+ * Yields a parameter's values in blocks of complete rows, merged with the adapter if the adapter changes this
+ * parameter. Throws for values that are not finite in the target type.
  */
 async function* parameterBlocks(
   name: string,

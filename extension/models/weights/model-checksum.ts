@@ -53,8 +53,8 @@ export async function requireSameModel(
 
 /**
  * Whether all weight files in a folder of the hub cache match their etags. Used when the folder's checksum differs from
- * the checksum in the run's manifest. The manifest's checksum may cover weight files that were not downloaded to this
- * folder.
+ * the checksum in the run's manifest, because the manifest's checksum may cover weight files that were not downloaded
+ * to this folder.
  */
 async function isAsFetched(folder: string): Promise<boolean> {
   const files = (await readDownloaded(folder)).filter(({ name }) => isWeights(name));

@@ -60,8 +60,8 @@ export async function streamSafetensors(
 }
 
 /**
- * Streams a model's weights into `folder`: into `model.safetensors` if they fit into `maxBytes` of data, else into
- * shards of at most `maxBytes` and their index. A tensor larger than `maxBytes` is the only tensor of its shard.
+ * Streams a model's weights into `folder`. Writes `model.safetensors` if the data has at most `maxBytes`; otherwise
+ * writes shards of at most `maxBytes` and their index. A tensor larger than `maxBytes` is the only tensor of its shard.
  * Returns the names of the files in the order of writing.
  */
 export async function streamModel(
