@@ -213,7 +213,7 @@ export function streaksOver(
     if (Number.isFinite(value)) judged.push(value); // missing values are skipped
     if (Number.isFinite(value) && Number.isFinite(bound)) {
       const passed = hasPassed(rule, value, bound);
-      // If the bound has changed, the streak is counted again under the new bound. Values from which the new bound was
+      // If the bound has changed, the streak is recounted under the new bound. Values from which the new bound was
       // computed are not counted.
       streak = !passed ? 0 : bound === last ? streak + 1 : streakUnder(rule, judged, bound);
       last = bound;

@@ -32,8 +32,8 @@ export function changeable(config: Config): { key: string; value: number }[] {
 }
 
 /**
- * Returns the reason, in the form `key is value`, why a setting has no effect under a configuration. Undefined if the
- * setting has an effect.
+ * Returns the reason why a setting has no effect under a configuration, in the form `key is value`. Returns undefined
+ * if the setting has an effect.
  */
 export function idleBecause(config: Config, key: string): string | undefined {
   const needs = settings.find(setting => setting.key === key)?.needs;

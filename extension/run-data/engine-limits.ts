@@ -25,14 +25,14 @@ export type Supported = { only: Value } | { not: readonly string[] } | { above: 
 
 export interface EngineLimit {
   key: string;
-  /** The key at which a resolved configuration contains the value; absent if this is `key`. */
+  /** Key at which a resolved configuration contains the value; absent if the value is at `key`. */
   valueKey?: string;
   supported: Supported;
   /** Reason why other values are not supported, as a sentence without its full stop. */
   reason: string;
   /** Remedy in the error message for an unsupported value. */
   remedy: string;
-  /** The kind of run that the limit concerns; both if absent. */
+  /** Kind of run that the limit concerns. If absent, the limit concerns both kinds. */
   of?: 'training' | 'evaluation';
   /** If set, the limit applies only to servers that lack this ability. */
   lacks?: keyof EngineAbilities;

@@ -65,8 +65,8 @@ export function parseFilter(line: string): Filter {
 }
 
 /**
- * Returns a function that tests a row, given its number. It ignores `text:` terms and returns whether the row satisfies
- * all other terms.
+ * Returns a function that tests the row with a given number. The function ignores `text:` terms and returns whether the
+ * row satisfies all other terms.
  */
 export function rowTest(terms: readonly Term[], table: EpisodeTable): (row: number) => boolean {
   const tests = terms.filter(term => !isTextTerm(term)).map(term => ({ not: term.not, holds: termTest(term, table) }));

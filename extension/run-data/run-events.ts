@@ -1,5 +1,5 @@
-// `events.jsonl` of a run folder: schema of its lines. For the kinds of events that readers use, also the schema of the
-// event's `data`. The log is append-only; a resume truncates it to the length that it had at the checkpoint.
+// Schema of the lines of `events.jsonl` in a run folder, and schemas of `data` for the kinds of events that readers
+// use. The log is append-only; a resume truncates it to the length that it had at the checkpoint.
 import { z } from 'zod';
 
 /** A line of `events.jsonl`. */
@@ -53,8 +53,8 @@ export const environmentReloadSchema = z.object({
   ms: z.number().describe('milliseconds from the save until the code is in use'),
 });
 /**
- * `data` of `environment_refused`: the code on disk is invalid and not used. The code on disk is valid again from the
- * tag's next `environment_mended` or `environment_reload` event on.
+ * `data` of `environment_refused`: the code on disk is invalid and not used. The tag's next `environment_mended` or
+ * `environment_reload` event reports that the code on disk is valid again.
  */
 export const environmentRefusedSchema = z.object({
   tag: z.string(),

@@ -1,8 +1,8 @@
-// The timeline of a run records at which times the trainer did what. `timeline/steps.jsonl` has one line per step:
-// seconds per lane and counts. `timeline/step-000012.jsonl` has the single spans of a step: first a header line, then
-// lines with the spans as columns, ordered by their start. Times are wall-clock, so they differ between equal runs; no
-// checksum covers these files, and a resume does not compare them. Spans of a lane may overlap, because several
-// requests, environment calls or training steps may run at the same time.
+// The timeline of a run records the trainer's work over time. `timeline/steps.jsonl` has one line per step: seconds per
+// lane and counts. `timeline/step-000012.jsonl` has the single spans of a step: first a header line, then lines with
+// the spans as columns, ordered by their start. Times are wall-clock, so they differ between equal runs; no checksum
+// covers these files, and a resume does not compare them. Spans of a lane may overlap, because several requests,
+// environment calls or training steps may run at the same time.
 import { z } from 'zod';
 
 /**
@@ -25,7 +25,7 @@ export const lanes = [
 
 export type Lane = (typeof lanes)[number];
 
-/** Names of an episode's spans. In a waiting span, `cause` is the episode that it waited for. */
+/** Names of an episode's spans. The `cause` of a waiting span is the episode for which the span's episode waited. */
 export const episodeSpans = {
   reset: 'reset',
   prompt: 'prompt',
@@ -59,7 +59,7 @@ export interface SpanColumns {
   turn: Int32Array;
   /**
    * `rows` is the number of samples, episodes or pairs that the call of the span processes; `tokens` is the number of
-   * their tokens. 0 if this number does not apply to the call.
+   * their tokens. A number that does not apply to the call is 0.
    */
   rows: Int32Array;
   tokens: Int32Array;
@@ -88,13 +88,13 @@ export interface StepTimeline {
   /** Ids of the episodes. */
   episodes: string[];
   /**
-   * How the staleness of the sampled weights changed: pairs of a time, in microseconds since the step's start, and the
-   * staleness from this time on, in steps.
+   * Changes of the staleness of the sampled weights. Each pair contains a time in microseconds since the step's start,
+   * and the staleness in steps from this time on.
    */
   staleness: [us: number, steps: number][];
   /**
-   * Maximum number of spans in the file. If a step has more spans, the shortest are left out and only counted in
-   * `merged`.
+   * Maximum number of spans in the file. If a step has more spans, the shortest spans are left out and are counted only
+   * in `merged`.
    */
   limit: number;
   merged: MergedSpans[];
