@@ -19,7 +19,7 @@ export interface TrajectoryLine {
 export interface TrajectoryFacts {
   /** Metrics of the episode by full key (`tag/num_actions`). */
   metrics: Readonly<Record<string, number>>;
-  /** Mean entropy of the model's distribution over the sampled tokens, in nats; null if it was not computed. */
+  /** Entropy of the model's distribution, averaged over the sampled tokens, in nats; null if it was not computed. */
   entropy: number | null;
   /** Number of tokens that the model generated. */
   n_tokens: number;

@@ -56,8 +56,8 @@ export function givenTokens(
 }
 
 /**
- * Finds the longest prefix of the tokens whose text is a prefix of `text`. Returns the number of tokens in the prefix,
- * and the text after it.
+ * Finds the longest prefix of `ids` whose decoded text is a prefix of `text`. Returns the number of ids in this prefix,
+ * and the rest of `text`.
  */
 function keptTokens(tokenizer: Encoder, ids: readonly number[], text: string): { count: number; rest: string } {
   let [count, length, at] = [0, 0, 0];

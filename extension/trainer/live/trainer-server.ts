@@ -130,8 +130,8 @@ export class TrainerServer {
   }
 
   /**
-   * Closes all connections after pending replies are sent. After `closeTimeoutMs`, connections whose watcher does not
-   * read, or has sent an incomplete message, are destroyed.
+   * Closes all connections after pending replies are sent. After `closeTimeoutMs`, destroys the connections whose
+   * watcher does not read or has sent an incomplete message.
    */
   async close(): Promise<void> {
     clearTimeout(this.pending);

@@ -37,9 +37,8 @@ export interface DiagnosedRun {
 }
 
 /**
- * The kinds of prompt and reasoning pairs, here called families, with RAGEN's names. `draw` samples the pairs of a
- * family. `enabled` returns whether the configuration enables the family. `phase` is the family's name in the timing
- * metrics.
+ * The kinds of prompt–reasoning pairs (families), with RAGEN's names. `draw` samples the pairs of a family. `enabled`
+ * returns whether the configuration enables the family. `phase` is the family's name in the timing metrics.
  */
 const families = [
   {

@@ -16,7 +16,7 @@ import { Stopwatch } from './stopwatch';
 
 /** The rollouts of a run, one per training step. */
 export interface StepRollouts {
-  /** Seed counter of the training after the rollout of the newest step. */
+  /** The training's seed counter as it is after the newest step's rollout. */
   readonly seeds: SeedState;
   /** The rollouts that are played ahead of their steps; null if there are none because each step plays its own. */
   readonly ahead: RolloutsAhead | null;
@@ -55,8 +55,8 @@ export interface PipelinedRun {
 export type PlayingRun = PipelinedRun & CollectingRun;
 
 /**
- * Returns the rollouts of a run. If rollouts may be sampled with older weights (`max_staleness` is not 0), this is a
- * pipeline.
+ * Returns the rollouts of a run. They are a pipeline if rollouts may be sampled with older weights (`max_staleness` is
+ * not 0).
  */
 export function stepRollouts(run: PlayingRun): StepRollouts {
   if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);
@@ -89,7 +89,7 @@ export type Collect = (step: number, clock: Stopwatch, ahead: PlayedAhead) => Pr
 interface Collected {
   collection: RolloutCollection;
   times: Stopwatch;
-  /** Seed counter of the training after the rollout. */
+  /** The training's seed counter as it is after this rollout. */
   seeds: SeedState;
 }
 
@@ -98,7 +98,7 @@ interface Planned {
   result: Promise<Collected>;
   /** The rollout is sampled with the weights after this step. */
   version: number;
-  /** Reports that the step of this rollout now waits for it. */
+  /** Reports that the step of this rollout now waits for the rollout. */
   want(): void;
 }
 
@@ -176,7 +176,9 @@ export class RolloutPipeline implements StepRollouts {
     }
   }
 
-  /** Plans all rollouts that can be played while step `step` trains, because their weights already exist. */
+  /**
+   * Plans all rollouts that can be played while step `step` trains, that is, the rollouts whose weights already exist.
+   */
   private plan(step: number, max_staleness: number): void {
     const last = Math.min(step + max_staleness, Math.max(step, this.run.config.trainer.total_training_steps));
     while (this.lastPlanned < last) {

@@ -83,7 +83,7 @@ export interface RemoteSizes {
   /** Maximum tokens of an episode. */
   longest: number;
   vocabSize: number;
-  /** Passes of a step over its episodes: `forwards` without gradients, `updates` with gradients. */
+  /** Numbers of passes of a step over the step's episodes: `forwards` without gradients, `updates` with gradients. */
   forwards: number;
   updates: number;
   /** Number of optimizer steps in each pass with gradients. */
@@ -104,8 +104,8 @@ export function remoteSizes(config: RunConfig, vocabSize: number): RemoteSizes {
     response: Math.min(rollout.response_length, rollout.max_model_len),
     longest: rollout.max_model_len,
     vocabSize,
-    // Every optimizer step needs the current log-probs, which take a pass without gradients. If log-probs were scored
-    // before the update, the first optimizer step uses those.
+    // Every optimizer step needs the current log-probs, which take a pass without gradients. The first optimizer step
+    // needs no such pass if log-probs were scored before the update.
     forwards: actor.ppo_epochs + (scored ? 1 - 1 / miniBatches : 0) + Number(usesReference(config)) + critic,
     updates: actor.ppo_epochs + critic * config.critic.ppo_epochs,
     miniBatches,

@@ -72,7 +72,7 @@ export interface RunReportRequest {
   overrides: readonly string[];
   presetFolders: readonly string[];
   workspace: string;
-  /** Rates of the server, if the model is on one: given ones, or `measure` to measure them. */
+  /** Rates of the server on which the model is: given rates, or `measure` to measure the rates. */
   rates?: Partial<ServerRates> | 'measure';
 }
 
@@ -200,8 +200,8 @@ function parametersIn(folder: string): number | null {
 }
 
 /**
- * Returns the measurements of the workspace's newest runs that ran on the same processor model as this machine's. Runs
- * without usable metrics are omitted.
+ * Returns the measurements of the workspace's newest runs on a processor of the same model as this machine's processor.
+ * Runs without usable metrics are omitted.
  */
 function measuredRuns(workspace: string): MeasuredRun[] {
   const here = cpus()[0]?.model;

@@ -1,6 +1,6 @@
-// Measures a server's rates for a plan. For this purpose, a separate model is loaded on the server. Its weights stay
-// unchanged, and it is unloaded at the end. Each kind of work is done once before it is measured, because some servers
-// compile for new sizes.
+// Measures a server's rates for a plan. For this purpose, a separate model is loaded on the server. The weights of this
+// model stay unchanged, and the model is unloaded at the end. Each kind of work is done once before it is measured,
+// because some servers compile code for each new size.
 import type { RunConfig } from '../config/schema';
 import type { SamplingOptions } from '../../engine/generation-calls';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -23,7 +23,7 @@ const budget = { maxTokens: Infinity, maxRows: Infinity };
 const ignore = (): void => undefined;
 
 /**
- * Returns the rates of the server of a configuration.
+ * Returns the rates of the server that a configuration names.
  * @param modelFolder folder with the tokenizer and config.json
  * @throws UserError if the server cannot be used
  */

@@ -47,7 +47,10 @@ export const windowTurns = (max_context_window: number | null | undefined): numb
     ? Infinity
     : max_context_window;
 
-/** Index of the oldest turn that a window of `turns` turns shows at turn index `turn` (RAGEN's history_start). */
+/**
+ * Returns the index of the oldest turn that is shown at turn index `turn` by a window of `turns` turns (RAGEN's
+ * history_start).
+ */
 export const historyStart = (turn: number, turns: number): number => Math.max(0, turn - turns + 1);
 
 /**

@@ -23,7 +23,7 @@ export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) 
   );
 };
 
-/** Maximum characters of an observation, including the three dots of a truncated one. */
+/** Maximum characters of an observation, including the three dots at the end of a truncated observation. */
 const longestObservation = 200;
 
 /**

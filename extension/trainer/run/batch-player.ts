@@ -23,7 +23,7 @@ export type OpenProxy = (config: RunConfig, changed?: Pick<AgentProxyOptions, 's
 export interface PlayedAhead {
   /** Name of the published version of the weights that the rollout uses. */
   weights: string;
-  /** Ends the rollout. */
+  /** Signal whose abort ends the rollout. */
   signal: AbortSignal;
   /**
    * Resolves when a step begins to wait for the rollout. Until then, the rollout shows no progress, and failed episodes
@@ -115,8 +115,8 @@ export class BatchPlayer {
   }
 
   /**
-   * Plays a batch. If too many episodes fail, the run pauses. When the user resumes it, the batch is played again with
-   * the environment code loaded at that time.
+   * Plays a batch. If too many episodes fail, the run pauses. When the user resumes the run, the batch is played again
+   * with the environment code loaded at that time.
    */
   private async play(
     proxy: AgentProxy,

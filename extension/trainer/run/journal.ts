@@ -107,7 +107,7 @@ export class Journal {
     this.watchers.event(event);
   }
 
-  /** Writes all episodes of a step; replaces episodes that were written for this step before. */
+  /** Writes all episodes of a step; replaces episodes that were written earlier for this step. */
   episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
     this.appendEpisodes(mode, step, episodes, true);
   }
