@@ -145,8 +145,8 @@ export class Policy {
   }
 
   /**
-   * Adds the gradient of the policy loss, or of one part of it, over `samples` to the bank's gradient. The bank's
-   * gradient is neither cleared before nor applied afterwards. Returns the sums of the loss over the samples.
+   * Adds the gradient of the policy loss over `samples`, or of one part of this loss, to the bank's gradient. The
+   * bank's gradient is neither cleared before nor applied afterwards. Returns the sums of the loss over the samples.
    */
   async addGradient(
     samples: readonly WeightedSample[],

@@ -88,8 +88,8 @@ export function hasRunFile(folder: string, name: string): boolean {
 }
 
 /**
- * Returns the names in a subfolder of a run folder; empty if it is missing or is a link that leads out of the run
- * folder.
+ * Returns the names in a subfolder of a run folder; empty if the subfolder is missing or is a link that leads out of
+ * the run folder.
  */
 export async function namesInRun(folder: string, name: string): Promise<string[]> {
   const entries = await listBounded(join(folder, name), { most: mostEntries, within: folder }).catch(() => []);

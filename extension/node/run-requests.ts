@@ -30,7 +30,8 @@ export function isElsewhere(lease: Lease, here = currentPidScope): boolean {
 
 /**
  * Sends a request to the trainer that holds `lease`, and resolves to its reply.
- * @throws UserError with the trainer's reason if it refuses the request, or if no reply arrives within `limitMs`
+ * @throws UserError if the trainer refuses the request (the message gives the trainer's reason), or if no reply arrives
+ * within `limitMs`
  */
 export async function askByFile<P, R>(
   folder: string,

@@ -8,7 +8,7 @@
 
 /**
  * Environment variable that contains names of other variables, separated by commas. The values of these variables are
- * secrets. Set by the editor for the secrets it stores.
+ * secrets. The editor sets this variable for the secrets that it stores.
  */
 const namesVariable = 'RAGEN_SECRET_NAMES';
 
@@ -278,8 +278,8 @@ function formsOf(secret: string): Set<string> {
   const bytes = Buffer.from(secret);
   forms.add(bytes.toString('hex'));
   forms.add(bytes.toString('hex').toUpperCase());
-  // In the base64 of a longer text (`Bearer …`, `user:…`), a secret starts at one of three bit offsets. Its first and
-  // last base64 characters depend on neighbouring bytes and are left out.
+  // In the base64 of a longer text (`Bearer …`, `user:…`), a secret starts at one of three bit offsets. The first and
+  // last base64 characters of the secret depend on neighbouring bytes and are left out.
   for (const encoding of ['base64', 'base64url'] as const)
     for (const shift of [0, 1, 2]) {
       const text = Buffer.concat([Buffer.alloc(shift), bytes])

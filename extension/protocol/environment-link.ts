@@ -1,6 +1,7 @@
 // Messages between a trainer and its environment process. Messages are frames (frames.ts) over a pipe on file
-// descriptor 3. A request may cover a batch of episodes. It gets one reply, or several replies if some episodes are
-// ready before others. A request may be sent before earlier requests are answered; a reply has the `id` of its request.
+// descriptor 3. A request may cover a batch of episodes. The process sends one reply to a request, or several replies
+// if some episodes are ready before others. A request may be sent before earlier requests are answered; a reply has the
+// `id` of its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
 import { isRecord } from '../common/json';
 
@@ -140,7 +141,7 @@ export type EnvironmentRequest =
   | { id: number; method: 'prepare'; environments: EnvironmentSpec[]; timeout_ms: number; check_types: boolean }
   /** Makes later resets use the code that was last prepared for these tags. */
   | { id: number; method: 'use'; tags: string[] }
-  /** Opens or closes the inspector on the loopback interface. Calls have no time limit while it is open. */
+  /** Opens or closes the inspector on the loopback interface. Calls have no time limit while the inspector is open. */
   | { id: number; method: 'debug'; on: boolean }
   /** Switches line coverage on or off for later resets. The reply contains the counts since the last such request. */
   | { id: number; method: 'cover'; on: boolean }

@@ -30,7 +30,7 @@ export interface ListedEnvironment {
 export interface ContractCheck {
   name: string;
   state: 'passed' | 'failed' | 'skipped';
-  /** One sentence that describes the test. After a failure, it also names seed and actions. */
+  /** One sentence that describes the test. After a failure, the sentence also names seed and actions. */
   evidence: string;
   /** `file:line` of the failure in the environment's source. */
   at?: string;

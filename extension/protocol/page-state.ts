@@ -30,9 +30,9 @@ export interface RunSummary {
 }
 
 /**
- * State that every page saves with `setState`, in addition to its view settings. The host uses it to restore the panel
- * after a window reload. A page gets `folder` from the attribute `<body data-run="…">`, which the host writes, or from
- * the run in a snapshot.
+ * State that every page saves with `setState`, in addition to its view settings. The host uses this state to restore
+ * the panel after a window reload. A page gets `folder` from the attribute `<body data-run="…">`, which the host
+ * writes, or from the run in a snapshot.
  */
 export interface PageState {
   /** Absolute path of the run folder. */

@@ -4,8 +4,8 @@ import { z } from 'zod';
 
 /**
  * Schema of the file `lease`, which names the process that serves this run. While the trainer lives, it touches the
- * file (updates its modification time) every second. Leases of earlier versions lack the optional fields that identify
- * the process.
+ * file (updates the file's modification time) every second. Leases of earlier versions lack the optional fields that
+ * identify the process.
  */
 export const leaseSchema = z.object({
   pid: z
@@ -27,9 +27,9 @@ export const leaseSchema = z.object({
 export type Lease = z.infer<typeof leaseSchema>;
 
 /**
- * Whether a lease was written for the folder that contains it. False in a copied or renamed folder, because its lease
- * names the trainer of the original folder. A folder that is mounted under another path, as in a container, is
- * recognized by its inode.
+ * Whether a lease was written for the folder that contains it. False in a copied or renamed folder, because the lease
+ * in such a folder names the trainer of the original folder. A folder that is mounted under another path, as in a
+ * container, is recognized by its inode.
  */
 export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): boolean {
   if (folder === undefined || folder.path === at.path) return true;

@@ -63,7 +63,7 @@ export const regimeRule = {
    * different texts among many equal texts raise H(Z|X), which is a mean.
    */
   entropyAlone: 0.8,
-  /** Weight of the newest diagnosis in its average with the previous diagnosis. */
+  /** Weight of the newest diagnosis in the average of the newest and the previous diagnosis. */
   newest: 0.6,
   /** Slopes of the two logistic curves that convert ln(value ÷ threshold) to a probability. */
   dependenceSlope: 12,

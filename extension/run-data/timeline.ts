@@ -119,7 +119,7 @@ const headerSchema = z.object({
 
 /**
  * Columns of a line. `start` contains the start of the line's first span, and for each further span the difference from
- * the previous start. A column is left out if all its values equal its value in `absent`.
+ * the previous start. A column is left out if all its values equal the column's entry in `absent`.
  */
 const columnsSchema = z.object({
   name: z.array(z.int().min(0)),

@@ -154,7 +154,7 @@ export class BatchCache {
     for (let r = 0; r < kept; r++) this.mask.fill(0, r * capacity, r * capacity + this.lengths[r]);
   }
 
-  /** Copies the first `length` tokens of each head of a row between arrays of different capacity. */
+  /** For each head of a row, copies the first `length` tokens between arrays of different capacity. */
   private copyHeads(
     source: Float32Array,
     sourceCapacity: number,

@@ -1,7 +1,7 @@
 // The sessions of one network over packed tokens. For each kind of graph, there is one session for passes with shared
 // prefixes and one for passes without shared prefixes. A session is created when it is first needed. Gradients stay on
 // their device, and a parameter bank takes ownership of them. On the host, each session has its own memory pool of
-// onnxruntime (arena), which never shrinks. If a pass needs another number of output-head chunks than its session was
+// onnxruntime (arena), which never shrinks. If a pass needs another number of output-head chunks than the session was
 // created for, the session is closed and a new session is created. With large passes, only one session is open at a
 // time. Recreated sessions compute bit-identical results.
 import type { Graph } from '../../engine/graph/graph';

@@ -112,7 +112,7 @@ export function packPass(
 /**
  * Returns the additive masks of the two halves of a row of t tokens. Tokens of the early half attend to the early half;
  * tokens of the late half attend to the complete row. If there are clusters, each mask starts with u slots for the
- * shared prefix of a cluster. If this prefix has fewer than u tokens, its remaining slots are masked.
+ * shared prefix of a cluster. If this prefix has fewer than u tokens, the remaining slots are masked.
  */
 function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
   const early = Math.ceil(t / 2);

@@ -32,7 +32,7 @@ export const measured = {
    */
   episodes: 160 * 2 ** 20,
   /**
-   * Bytes that an optimizer step needs for each parameter of the chunk that it is updating. Source: the engine alone.
+   * Bytes that an optimizer step needs for each parameter of the chunk that is being updated. Source: the engine alone.
    */
   step: 160,
 };

@@ -173,7 +173,9 @@ export class PassMemory {
     return known;
   }
 
-  /** Returns the frozen base as a network. Its graphs are never run, so the file locations are dummies. */
+  /**
+   * Returns the frozen base as a network. The graphs of this network are never run, so the file locations are dummies.
+   */
   private frozen(quantization: BaseQuantization): Network {
     const { decoder: c, stored } = this.input;
     const nowhere = { file: '', offset: 0, bytes: 0 };
@@ -191,7 +193,7 @@ export class PassMemory {
 
 /**
  * Returns the sizes of a graph's dimensions: the given sizes, and sizes derived from the number of heads. The size of
- * the symbol `part` is the number of rows of a head chunk.
+ * the symbol `part` is the number of rows in a chunk of the output head.
  */
 export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;

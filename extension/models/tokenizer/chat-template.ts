@@ -76,7 +76,10 @@ export class ChatTemplate {
   }
 }
 
-/** Replaces \r\n and \r by \n. Python does the same when it reads a text file, and Jinja when it parses a template. */
+/**
+ * Replaces \r\n and \r by \n. Python does the same when it reads a text file; Jinja does the same when it parses a
+ * template.
+ */
 const withPlainNewlines = (source: string): string => source.replace(/\r\n?/g, '\n');
 
 /**

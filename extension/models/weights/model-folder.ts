@@ -226,7 +226,8 @@ const textShape = z.looseObject({
 });
 
 /**
- * Reads the size of the vocabulary and the maximum sequence length from the config.json of a model of any architecture.
+ * Reads the vocabulary size and the maximum sequence length from a model's config.json. The model may have any
+ * architecture.
  * @throws UserError
  */
 export function readTextShape(folder: string): { vocabSize: number; maxPositions: number } {

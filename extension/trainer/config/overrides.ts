@@ -33,8 +33,8 @@ function parseValue(text: string, location: Location, problems: ConfigProblem[])
 
 /**
  * Returns a copy of `root` with the overrides applied in order.
- * @param known `isKnown(path)` returns whether a key that the tree lacks may be set without `+`. If it may not,
- * `advise` returns the remedy for the error message.
+ * @param known `isKnown(path)` returns whether a key that the tree lacks may be set without `+`. For any other key that
+ * the tree lacks, `advise` returns the remedy for the error message.
  */
 export function applyOverrides(
   root: MapNode,

@@ -8,7 +8,7 @@ import type { RunConfig } from './schema';
 type Config = Pick<RunConfig, 'algorithm' | 'workbench'>;
 
 /**
- * Returns phrases for messages that say why the sampler differs from the trained policy; null if it differs only by
+ * Returns phrases for messages that say why the sampler differs from the trained policy; null if the two differ only by
  * rounding.
  */
 function difference({ workbench }: Config): { is: string; cause: string } | null {

@@ -1,4 +1,4 @@
-// Tree of a configuration during composition. Its nodes keep the source location of the YAML, so that an error found
+// Tree of a configuration during composition. Each node stores its location in the YAML source, so that an error found
 // after merging refers to the right file. Invariants: keys are unique, `__proto__` never occurs, numbers are finite.
 import { LineCounter, isAlias, isMap, isScalar, isSeq } from 'yaml';
 import type { Node } from 'yaml';

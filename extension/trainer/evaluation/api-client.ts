@@ -41,7 +41,9 @@ interface Failure {
 const mostBodyBytes = 2 ** 22;
 /** Maximum number of characters of an error text that are searched for secrets; the rest is dropped. */
 const mostReadBytes = 65_536;
-/** Maximum pause in milliseconds that a service may ask for. If it asks for a longer pause, the evaluation ends. */
+/**
+ * Maximum pause in milliseconds that a service may ask for. If a service asks for a longer pause, the evaluation ends.
+ */
 const longestAskedMs = 15 * 60_000;
 
 export class ApiClient {

@@ -2,7 +2,7 @@
 // messages, and the results. A line has one of two forms. The form `workbench` fixes two bugs of RAGEN's original. In
 // RAGEN, `success` was always false, because the tag was omitted from the metric's key; here, `success` is the success
 // of the episode. In RAGEN, a state had the reward of the turn after the state; here, a state has the reward of the
-// turn before it. The form `ragen` reproduces both bugs.
+// turn before the state. The form `ragen` reproduces both bugs.
 import type { Episode } from '../../run-data/episode';
 import { pythonFloat } from '../rollout/python-float';
 

@@ -107,7 +107,7 @@ export class InspectedRun {
     return checkpoint;
   }
 
-  /** Reads one episode. @throws UserError if the run's files do not contain it */
+  /** Reads one episode. @throws UserError if the run's files do not contain the episode */
   episode(ref: Pick<EpisodeRef, 'mode' | 'step' | 'id'>): Episode {
     const name = episodeFile(ref);
     const marked = `"id":${JSON.stringify(ref.id)}`;

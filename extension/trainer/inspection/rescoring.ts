@@ -75,7 +75,7 @@ function samplesOf({ tokens: { ids, mask, starts = [0] } }: Episode, all: boolea
 
 /**
  * Returns the critic's values for the tokens of each sample. A sample without tokens to score gets zeros, because the
- * critic does not accept it.
+ * critic does not accept such samples.
  */
 async function valuesOf(
   engine: InspectionModel['engine'],

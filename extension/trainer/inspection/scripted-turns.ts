@@ -1,4 +1,4 @@
-// Generator for replaying an episode. It returns, for each turn, the stored tokens, hand-written tokens, or
+// Generator for replaying an episode. For each turn, the generator returns the stored tokens, hand-written tokens, or
 // hand-written tokens that a policy continues. The agent proxy calls this generator instead of the engine, so prompts,
 // parsing, rewards and context are the same as in training. The engine knows the episode's context under the name of a
 // row. Invariant: the token ids that the generator stores for this row equal the ids of the context.

@@ -1,7 +1,7 @@
 // Serves one run to watchers: JSON-RPC over a socket in the run folder (a named pipe on Windows). The socket is created
 // with permissions for its owner only. A watcher must first send `hello` with the lease's token. The connection is
-// closed if the token is wrong, if `hello` comes too late, or if too many bytes precede it. Status is sent at most ten
-// times per second. A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor
+// closed if the token is wrong, if `hello` comes too late, or if too many bytes precede `hello`. Status is sent at most
+// ten times per second. A watcher that disconnects, stops reading or sends invalid messages affects neither the run nor
 // other watchers.
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
@@ -86,7 +86,10 @@ export class TrainerServer {
   private constructor(
     private readonly server: Server,
     private readonly endpoint: string,
-    /** The folder that was created for the socket and is removed with it; undefined if the folder existed before. */
+    /**
+     * The folder that was created for the socket and is removed with the socket; undefined if the folder existed
+     * before.
+     */
     private readonly ownFolder: string | undefined,
   ) {}
 

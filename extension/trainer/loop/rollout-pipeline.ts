@@ -29,8 +29,8 @@ export interface StepRollouts {
   /** Returns the metrics of a step that has taken `seconds`. */
   stepMetrics(seconds: number): Record<string, number>;
   /**
-   * Discards rollouts that no step has used. Resets the seed counter to `seeds`, or by default to its value after the
-   * newest step's rollout.
+   * Discards rollouts that no step has used. Resets the seed counter to `seeds`, or by default to the value that the
+   * counter had after the newest step's rollout.
    */
   discard(seeds?: SeedState): Promise<void>;
 }
@@ -128,8 +128,8 @@ export class RolloutPipeline implements StepRollouts {
    */
   private sampling: { seconds: number; since: number | null } = { seconds: 0, since: null };
   /**
-   * Values of the current step. `staleness` is the age of its rollout in steps. `sampledBefore` is `sampledSeconds` at
-   * the time when the step began to train.
+   * Values of the current step. `staleness` is the age of the step's rollout, counted in steps. `sampledBefore` is
+   * `sampledSeconds` at the time when the step began to train.
    */
   private current = { staleness: 0, sampledBefore: 0 };
 

@@ -37,7 +37,7 @@ export function withTimes(
   };
 }
 
-/** Phases whose time verl divides by the number of all tokens of the trained samples. */
+/** Phases whose time verl divides by the number of all tokens in the trained samples. */
 const overTrainedTokens = ['ref', 'values', 'adv', 'update_critic', 'update_actor'];
 
 /**

@@ -83,7 +83,10 @@ export interface RemoteSizes {
   /** Maximum tokens of an episode. */
   longest: number;
   vocabSize: number;
-  /** Numbers of passes of a step over the step's episodes: `forwards` without gradients, `updates` with gradients. */
+  /**
+   * Numbers of passes over the step's episodes: `forwards` counts the passes without gradients, `updates` counts the
+   * passes with gradients.
+   */
   forwards: number;
   updates: number;
   /** Number of optimizer steps in each pass with gradients. */

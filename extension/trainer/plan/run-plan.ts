@@ -272,8 +272,8 @@ function remedySentence(
 
 /**
  * Calls `check` and then `work` with a folder that contains a model's files; only the weights may be missing. `asked`
- * is the command option that names the model; undefined if the key model_path names it. If model_path names a model
- * that cannot be found, throws a ConfigError for this key, so that a form can mark the field.
+ * is the command option that names the model; undefined if the key model_path names the model. If model_path names a
+ * model that cannot be found, throws a ConfigError for this key, so that a form can mark the field.
  */
 async function withModelFolder<T>(
   path: string,

@@ -100,7 +100,7 @@ export function workloadOf(config: RunConfig, parameters: number): Workload {
     sampled,
     tokens: Math.min(rollout.max_model_len, assumedPrompt + 2 * sampled),
     kept: 1,
-    // The critic is as large as the policy, so its passes cost the same.
+    // The critic is as large as the policy, so passes of the critic and of the policy cost the same.
     passes: actor.ppo_epochs + critic * (config.critic.ppo_epochs + forwardShare) + forwards * forwardShare,
   };
 }

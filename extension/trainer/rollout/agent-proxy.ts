@@ -1,11 +1,10 @@
 // The agent proxy (RAGEN's LLMAgentProxy): plays a batch of episodes turn by turn. Episodes that become ready at about
 // the same time are generated in one batch. If the environments are fast, this batch contains all unfinished episodes.
 // With `async_rollout`, a slow environment delays only its own episode, and an engine on a server gets large batches in
-// parts, so that it has work while environments and prompts are computed. Training and validation use the same code with
-// different groups, seeds and sampling parameters. If too many episodes fail (workbench.max_failed_episodes_share), the
-// batch ends with FailedBatch.
-// Invariant: an episode's tokens depend only on the weights and on (seed, step, env_id, turn), not on the other
-// episodes of the batch.
+// parts, so that the engine has work while environments and prompts are computed. Training and validation use the same
+// code with different groups, seeds and sampling parameters. If too many episodes fail
+// (workbench.max_failed_episodes_share), the batch ends with FailedBatch. Invariant: an episode's tokens depend only on
+// the weights and on (seed, step, env_id, turn), not on the other episodes of the batch.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parted } from '../../common/lists';
 import { UserError } from '../../common/user-error';

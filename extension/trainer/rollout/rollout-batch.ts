@@ -50,7 +50,8 @@ export interface RolloutEpisode {
   /** Metrics of the episode; the keys do not include the tag. */
   metrics: Record<string, number>;
   /**
-   * Describes the failure of the environment; undefined if it did not fail. Episodes with a failure are not trained on.
+   * Describes the failure of the environment; undefined if the environment did not fail. Episodes with a failure are
+   * not trained on.
    */
   error?: EnvironmentFailure;
 }
