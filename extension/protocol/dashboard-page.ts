@@ -54,7 +54,7 @@ export const dashboardLines: NotificationType<{ run: RunSummary; lines: MetricNu
   method: 'dashboard/lines',
 };
 
-/** Share of the metrics that has been read, 0…1. At 1, the page requests the data again. */
+/** Share of the metrics that has been read, 0…1. When the share is 1, the page requests the data again. */
 export const dashboardRead: NotificationType<{ read: number }> = { method: 'dashboard/read' };
 
 /**

@@ -111,7 +111,7 @@ export interface WhatIfRequest extends EpisodeRef, AcceptedCode {
   turn: number;
   given: GivenAnswer;
   /**
-   * Name of the checkpoint that plays the remaining turns. Null if the user plays them, one turn at a time, with
+   * Name of the checkpoint that plays the remaining turns. Null if the user plays these turns one at a time, with
    * `whatIfTurn`.
    */
   checkpoint: string | null;

@@ -1,8 +1,8 @@
 // A timeline as a Chrome trace (JSON Object Format of the Trace Event Format), which Perfetto and chrome://tracing can
-// open. The trace has two processes: the threads of one show the lanes, and the threads of the other show the episodes.
-// The format requires that complete events (`ph: X`) of a thread are nested or disjoint, so a lane with overlapping
-// spans has several threads. Times are microseconds since the first exported step. Events are sorted by time; metadata
-// events come first.
+// open. The trace has two processes. The threads of the first process show the lanes; the threads of the second process
+// show the episodes. The format requires that complete events (`ph: X`) of a thread are nested or disjoint, so a lane
+// with overlapping spans has several threads. Times are microseconds since the first exported step. Events are sorted
+// by time; metadata events come first.
 import { minimum } from '../common/lists';
 import { episodeSpans, lanes, type Lane, type StepTimeline } from './timeline';
 import { concurrency, disjointRows, nestingRows, requestsOf } from './timeline-measures';

@@ -160,7 +160,8 @@ export function nestingRows(
 }
 
 /**
- * Like `nestingRows`, but the spans of a row are always disjoint. For lanes whose spans are independent of each other.
+ * Like `nestingRows`, but the spans of a row are always disjoint. Used for lanes whose spans are independent of each
+ * other.
  */
 export function disjointRows(
   { start, us }: { start: ArrayLike<number>; us: ArrayLike<number> },

@@ -65,7 +65,7 @@ export interface SpanColumns {
   tokens: Int32Array;
 }
 
-/** Totals over the spans of one name that were left out of the file, because they were the shortest. */
+/** Totals over those spans of one name that were left out of the file because they were the shortest. */
 export interface MergedSpans {
   name: number;
   count: number;

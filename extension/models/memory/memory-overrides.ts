@@ -44,8 +44,8 @@ export interface Bounds {
 
 /**
  * Returns the first single change that brings the plan within `limit` bytes. If no single change suffices, applies
- * changes in order until the plan fits, then drops unnecessary ones. If the plan does not fit with all changes, returns
- * all changes.
+ * changes in order until the plan fits, then drops unnecessary changes. If the plan does not fit with all changes,
+ * returns all changes.
  */
 export function remedyFor(input: PlanInput, limit: number, bounds: Bounds): Remedy {
   const changes = changesFor(limit, bounds);

@@ -1,5 +1,5 @@
 // The environments of a run. Their code may be edited during training. A saved edit is built, checked and loaded beside
-// the running version: new episodes use the new version, and episodes in progress finish on the old one. Code that
+// the running version: new episodes use the new version, and episodes in progress finish on the old version. Code that
 // fails to build, type-check or load is rejected, and the old version stays in use. Events report accepted and rejected
 // edits. If no file is edited, the run gives the same results with and without live editing. Build and type check are
 // in environments/runtime/build.

@@ -38,8 +38,8 @@ import { runCommands, type ServedRun } from './run-commands';
 import { timingSafeEquals } from '../../node/timing-safe-equal';
 
 /**
- * Maximum bytes of a socket path. Unix limits the path (104 bytes on macOS), and Node.js would truncate a longer path
- * to a different one.
+ * Maximum bytes of a socket path. Unix limits the path (104 bytes on macOS), and Node.js would truncate a longer path,
+ * so that the socket would be at another path.
  */
 const longestPath = 100;
 const statusEveryMs = 100;

@@ -1,6 +1,6 @@
 // The optimizer steps of a training step. The critic and the policy are each trained for ppo_epochs epochs over
 // mini-batches, whose order depends on the seed. The loss weight of a sample depends only on its mini-batch. The result
-// is therefore the same however the engine divides a mini-batch into forward and backward passes.
+// therefore does not depend on how the engine divides a mini-batch into forward and backward passes.
 import { maximum } from '../../common/lists';
 import { learningRate } from '../../algorithms/learning-rate';
 import { aggregationWeights } from '../../algorithms/loss-aggregation';

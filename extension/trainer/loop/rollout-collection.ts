@@ -145,8 +145,8 @@ export async function collectRollout(
 }
 
 /**
- * Plays one greedy episode per group for ReMax and returns its score by group id; null for other estimators. A group
- * whose greedy episode failed has no entry and is not used for training.
+ * Plays one greedy episode per group for ReMax, and returns the scores of these episodes by group id; null for other
+ * estimators. A group whose greedy episode failed has no entry and is not used for training.
  */
 async function greedyScores(
   run: CollectingRun,

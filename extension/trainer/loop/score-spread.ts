@@ -2,8 +2,8 @@
 // scores, they are counted in 48 intervals of equal width, so that the distribution fits into one log line.
 
 /**
- * Maximum number of distinct scores that are listed per tag. If there are more, they are counted in this many
- * intervals.
+ * Maximum number of distinct scores that are listed per tag. If a tag has more distinct scores, they are counted in
+ * this number of intervals.
  */
 const mostScores = 48;
 

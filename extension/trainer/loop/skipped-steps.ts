@@ -1,6 +1,7 @@
 // Handles steps with non-finite numbers. An optimizer skips an update if the gradient is not finite. If logits in a
 // rollout are not finite, the complete step is skipped. In both cases the policy is unchanged. Skips are counted and
-// reported. Too many consecutive skipped steps end the run, because such a policy does not recover.
+// reported. Too many consecutive skipped steps end the run, because a policy that causes so many skips does not
+// recover.
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';

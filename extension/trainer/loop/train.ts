@@ -186,7 +186,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const step = state.step + 1;
   const clock = run.timeline.stopwatch(step);
 
-  // Rollout: env_groups prompts × group_size complete episodes under the current policy, or under an older one if
+  // Rollout: env_groups prompts × group_size complete episodes under the current policy, or under an older policy if
   // rollouts are sampled ahead (workbench.max_staleness). Filter: keep the groups whose episodes have different scores,
   // because the other groups carry no signal (RAGEN-2, SNR-adaptive filtering).
   journal.update({ phase: 'rollout' });
@@ -220,7 +220,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
 
 /**
  * Sorts groups into buckets by their reward std, and measures the gradient of each part of the loss for each bucket.
- * Measures this for the kept episodes and, if configured, a second time for all trainable episodes. The episodes come
+ * Measures these gradients for the kept episodes and, if configured, also for all trainable episodes. The episodes come
  * from the step's own rollout or, if configured, from a separate rollout. Changes no weights.
  */
 async function measureGradients(run: Run, state: TrainerState, rollout: RolloutCollection) {

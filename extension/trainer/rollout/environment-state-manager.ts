@@ -39,7 +39,7 @@ export interface EpisodeEntry extends EpisodeSlot {
   version: string;
   max_actions_per_traj: number;
   /**
-   * Action names by action id. If `reset` returned names for this episode, these are used, otherwise the names that the
+   * Action names by action id. The names are those that `reset` returned for this episode, otherwise those that the
    * environment declares. Undefined if actions have no names; any text is then an action.
    */
   actions?: Record<number, string>;
@@ -195,9 +195,8 @@ interface PlannedTurn extends TurnInput {
 }
 
 /**
- * Returns the valid actions of a response, in order. If actions have names, an action is valid if it is such a name in
- * any letter case, and the action's id is returned. If actions have no names, every text is valid and is returned as it
- * is.
+ * Returns the valid actions of a response, in order. If actions have names, a valid action is one of these names in any
+ * letter case, and the action's id is returned. If actions have no names, every text is valid and is returned as it is.
  */
 export function validActions(parsed: readonly string[], lookup?: Record<number, string>): (number | string)[] {
   if (!lookup || Object.keys(lookup).length === 0) return [...parsed];

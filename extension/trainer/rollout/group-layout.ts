@@ -1,5 +1,5 @@
 // The episodes of a batch (RAGEN's es_manager): prompt groups in the order of the tags; all members of a group have the
-// same seed. In training, each batch continues with the seeds after those of the previous batch, one seed per group;
+// same seed. In training, each batch uses the seeds that follow the previous batch's seeds, one seed per group;
 // validation always uses the same seeds.
 
 /** The value of `es_manager.train` or `es_manager.val`, already validated. */

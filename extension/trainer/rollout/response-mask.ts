@@ -34,7 +34,7 @@ export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, tur
 
 /**
  * RAGEN's response mask. For each response, the mask covers the header, the response, and all tokens up to and
- * including the next message's marker. In the windowed modes, it also covers the response's marker.
+ * including the next message's marker. In the windowed modes, the mask also covers the response's marker.
  */
 export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode: ContextWindowMode): Uint8Array {
   const mask = new Uint8Array(ids.length);

@@ -1,7 +1,7 @@
-// Plays the batches of a run with its agent proxy: batches for training, validation, ReMax's baselines and
-// analysis. Only a training batch that is played to its end advances training's seed counter. If too many episodes
-// fail (workbench.max_failed_episodes_share; counted in rollout/agent-proxy.ts), the run pauses until the user resumes
-// it, and the batch is played again.
+// Plays the batches of a run with its agent proxy: batches for training, validation, ReMax's baselines and analysis.
+// Only a training batch that is played to its end advances training's seed counter. If too many episodes fail
+// (workbench.max_failed_episodes_share; counted in rollout/agent-proxy.ts), the run pauses. When the user resumes the
+// run, the batch is played again.
 import type { LiveEnvironments } from '../live/live-environments';
 import type { Journal } from './journal';
 import type { RunControl } from './run-control';
