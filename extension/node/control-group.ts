@@ -136,7 +136,7 @@ function parents(root: string): { version: ControlGroupVersion; parent: string }
   return found;
 }
 
-/** Inode of this process's PID namespace. This process cannot check pids of other namespaces. */
+/** Returns the inode of this process's PID namespace. This process cannot check pids of other namespaces. */
 const namespaceOf = (root: string): string =>
   /\d+/.exec(attempt(() => readlinkSync(join(root, 'proc/self/ns/pid'))) ?? '')?.[0] ?? '0';
 

@@ -222,7 +222,7 @@ const crcTable = Uint32Array.from({ length: 256 }, (_, n) => {
   return crc;
 });
 
-/** CRC-32 (IEEE 802.3) of `bytes` from `start` to `end`. */
+/** Returns the CRC-32 (IEEE 802.3) of `bytes` from `start` to `end`. */
 function crc32(bytes: Uint8Array, start: number, end = bytes.length): number {
   let crc = 0xffffffff;
   for (let i = start; i < end; i++) crc = crcTable[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);

@@ -154,7 +154,7 @@ function statOf(pid: number): Stat | undefined {
   }
 }
 
-/** Proportional set size of a process in bytes; 0 if unavailable. */
+/** Returns the proportional set size of a process in bytes; 0 if unavailable. */
 function pss(pid: number): number {
   try {
     return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1] ?? 0) * 1024;

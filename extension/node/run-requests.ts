@@ -18,7 +18,7 @@ import { readRunFile } from './read-run-file';
 /** Milliseconds between checks for the reply. */
 const pollMs = 200;
 
-/** HMAC of a request; the key is the lease's token. */
+/** Returns the HMAC of a request; the key is the lease's token. */
 export const requestHmac = (token: string, id: string, body: string): string =>
   createHmac('sha256', token).update(`${id}\n${body}`).digest('hex');
 

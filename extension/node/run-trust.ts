@@ -128,7 +128,8 @@ export function untrusted<Code extends RunCode>(
 }
 
 /**
- * HMAC of a JSON array. The array starts with a type, so that a signature is valid only for content of the same type.
+ * Returns the HMAC of a JSON array. The array starts with a type, so that a signature is valid only for content of the
+ * same type.
  */
 const manifestHmac = (key: Buffer, run: string, sha256: string): string =>
   hmacOf(key, ['ragen-workbench', 'manifest', run, sha256]);

@@ -31,7 +31,7 @@ export function engineText(report: EngineReport): string {
   ].join('\n');
 }
 
-/** The facts about a server as rows of name and value. */
+/** Returns the facts about a server as rows of name and value. */
 export function engineRows(report: EngineReport): [string, string][] {
   const {
     url,
@@ -63,7 +63,7 @@ export function engineRows(report: EngineReport): [string, string][] {
   ];
 }
 
-/** One line about a server: its model and rates. */
+/** Returns one line about a server: its model and rates. */
 export function engineSummary({ round_trip_ms, measured, models }: EngineReport): string {
   const model = measured?.model ?? models.map(({ name }) => name).join(', ');
   const rate = measured ? [`${formatNumber(measured.sampling.tokens_per_s)} tokens/s`] : [];

@@ -252,7 +252,7 @@ export function replyProblem(
   return undefined;
 }
 
-/** The names (tags or episode ids) that replies to a request may contain. */
+/** Returns the names (tags or episode ids) that replies to a request may contain. */
 export function namesAsked(request: EnvironmentRequest): Set<string> {
   if ('environments' in request) return new Set(request.environments.map(({ tag }) => tag));
   if (request.method === 'solve') return new Set(request.episodes);

@@ -22,7 +22,7 @@ export const withValue = ({ first, newest }: WatchedSeries, value: number): Watc
     ? { first: [...first, value], newest }
     : { first, newest: [...newest, value].slice(-remembered.newest) };
 
-/** All stored values, oldest first. */
+/** Returns all stored values, oldest first. */
 const valuesOf = ({ first, newest }: WatchedSeries): number[] => [...first, ...newest];
 
 export const alarmNames = [

@@ -160,11 +160,11 @@ export function permits({ supported }: Pick<EngineLimit, 'supported'>, value: un
   return !supported.not.some(beginning => String(value).startsWith(beginning));
 }
 
-/** The limits of an engine with these abilities. */
+/** Returns the limits of an engine with these abilities. */
 export const limitsOf = (abilities: EngineAbilities): EngineLimit[] =>
   engineLimits.filter(({ lacks }) => lacks === undefined || abilities[lacks] === false);
 
-/** The limits that a configuration violates, each with the configured value. */
+/** Returns the limits that a configuration violates, each with the configured value. */
 export function brokenLimits(
   config: Readonly<Record<string, unknown>>,
   abilities: EngineAbilities,

@@ -133,15 +133,15 @@ export function invalidActions({ turns, terminated }: Pick<Episode, 'turns' | 't
 }
 
 /**
- * Number of bytes of an episode's line before its messages and tokens. A text search reads only these bytes, because
- * the messages repeat the same texts.
+ * Returns the number of bytes in an episode's line before the messages and tokens. A text search reads only these
+ * bytes, because the messages repeat the same texts.
  */
 function textBytes(episode: Episode): number {
   const { messages: _messages, tokens: _tokens, what_if: _whatIf, ...texts } = episode;
   return new TextEncoder().encode(JSON.stringify(texts)).length - 1;
 }
 
-/** 53-bit hash of a text (cyrb53). */
+/** Returns a 53-bit hash of a text (cyrb53). */
 export function textHash(text: string): number {
   let [a, b] = [0xdeadbeef, 0x41c6ce57];
   for (let i = 0; i < text.length; i++) {

@@ -20,6 +20,6 @@ export const queuedPhase = 'queued';
 export const isQueuedStatus = ({ state, phase }: Pick<RunStatus, 'state' | 'phase'>): boolean =>
   state === 'starting' && phase === queuedPhase;
 
-/** Host on which a job runs or ran; before the job begins, the host in the cluster's address. */
+/** Returns the host on which a job runs or ran; before the job begins, the host in the cluster's address. */
 export const hostOfJob = ({ host, address }: Pick<JobRecord, 'host' | 'address'>): string =>
   host ?? (/^https?:\/\/(\[[^\]]*\]|[^:/]+)/.exec(address)?.[1] || address);

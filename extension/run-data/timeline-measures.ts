@@ -22,7 +22,7 @@ const claims: readonly Lane[] = [
 
 type Spans = Pick<StepTimeline, 'names' | 'spans'>;
 
-/** For each lane, the seconds during which at least one of its spans was in progress. */
+/** Returns, for each lane, the seconds during which at least one of its spans was in progress. */
 export function busySeconds(step: Spans): Partial<Record<Lane, number>> {
   const found: Partial<Record<Lane, number>> = {};
   for (const [lane, intervals] of intervalsByLane(step)) found[lane] = sum(union(intervals)) / 1e6;
@@ -62,8 +62,8 @@ export interface CountSeries {
 export const inFlight = (step: Spans): CountSeries => concurrency(requestsOf(step));
 
 /**
- * Start and end of each request of a step, in microseconds since the start of the step. The requests are ordered by
- * their start.
+ * Returns start and end of each request of a step, in microseconds since the start of the step. The requests are
+ * ordered by their start.
  */
 export function requestsOf({ names, spans }: Spans): { starts: number[]; ends: number[] } {
   const kinds = names.map(({ lane, name }) => (lane === 'requests' ? 2 : isSampling(lane, name) ? 1 : 0));
@@ -95,7 +95,7 @@ export function concurrency({ starts, ends }: { starts: readonly number[]; ends:
 
 const isSampling = (lane: Lane, name: string): boolean => lane === 'episodes' && name === episodeSpans.sampling;
 
-/** Maximum of a series, and its mean over `us` microseconds. */
+/** Returns the maximum of a series, and its mean over `us` microseconds. */
 export function peakAndMean({ at, value }: CountSeries, us: number): [peak: number, mean: number] {
   let [peak, area] = [0, 0];
   for (let i = 0; i < at.length; i++) {
@@ -179,7 +179,7 @@ export function disjointRows(
 
 type Interval = [from: number, to: number];
 
-/** For each lane with at least one span, the lane's spans as intervals, ordered by their start. */
+/** Returns, for each lane with at least one span, the lane's spans as intervals, ordered by their start. */
 function intervalsByLane({ names, spans: { name, start, us } }: Spans): Map<Lane, Interval[]> {
   const found = new Map<Lane, Interval[]>();
   for (let i = 0; i < start.length; i++) {

@@ -164,7 +164,8 @@ function groupMeans(episodes: readonly ComparedEpisode[], value: (episode: Compa
 const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
 /**
- * 95 % confidence interval of mean(y) − mean(x) under unequal variances, with Welch–Satterthwaite degrees of freedom.
+ * Returns the 95 % confidence interval of mean(y) − mean(x) under unequal variances, with Welch–Satterthwaite degrees
+ * of freedom.
  */
 export function welchInterval(x: readonly number[], y: readonly number[]): [number, number] | null {
   if (x.length < 2 || y.length < 2) return null;
@@ -180,8 +181,8 @@ export function welchInterval(x: readonly number[], y: readonly number[]): [numb
 }
 
 /**
- * The 97.5 % quantile of Student's t. With T = √ν · tan θ, the density of θ is proportional to cos^(ν − 1) θ. The
- * density is summed from 0 until the sum is 95 % of the total over [0, π/2].
+ * Returns the 97.5 % quantile of Student's t. With T = √ν · tan θ, the density of θ is proportional to cos^(ν − 1) θ.
+ * The density is summed from 0 until the sum is 95 % of the total over [0, π/2].
  */
 function quantileOfT(freedom: number): number {
   const slices = 20_000;

@@ -15,8 +15,9 @@ import { DecoderParameters } from '../decoder/decoder-parameters';
 import type { Network } from './policy-graphs';
 
 /**
- * Graph over prompts. Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens). Outputs: key.i and
- * value.i of all tokens, [n, kvHeads·headSize], and `last` [r, hidden], the hidden states of the tokens at `ends`.
+ * Builds the graph that processes prompts. Inputs: packed tokens (packing.ts), ends [r] (indices of packed tokens).
+ * Outputs: key.i and value.i of all tokens, [n, kvHeads·headSize], and `last` [r, hidden], the hidden states of the
+ * tokens at `ends`.
  */
 export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
   const g = new Graph('prefixes', lowering);
@@ -32,8 +33,8 @@ export function prefixGraph(network: Network, { lowering, shared }: { lowering: 
 }
 
 /**
- * Graph of a prompt of u tokens that is continued with m texts of at most t tokens. The texts have n packed tokens in
- * total. Output: logprob [n']. Inputs:
+ * Builds the graph that continues a prompt of u tokens with m texts of at most t tokens. The texts have n packed tokens
+ * in total. Output: logprob [n']. Inputs:
  * * ids and positions of the packed tokens.
  * * beginning_key.i and beginning_value.i [kvHeads, u, headSize]: the keys and values of the prompt.
  * * before [1, hidden]: the prompt's last hidden state, which the graph appends to the hidden states of the texts.
@@ -72,10 +73,10 @@ function hiddenStates(
 }
 
 /**
- * Attention for several texts that continue one prompt. Each query attends to the prompt and to its own text. For
- * attention over the prompt, one matmul multiplies all queries with the prompt's keys; each query is one row. The rows
- * are sorted by key head, then by token, then by query head within the group of the key head. Within the texts, queries
- * form blocks of t tokens, as in packedAttention. Inputs, int32 except the last one:
+ * Returns the attention for several texts that continue one prompt. Each query attends to the prompt and to its own
+ * text. For attention over the prompt, one matmul multiplies all queries with the prompt's keys; each query is one row.
+ * The rows are sorted by key head, then by token, then by query head within the group of the key head. Within the
+ * texts, queries form blocks of t tokens, as in packedAttention. Inputs, int32 except the last one:
  * * by_head [kvHeads, n·groups]: the query (token·heads + head) of each matmul row; heads_back [n·heads] is its
  * inverse.
  * * query_blocks [kvHeads, m, groups·t] and key_blocks [kvHeads, m, t]: the query and the key of each block slot.

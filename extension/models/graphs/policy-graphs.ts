@@ -60,8 +60,8 @@ export const gradientName = (parameter: string): string => `grad:${parameter}`;
 export const isGradient = (output: string): boolean => output.startsWith(gradientName(''));
 
 /**
- * Graph that scores tokens. Inputs: packed tokens (packing.ts), rows [n'] (index of the packed token that predicts each
- * target), targets [n']. Outputs: logprob, entropy [n'].
+ * Builds the graph that scores tokens. Inputs: packed tokens (packing.ts), rows [n'] (index of the packed token that
+ * predicts each target), targets [n']. Outputs: logprob, entropy [n'].
  */
 export function scoreGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('score', shape.lowering);
@@ -113,9 +113,9 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
 }
 
 /**
- * Graph that computes the gradient of the policy loss. The weight of a token is its share in the mini-batch loss under
- * loss_agg_mode, so the losses of the micro-batches sum to the mini-batch loss. Outputs: one gradient per trained
- * parameter, and the sums named in `updateSums`. Inputs:
+ * Builds the graph that computes the gradient of the policy loss. The weight of a token is its share in the mini-batch
+ * loss under loss_agg_mode, so the losses of the micro-batches sum to the mini-batch loss. Outputs: one gradient per
+ * trained parameter, and the sums named in `updateSums`. Inputs:
  * * the inputs of the score graph, and the scalar inputs of the loss (policy-loss-graph.ts)
  * * old_logprob, advantage and weight [n']
  * * ref_logprob [n'] if the loss has a KL term
@@ -150,8 +150,8 @@ export function updateGraph(network: Network, shape: PackedShape, terms: LossTer
 }
 
 /**
- * Graph that computes the cross-entropy of the targets, weighted by `weight` [n'], and its gradient. Outputs: one
- * gradient per trained parameter, and the loss.
+ * Builds the graph that computes the cross-entropy of the targets, weighted by `weight` [n'], and the gradient of this
+ * cross-entropy. Outputs: one gradient per trained parameter, and the loss.
  */
 export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
   const g = new Graph('imitate', shape.lowering);
@@ -166,9 +166,9 @@ export function crossEntropyGraph(network: Network, shape: PackedShape): Graph {
 }
 
 /**
- * Graph that appends chunks of new tokens to cached keys and values (attention.ts). Inputs: packed tokens (packing.ts),
- * rows [r] (tokens whose logits are needed), past keys and values. Outputs: logits [r, vocab]; key.i and value.i of the
- * new tokens [n, kvHeads·headSize], or of all slots of the chunk if the cache is on a device.
+ * Builds the graph that appends chunks of new tokens to cached keys and values (attention.ts). Inputs: packed tokens
+ * (packing.ts), rows [r] (tokens whose logits are needed), past keys and values. Outputs: logits [r, vocab]; key.i and
+ * value.i of the new tokens [n, kvHeads·headSize], or of all slots of the chunk if the cache is on a device.
  */
 export function generateGraph(
   { config: c, plan, maxPositions }: Network,

@@ -157,8 +157,8 @@ export function sequenceLogRatios(
 }
 
 /**
- * KL(π‖π_ref) per token from d = log-prob − reference log-prob (Schulman's k1, k2, k3; verl's kl_penalty with its
- * clamps).
+ * Returns KL(π‖π_ref) per token from d = log-prob − reference log-prob (Schulman's k1, k2, k3; verl's kl_penalty with
+ * its clamps).
  */
 function klPenalty(g: Graph, logprob: Value, reference: Value, kind: KlKind): Value {
   const d = sub(g, logprob, reference);

@@ -215,7 +215,9 @@ export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbo
   return symbol => sizes[symbol] ?? (/^[a-z_]+\d+$/.test(symbol) ? part : within(symbol, t));
 }
 
-/** Upper bound of a symbol that `sizesOf` does not list. Such a symbol is a number of tokens within one row. */
+/**
+ * Returns the upper bound of a symbol that `sizesOf` does not list. Such a symbol is a number of tokens within one row.
+ */
 const within = (symbol: string, t: number): number | undefined => (/^[a-z]$/.test(symbol) ? t : undefined);
 
 const embedding = 'model.embed_tokens.weight';

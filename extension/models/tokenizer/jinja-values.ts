@@ -19,8 +19,8 @@ export const tuples = new WeakSet<RuntimeValue>();
 const isTuple = (value: RuntimeValue): boolean => value.type === 'TupleValue' || tuples.has(value);
 
 /**
- * Python's `a == b`. A boolean may equal a number, and a tuple never equals a list. An undefined value equals only an
- * undefined value.
+ * Returns Python's `a == b`. A boolean may equal a number, and a tuple never equals a list. An undefined value equals
+ * only an undefined value.
  */
 export function equals(a: RuntimeValue, b: RuntimeValue): boolean {
   if (isNumeric(a) && isNumeric(b)) return Number(a.value) === Number(b.value);
@@ -73,13 +73,13 @@ function hashKey(value: RuntimeValue): unknown {
   return value.type === 'NullValue' || value.type === 'UndefinedValue' ? value.type : value;
 }
 
-/** Python's `str(value)`; Jinja's undefined value gives an empty text. */
+/** Returns Python's `str(value)`; Jinja's undefined value gives an empty text. */
 export function str(value: RuntimeValue): string {
   if (typeof value.value === 'string') return value.value;
   return value.type === 'UndefinedValue' ? '' : repr(value);
 }
 
-/** Python's `repr(value)`. */
+/** Returns Python's `repr(value)`. */
 function repr(value: RuntimeValue): string {
   if (isArray(value)) {
     const items = value.value.map(repr);
@@ -117,7 +117,7 @@ export interface JsonOptions {
   separators?: readonly [string, string] | null;
 }
 
-/** Python's `json.dumps`; by default, non-ASCII characters are not escaped. An undefined value gives null. */
+/** Returns Python's `json.dumps`; by default, non-ASCII characters are not escaped. An undefined value gives null. */
 export function dumps(value: RuntimeValue, options: JsonOptions = {}): string {
   const indent = options.indent ?? null;
   const [between, colon] = options.separators ?? [indent === null ? ', ' : ',', ': '];

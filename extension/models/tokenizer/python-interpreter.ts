@@ -175,7 +175,7 @@ export class PythonInterpreter extends Interpreter {
   }
 }
 
-/** Python's `item in container`; undefined for operands that the library compares correctly. */
+/** Returns Python's `item in container`; undefined for operands that the library compares correctly. */
 function contains(container: RuntimeValue, item: RuntimeValue): boolean | undefined {
   if (isArray(container)) return container.value.some(member => equals(member, item));
   if (isMap(container)) return typeof item.value === 'string' && container.value.has(item.value);

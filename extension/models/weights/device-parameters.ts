@@ -215,7 +215,7 @@ export class DeviceParameters implements ParameterBank {
   }
 }
 
-/** Graph of the sums `sum0` = `a0` + `b0`, `sum1` = `a1` + `b1`, …. */
+/** Builds the graph of the sums `sum0` = `a0` + `b0`, `sum1` = `a1` + `b1`, …. */
 function sumGraph(shapes: readonly (readonly number[])[], lowering: Graph['lowering']): Graph {
   const g = new Graph('sum of gradients', lowering);
   shapes.forEach((dims, i) => {

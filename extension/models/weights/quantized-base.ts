@@ -44,7 +44,7 @@ export async function quantizedNetwork(base: MappedDecoder, cache: string): Prom
 }
 
 const fileName = 'int8.safetensors';
-/** Path of the file that contains the sha256 checksum of `file`. */
+/** Returns the path of the file that contains the sha256 checksum of `file`. */
 const sumOf = (file: string): string => `${file}.sha256`;
 const scaleName = (weight: string): string => `${weight}.scale`;
 const isLinear = (name: string): boolean => /_proj\.weight$|^lm_head\.weight$/.test(name);
@@ -192,8 +192,8 @@ async function write(
 }
 
 /**
- * Graph that quantises `w` [out, in]. The outputs are `bytes`, the int8 weights [in, out] in the layout for matmuls
- * with few rows, and `scale` [out].
+ * Builds the graph that quantises `w` [out, in]. The outputs are `bytes`, the int8 weights [in, out] in the layout for
+ * matmuls with few rows, and `scale` [out].
  */
 function quantizerGraph(range: Range): Graph {
   const g = new Graph('quantizer');

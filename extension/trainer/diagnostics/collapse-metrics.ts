@@ -141,7 +141,7 @@ function sampleStatistics(scores: CrossScores): SampleStatistics {
   };
 }
 
-/** Column indices by descending log-prob; equal log-probs are ordered by index. */
+/** Returns the column indices by descending log-prob; equal log-probs are ordered by index. */
 const ranked = (row: ArrayLike<number>): number[] =>
   Array.from(row, (_, j) => j).sort((a, b) => row[b] - row[a] || a - b);
 
@@ -172,7 +172,7 @@ function retrieval({ perToken, columns, signatures }: CrossScores, retrieved: Fl
   return metrics;
 }
 
-/** Logarithm of the mean of the exponentials; returns exactly x if all inputs equal x. */
+/** Returns the logarithm of the mean of the exponentials; exactly x if all inputs equal x. */
 function logMean(logs: ArrayLike<number>): number {
   const all = Array.from(logs);
   const most = maximum(all);
@@ -185,7 +185,7 @@ function mean(values: Float64Array): number {
   return values.reduce((sum, x) => sum + x, 0) / values.length;
 }
 
-/** Population standard deviation. */
+/** Returns the population standard deviation. */
 function deviation(values: Float64Array): number {
   const centre = mean(values);
   return Math.sqrt(mean(values.map(x => (x - centre) ** 2)));

@@ -35,7 +35,7 @@ export interface PairFamily {
   samples: SampledPair[];
 }
 
-/** Key of a prompt; two prompts have the same key only if their token ids are equal. */
+/** Returns the key of a prompt; two prompts have the same key only if their token ids are equal. */
 export const promptSignature = (prompt: readonly number[]): string => prompt.join();
 
 /**

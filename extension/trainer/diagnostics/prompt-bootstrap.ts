@@ -54,7 +54,7 @@ export function promptIntervals(
   );
 }
 
-/** Quantile of ascending values at `share` (0…1), with linear interpolation between neighbours. */
+/** Returns the quantile of ascending values at `share` (0…1), with linear interpolation between neighbours. */
 function quantile(sorted: Float64Array, share: number): number {
   const position = share * (sorted.length - 1);
   const below = Math.floor(position);

@@ -31,7 +31,7 @@ export class LocalPlayer implements Player {
     }
   }
 
-  /** Mean entropy of the sampled tokens of each episode, in nats; null if `val_kwargs.logprobs` is 0. */
+  /** Returns each episode's mean entropy over its sampled tokens, in nats; null if `val_kwargs.logprobs` is 0. */
   private async entropies(episodes: readonly RolloutEpisode[]): Promise<number[] | null> {
     const { config, engine } = this.run;
     const { val_kwargs, log_prob_micro_batch_size_per_gpu: micro } = config.actor_rollout_ref.rollout;

@@ -28,7 +28,7 @@ export function passAtK(n: number, c: number, k: number): number {
   return 1 - allFail;
 }
 
-/** The values of k for which pass@k is reported: powers of two below the group size, and the group size. */
+/** Returns the values of k for which pass@k is reported: powers of two below the group size, and the group size. */
 export function passSizes(group_size: number): number[] {
   const sizes: number[] = [];
   for (let k = 1; k < group_size; k *= 2) sizes.push(k);
@@ -49,7 +49,7 @@ export function meanOverGroups(groups: readonly number[], trials: number): Estim
   return { mean, ...wilson(mean, effective) };
 }
 
-/** Wilson's 95 % interval of a share observed in `trials` independent trials. */
+/** Returns Wilson's 95 % interval of a share observed in `trials` independent trials. */
 function wilson(share: number, trials: number): { low: number; high: number } {
   const shrink = 1 + z ** 2 / trials;
   const centre = (share + z ** 2 / (2 * trials)) / shrink;

@@ -60,7 +60,7 @@ export class InspectedRun {
     return dirname(dirname(dirname(this.folder.path))); // <workspace>/.ragen/runs/<id>
   }
 
-  /** Path of the model folder from which the run started. */
+  /** Returns the path of the model folder from which the run started. */
   modelFolder(): Promise<string> {
     return (this.model ??= presentModelFolder(this.folder, this.workspace).catch((error: unknown) => {
       this.model = undefined; // the next call searches for the model again
@@ -73,7 +73,7 @@ export class InspectedRun {
     return (this.reader ??= readTokenizer(await this.modelFolder(), { variables }));
   }
 
-  /** All checkpoints, newest first; the last entry represents the initial weights. */
+  /** Returns all checkpoints, newest first; the last entry represents the initial weights. */
   checkpoints(): CheckpointChoice[] {
     const names = namesInRunSync(this.folder.path, runFiles.checkpoints);
     const found = names.flatMap(name => {

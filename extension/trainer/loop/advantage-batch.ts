@@ -86,9 +86,9 @@ export function advantageBatch(
   };
 }
 
-/** Sum of the rewards of each turn. A turn's rewards begin after the end of the previous turn. */
+/** Returns the sum of the rewards of each turn. A turn's rewards begin after the end of the previous turn. */
 const rewardsByTurn = (rewards: Float32Array, turnEnds: readonly number[]): number[] =>
   turnEnds.map((end, turn) => sum(rewards.subarray(turn === 0 ? 0 : turnEnds[turn - 1] + 1, end + 1)));
 
-/** Sum of the elements of a row. */
+/** Returns the sum of the elements of a row. */
 export const sum = (row: Float32Array): number => row.reduce((total, x) => total + x, 0);

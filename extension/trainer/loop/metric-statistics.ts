@@ -21,16 +21,18 @@ export function metricsOfRollout(
   );
 }
 
-/** Mean success rate over the tags of the validation, 0…1; null if the metrics contain no such rate. */
+/** Returns the mean success rate over the tags of the validation, 0…1; null if the metrics contain no such rate. */
 export function validationSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^val-env\/[^/]+\/success$/);
 }
 
-/** Mean return of the validation episodes; null if the metrics do not contain it. */
+/** Returns the mean return of the validation episodes; null if the metrics do not contain it. */
 export const validationReturn = (metrics: Readonly<Record<string, number>>): number | null =>
   metrics['val-env/charts/avg_episode_return'] ?? null;
 
-/** Mean success rate over the tags of the training rollout, 0…1; null if the metrics contain no such rate. */
+/**
+ * Returns the mean success rate over the tags of the training rollout, 0…1; null if the metrics contain no such rate.
+ */
 export function trainingSuccess(metrics: Readonly<Record<string, number>>): number | null {
   return meanOfKeys(metrics, /^train\/[^/]+\/success$/);
 }
@@ -70,8 +72,8 @@ export function lengthsOf(
 }
 
 /**
- * Share of the variance of `returns` that `values` explain, as computed by verl. Both arrays must have at least two
- * numbers.
+ * Returns the share of the variance of `returns` that `values` explain, as computed by verl. Both arrays must have at
+ * least two numbers.
  */
 export function explainedVariance(values: readonly number[], returns: readonly number[]): number {
   const variance = (numbers: readonly number[]): number => {
@@ -86,7 +88,7 @@ export function finiteOnly(metrics: Readonly<Record<string, number>>): Record<st
   return Object.fromEntries(Object.entries(metrics).filter(([, value]) => Number.isFinite(value)));
 }
 
-/** Mean over the tokens with mask 1. */
+/** Returns the mean over the tokens with mask 1. */
 export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array[]): number {
   let sum = 0;
   let count = 0;
@@ -100,7 +102,7 @@ export function meanOf(rows: readonly Float32Array[], masks: readonly Uint8Array
   return sum / count;
 }
 
-/** The numbers at tokens with mask 1. */
+/** Returns the numbers at tokens with mask 1. */
 export const numbersWhere = (rows: readonly Float32Array[], masks: readonly Uint8Array[]): number[] =>
   rows.flatMap((row, r) => Array.from(row).filter((_, t) => masks[r][t]));
 

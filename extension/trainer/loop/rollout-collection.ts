@@ -252,7 +252,10 @@ async function scoreSamples(
 
 const meanOf = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
 
-/** Mean entropy over the trained tokens of each sample, averaged over the samples; 0 if no sample was scored. */
+/**
+ * Returns the mean entropy over the trained tokens of each sample, averaged over the samples; 0 if no sample was
+ * scored.
+ */
 function meanEntropy({ samples }: RolloutEpisode, scored: ReadonlyMap<RolloutSample, ScoredSample>): number {
   const means = samples.flatMap(sample => {
     const { entropies } = scored.get(sample) ?? {};

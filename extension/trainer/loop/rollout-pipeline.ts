@@ -67,7 +67,7 @@ export function stepRollouts(run: PlayingRun): StepRollouts {
   });
 }
 
-/** Each step plays its own rollout with the current weights. */
+/** Returns rollouts without a pipeline: each step plays its own rollout with the current weights. */
 const eachItsOwn = (run: PlayingRun): StepRollouts => ({
   get seeds() {
     return run.batches.seeds;

@@ -31,7 +31,7 @@ export class Stopwatch {
     for (const [phase, seconds] of other.phases) this.phases.set(phase, this.seconds(phase) + seconds);
   }
 
-  /** Total seconds of a phase so far. */
+  /** Returns the total seconds of a phase so far. */
   seconds(phase: string): number {
     return this.phases.get(phase) ?? 0;
   }

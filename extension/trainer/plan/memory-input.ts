@@ -128,7 +128,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
   };
 }
 
-/** Number of environment processes: the maximum over the tags in use (run-environments.ts). */
+/** Returns the number of environment processes: the maximum over the tags in use (run-environments.ts). */
 export function environmentProcesses({ custom_envs, es_manager: { train, val } }: RunConfig, trains: boolean): number {
   const tags = [...(trains ? train.env_configs.tags : []), ...val.env_configs.tags];
   return maximum(tags.map(tag => workersOf(custom_envs[tag])));

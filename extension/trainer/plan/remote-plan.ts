@@ -141,7 +141,7 @@ export function trafficOf(sizes: RemoteSizes): { requests: number; bytes: Remote
   return { requests, bytes };
 }
 
-/** Number of tokens in an episode of full length. */
+/** Returns the number of tokens in an episode of full length. */
 const lengthOf = ({ turns, response, longest }: RemoteSizes): number =>
   Math.min(longest, assumed.prompt + turns * response + (turns - 1) * assumed.between);
 

@@ -44,7 +44,9 @@ export const defaultConfig = 'base';
 /** The plan of a run on this machine; sizes are in bytes. */
 export interface RunReport extends MemoryPlan {
   config_name: string;
-  /** `parameters` is null if the model is on a server and its architecture is not one of the local engine's. */
+  /**
+   * `parameters` is null if the model is on a server and the local engine does not support the model's architecture.
+   */
   model: { path: string; parameters: number | null; trained: 'all' | 'adapters' };
   available: number;
   fits: boolean;
@@ -190,7 +192,7 @@ async function planRemote({
   };
 }
 
-/** Number of a model's parameters; null if its architecture is not one of the local engine's. */
+/** Returns the number of a model's parameters; null if the local engine does not support the model's architecture. */
 function parametersIn(folder: string): number | null {
   try {
     return countParameters(readDecoderConfig(folder));

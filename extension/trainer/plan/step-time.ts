@@ -77,7 +77,7 @@ export interface StepTime {
   run: { id: string; name: string } | null;
 }
 
-/** Where the model of a run is: a device of this machine, or a server. */
+/** Returns where the model of a run is: on a device of this machine, or on a server. */
 const placeOf = ({ workbench: { engine, engine_url, device } }: RunConfig): string =>
   engine === 'local' ? device : (engine_url ?? engine);
 

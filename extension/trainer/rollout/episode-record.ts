@@ -85,7 +85,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
 
 const shortest = (value: number): number => Number(value.toPrecision(9));
 
-/** Mean of the advantages over the trained tokens. */
+/** Returns the mean of the advantages over the trained tokens. */
 function trainedMean(advantages: readonly Float32Array[], samples: RolloutEpisode['samples']): number {
   let sum = 0;
   let count = 0;

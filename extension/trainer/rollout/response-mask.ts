@@ -33,7 +33,7 @@ export function maskRule({ mode, enable_response_mask, ragen }: MaskOptions, tur
 }
 
 /**
- * RAGEN's response mask. For each response, the mask covers the header, the response, and all tokens up to and
+ * Returns RAGEN's response mask. For each response, the mask covers the header, the response, and all tokens up to and
  * including the next message's marker. In the windowed modes, the mask also covers the response's marker.
  */
 export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode: ContextWindowMode): Uint8Array {
@@ -47,8 +47,8 @@ export function ragenMask({ ids, turns }: MaskedSample, turnMarker: number, mode
 }
 
 /**
- * RAGEN's mask without `enable_response_mask`: all tokens after the marker of the user message that precedes the first
- * response.
+ * Returns RAGEN's mask without `enable_response_mask`: all tokens after the marker of the user message that precedes
+ * the first response.
  */
 function conversationMask({ ids, turns }: MaskedSample, turnMarker: number): Uint8Array {
   const answer = ids.lastIndexOf(turnMarker, turns[0].span[0] - 1);

@@ -72,7 +72,7 @@ export interface RolloutBatch {
 /** Whether the episode can be trained on: its environment did not fail, and it has at least one turn. */
 export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error && turns.length > 0;
 
-/** Number of sampled tokens in all turns of the episode. */
+/** Returns the number of sampled tokens in all turns of the episode. */
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
 

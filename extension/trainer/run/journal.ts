@@ -301,7 +301,7 @@ export class Journal {
   }
 }
 
-/** True unless `workbench.tensorboard` is false. Manifests of older versions lack this key. */
+/** Returns true unless `workbench.tensorboard` is false. Manifests of older versions lack this key. */
 function wantsTensorboard({ manifest }: RunFolder): boolean {
   const workbench = manifest.config['workbench'] as { tensorboard?: boolean } | undefined;
   return workbench?.tensorboard ?? true;
