@@ -1,7 +1,7 @@
 // Reads untrusted files, such as configurations and the files of run folders. Opens only regular files: a pipe or
-// device could block a thread or deliver endless data. No link may lead out of the folder that a read is limited to.
-// Every read and listing is bounded in size, and asynchronous reads have a deadline. The error for a refused file names
-// the file, its type and the remedy. Must not import `vscode`.
+// device could block a thread or deliver endless data. A read may be limited to one folder; then no link may lead out
+// of this folder. Every read and listing is bounded in size, and asynchronous reads have a deadline. The error for a
+// refused file names the file, its type and the remedy. Must not import `vscode`.
 import { closeSync, constants, fstatSync, lstatSync, openSync, opendirSync, readSync, realpathSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { lstat, open, opendir, realpath } from 'node:fs/promises';

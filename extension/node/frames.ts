@@ -22,8 +22,8 @@ export const frameLimits = {
 const headerBytes = 20;
 const magic = 0x4e474152; // "RAGN"
 /**
- * Key of an object that encodes a value that JSON cannot represent. If the user's data contain an object with only this
- * key, that object is encoded too.
+ * An object with only this key encodes a value that JSON cannot represent. If the user's data contain an object with
+ * only this key, that object is encoded too.
  */
 const escape = '$ragen';
 

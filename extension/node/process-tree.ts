@@ -37,8 +37,8 @@ interface Known {
 }
 
 /**
- * Maximum share of time that is spent on searching all processes of the machine for members of the tree. A scan takes
- * longer on a machine with many processes, so scans are less frequent on such a machine.
+ * Maximum share of time that is spent on searching all processes of the machine for members of the tree. Such a search
+ * takes longer on a machine with many processes, so searches are less frequent on such a machine.
  */
 const scanShare = 0.01;
 const pageBytes = 4096;

@@ -18,8 +18,8 @@ export interface EngineAbilities {
 export const unmeasured: EngineAbilities = { critic: null, keepsVersions: null };
 
 /**
- * The supported values of a key. `only` is the single supported value. With `not`, all values are supported that do not
- * begin with one of these texts. With `above`, all numbers above this bound are supported.
+ * The supported values of a key. `only` is the single supported value. With `not`, a value is supported if it begins
+ * with none of these texts. With `above`, a number is supported if it is above this bound.
  */
 export type Supported = { only: Value } | { not: readonly string[] } | { above: number };
 

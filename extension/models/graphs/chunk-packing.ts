@@ -24,7 +24,7 @@ export function packChunks(
   const total = chunks.reduce((sum, ids) => sum + ids.length, 0);
   const places = new Int32Array(chunks.length * t).fill(-1);
   const starts: number[] = [];
-  // A dummy token fills empty slots. If there is only one new token, a dummy token follows it too, because onnxruntime
+  // A dummy token fills empty slots. If there is only one new token, a dummy token is appended, because onnxruntime
   // computes matmuls of a single row with another kernel, which rounds differently.
   const n = places.length > total || total === 1 ? total + 1 : total;
   const ids = new BigInt64Array(n);

@@ -124,9 +124,9 @@ export class MemoryRows {
   }
 
   /**
-   * Returns the memory of the weights that are copied as constants into the session for rollouts (load-models.ts).
-   * While the session is created, the session's model file and the buffer from which onnxruntime reads this file also
-   * need memory.
+   * Returns the row for the weights that are copied as constants into the session for rollouts (load-models.ts). While
+   * the session is created, the session's model file and the buffer from which onnxruntime reads this file also need
+   * memory.
    */
   private layOutRow(): PlanRow {
     const { decoder, lora, trains } = this.input;
@@ -174,9 +174,9 @@ export class MemoryRows {
   }
 
   /**
-   * Returns the memory of the copies of weights and moments that are made for a checkpoint
-   * (trainer/run/training-checkpoints.ts). Empty for an engine without a run (`environments` is 0), which writes no
-   * checkpoints.
+   * Returns the rows for the copies of weights and moments that are made for a checkpoint
+   * (trainer/run/training-checkpoints.ts). Returns no rows for an engine without a run (`environments` is 0), which
+   * writes no checkpoints.
    */
   private checkpointRows(): PlanRow[] {
     const { critic, moments, environments } = this.input;
@@ -205,7 +205,7 @@ export class MemoryRows {
   }
 
   /**
-   * Returns the memory of the copy of weights and moments that is made so that a stopped training step can be undone
+   * Returns the row for the copy of weights and moments that is made so that a stopped training step can be undone
    * (engine-undo.ts).
    */
   private undoRow(): PlanRow {
@@ -222,7 +222,7 @@ export class MemoryRows {
   }
 
   /**
-   * Returns the memory of the collapse diagnosis, which scores texts after prompts. The first row is for a pass over
+   * Returns the rows for the collapse diagnosis, which scores texts after prompts. The first row is for a pass over
    * prompts, with the keys and values that this pass returns. The second row is for a pass that scores texts after the
    * longest prompt.
    */

@@ -1,7 +1,8 @@
-// Encodes and decodes text with @huggingface/tokenizers. Models are trained on the ids of the Rust tokenizers library,
-// from which that package differs in three points. The differences are corrected here: added tokens are found by
-// added-tokens.ts; the Digits splitter isolates every numeric character (½, Ⅷ and ², not only 7); ByteLevel's pattern
-// uses Unicode white space. Tested against transformers in test/unit/models/{chat-families,added-tokens}.
+// Encodes and decodes text with @huggingface/tokenizers. Models are trained on the ids of the Rust tokenizers library.
+// @huggingface/tokenizers differs from that library in three points. The differences are corrected here: added tokens
+// are found by added-tokens.ts; the Digits splitter isolates every numeric character (½, Ⅷ and ², not only 7);
+// ByteLevel's pattern uses Unicode white space. Tested against transformers in
+// test/unit/models/{chat-families,added-tokens}.
 import {
   BPE,
   ByteLevelPreTokenizer,

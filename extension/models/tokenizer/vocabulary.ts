@@ -1,6 +1,5 @@
-// Checks that every token id has a row in the embedding. Unused added tokens without a row, such as a padding token,
-// are accepted. If the vocabulary is larger than the embedding, or a used id has no row, the files belong to different
-// models.
+// Checks that token ids have rows in the embedding. Only unused added tokens, such as a padding token, may lack a row.
+// If the vocabulary is larger than the embedding, or a used id has no row, the files belong to different models.
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 

@@ -10,9 +10,9 @@ import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
 
 /**
- * Takes the place of a tokenizer, but assigns one number to each message instead of ids to tokens. Equal messages have
- * the same number. When messages are added to a prompt, the numbers of the earlier messages are therefore a prefix of
- * the new prompt.
+ * Takes the place of a tokenizer. A tokenizer assigns ids to tokens; this class assigns one number to each message.
+ * Equal messages have the same number. When messages are added to a prompt, the numbers of the earlier messages are
+ * therefore a prefix of the new prompt.
  */
 export class MessageNumbers implements PromptTokenizer {
   /** Differs from every id of a prompt, because those ids are indices from 0 on. */

@@ -55,8 +55,8 @@ export interface PipelinedRun {
 export type PlayingRun = PipelinedRun & CollectingRun;
 
 /**
- * Returns the rollouts of a run. They are a pipeline if rollouts may be sampled with older weights (`max_staleness` is
- * not 0).
+ * Returns the rollouts of a run. The result is a pipeline if rollouts may be sampled with older weights
+ * (`max_staleness` is not 0).
  */
 export function stepRollouts(run: PlayingRun): StepRollouts {
   if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);

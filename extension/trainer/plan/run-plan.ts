@@ -74,7 +74,7 @@ export interface RunReportRequest {
   overrides: readonly string[];
   presetFolders: readonly string[];
   workspace: string;
-  /** Rates of the server on which the model is: given rates, or `measure` to measure the rates. */
+  /** Rates of the server, for a model on a server: given rates, or `measure` to measure the rates. */
   rates?: Partial<ServerRates> | 'measure';
 }
 

@@ -1,5 +1,5 @@
 // Predicts the time of a step. The prediction assumes that each token takes a fixed time plus a time per parameter.
-// Measurements of an earlier run on the same processor and device scale these times. For the same model and
+// These times are scaled by the measurements of an earlier run on the same processor and device. For the same model and
 // environments, the prediction equals the measured times; otherwise it is extrapolated. There is no prediction for a
 // GPU without a measured run.
 import { median } from '../../common/mean-estimate';
