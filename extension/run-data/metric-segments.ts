@@ -1,9 +1,9 @@
 // `metrics.columns`: the numbers of metrics.jsonl as columns, in segments of several hundred lines. With this file, a
 // run of 100,000 steps is opened without parsing the lines of metrics.jsonl. The file metrics.jsonl is authoritative: a
 // segment is valid only while the bytes of metrics.jsonl that it covers, and all bytes before them, are unchanged.
-// Readers parse the lines after the last segment from metrics.jsonl. A segment begins with 8 bytes magic, 4 bytes
-// header length, 4 bytes zero, and the header as JSON, padded with blanks to a multiple of 8 bytes. The header is
-// followed by one column per key, with little-endian float64 values; a value is NaN if the line lacks the key. The
+// Readers parse the lines after the last segment from metrics.jsonl. A segment begins with 8 magic bytes, the length of
+// the header (4 bytes), 4 zero bytes, and the header as JSON, padded with blanks to a multiple of 8 bytes. The header
+// is followed by one column per key, with little-endian float64 values; a value is NaN if the line lacks the key. The
 // first key is `step`.
 
 /** The numbers of a line of metrics.jsonl. */

@@ -1,8 +1,8 @@
 // The timeline of a run records the trainer's work over time. `timeline/steps.jsonl` has one line per step: seconds per
-// lane and counts. `timeline/step-000012.jsonl` has the single spans of a step: first a header line, then lines with
-// the spans as columns, ordered by their start. Times are wall-clock, so they differ between equal runs; no checksum
-// covers these files, and a resume does not compare them. Spans of a lane may overlap, because several requests,
-// environment calls or training steps may run at the same time.
+// lane and counts. `timeline/step-000012.jsonl` has the individual spans of a step: first a header line, then lines
+// with the spans as columns, ordered by their start. Times are wall-clock, so they differ between equal runs; no
+// checksum covers these files, and a resume does not compare them. Spans of a lane may overlap, because several
+// requests, environment calls or training steps may run at the same time.
 import { z } from 'zod';
 
 /**

@@ -108,8 +108,8 @@ function compareIds(a: Int32Array, b: Int32Array): number {
 }
 
 /**
- * If a cluster has more tokens than a pass allows, splits it into several clusters, each with the prefix. Rows of
- * similar length stay in the same cluster.
+ * If a cluster has more tokens than a pass allows, splits it into several clusters, each of which has the shared
+ * prefix. Rows of similar length stay in the same cluster.
  */
 function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
   if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];

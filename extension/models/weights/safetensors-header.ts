@@ -1,6 +1,6 @@
 // The header of a safetensors file. The file contains the length of the JSON (8 bytes, little-endian), the JSON, and
-// the data. The JSON maps names to dtype, shape and offsets. The same conditions are checked as in the reference
-// reader: no key occurs twice, sizes match shapes, and tensors cover the data without gap or overlap. Format:
+// the data. The JSON maps names to dtype, shape and offsets. The checked conditions are those of the reference reader:
+// no key occurs twice, sizes match shapes, and tensors cover the data without gap or overlap. Format:
 // https://github.com/huggingface/safetensors#format
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';

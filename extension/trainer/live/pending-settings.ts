@@ -83,8 +83,8 @@ function refuseUnless(key: string, config: Plain): void {
 }
 
 /**
- * Validates a configuration. If it has problems, throws a UserError with the first problem that concerns one of `keys`,
- * or with the first of all problems if none concerns these keys.
+ * Validates a configuration. If the configuration has problems, throws a UserError with the first problem that concerns
+ * one of `keys`. If no problem concerns these keys, the error has the first of all problems.
  */
 function checked(config: Plain, keys: readonly string[] = []): RunConfig {
   try {

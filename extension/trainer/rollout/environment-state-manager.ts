@@ -39,8 +39,8 @@ export interface EpisodeEntry extends EpisodeSlot {
   version: string;
   max_actions_per_traj: number;
   /**
-   * Action names by action id. The names are those that `reset` returned for this episode, otherwise those that the
-   * environment declares. Undefined if actions have no names; any text is then an action.
+   * Action names by action id. The names are those that `reset` returned for this episode or, if `reset` returned none,
+   * those that the environment declares. Undefined if actions have no names; any text is then an action.
    */
   actions?: Record<number, string>;
   /** The newest observation. */
