@@ -106,7 +106,8 @@ export function namesInRunSync(folder: string, name: string): string[] {
 }
 
 /**
- * Returns the names of the run folders in `runs`, newest first by name, at most `mostRuns`; empty if `runs` is missing.
+ * Returns the names of the run folders in `runs`: at most `mostRuns` names, sorted by name, newest first. Empty if
+ * `runs` is missing.
  */
 export async function runNames(runs: string): Promise<string[]> {
   return newest(await listBounded(runs, { most: mostNames, within: null }).catch(() => []));

@@ -186,7 +186,7 @@ const areTexts = (value: unknown): boolean => Array.isArray(value) && value.ever
 const isSource = (value: unknown): boolean => typeof value === 'string';
 
 /**
- * For each method, properties of the list in its reply: the list's name, the function that checks an entry, and the key
+ * Properties of the list in the reply to each method: the list's name, the function that checks an entry, and the key
  * that must be unique among the entries ('' if none). Null if the reply has no list.
  */
 const replyLists: Readonly<

@@ -139,8 +139,8 @@ export function chunkLoss(
 }
 
 /**
- * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs
- * (memberships as in batch-feeds.ts). Empty if the loss is not GSPO.
+ * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs.
+ * `memberships` is the matrix that batch-feeds.ts describes. Empty if the loss is not GSPO.
  */
 export function sequenceLogRatios(
   g: Graph,

@@ -19,9 +19,9 @@ export function planMemory(input: PlanInput): MemoryPlan {
 }
 
 /**
- * Returns the maximum packed tokens per gradient pass of policy and critic for which the plan needs at most
- * `limitBytes`. The result is a multiple of the maximum sequence length and at most 2²⁰. It is 0 if not even one
- * sequence fits.
+ * Returns the largest number of packed tokens per gradient pass (of the policy and of the critic) with which the plan
+ * needs at most `limitBytes`. The result is a multiple of the maximum sequence length and at most 2²⁰. It is 0 if not
+ * even one sequence fits.
  */
 export function largestMicroBatchTokens(input: PlanInput, limitBytes: number): number {
   const planner = new Planner(input);

@@ -1,6 +1,6 @@
 // Rules for an engine on a server (workbench.engine: tinker). Settings that the Tinker protocol does not support are
-// rejected before a run starts; run-data/engine-limits.ts lists them. Abilities that differ between servers, such as
-// training a critic, are measured when the trainer connects (models/tinker).
+// rejected before a run starts; run-data/engine-limits.ts lists these settings. Abilities that differ between servers,
+// such as training a critic, are measured when the trainer connects (models/tinker).
 import { isServerUrl } from '../../common/server-url';
 import { adapterParts, expressibleTargets } from '../../models/tinker/adapter-parts';
 import { brokenLimits, unmeasured } from '../../run-data/engine-limits';

@@ -30,8 +30,8 @@ export function rolloutCorrection(config: Config): RolloutCorrection {
 }
 
 /**
- * Returns a note if the sampler differs from the trained policy, and `rollout_is` is `auto`, which corrects the
- * difference, or `null`, which leaves it uncorrected.
+ * Returns a note if the sampler differs from the trained policy and `rollout_is` is `auto` or `null`. The difference is
+ * corrected with `auto`, and left uncorrected with `null`.
  */
 export function correctionNotes(config: Config & Pick<RunConfig, 'trainer'>): string[] {
   const { bypass_mode, rollout_is, rollout_is_threshold } = config.algorithm.rollout_correction;

@@ -16,8 +16,8 @@ export interface Estimate {
 const z = 1.959963984540054;
 
 /**
- * Returns the probability that at least one of `k` episodes is solved, if they are drawn without replacement from `n`
- * episodes of which `c` are solved: 1 − C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
+ * Returns the probability that at least one of `k` episodes is solved, if these `k` are drawn without replacement from
+ * `n` episodes, of which `c` are solved: 1 − C(n−c, k)/C(n, k). Requires 1 ≤ k ≤ n.
  */
 export function passAtK(n: number, c: number, k: number): number {
   if (!(k >= 1 && k <= n && c >= 0 && c <= n))

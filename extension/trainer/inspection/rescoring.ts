@@ -14,8 +14,8 @@ const topCount = 5;
 type Sample = { ids: Int32Array; mask: Uint8Array };
 
 /**
- * Returns for each scored token of an episode its log-prob and rank, and the entropy and the most likely tokens at its
- * position.
+ * Returns, for each scored token of an episode, the token's log-prob and rank, and the entropy and the most likely
+ * tokens at the token's position.
  * @throws UserError if the checkpoint's weights give non-finite numbers
  */
 export async function rescored(

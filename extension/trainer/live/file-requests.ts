@@ -1,6 +1,6 @@
 // Serves the requests that clients on other machines write into the run folder (run-data/run-request.ts). The folder is
-// read once per second. A request whose HMAC does not fit the lease's token is removed without a reply, so a request to
-// an earlier trainer has no effect. Errors of the file system do not affect the run.
+// read once per second. A request whose HMAC does not match the lease's token is removed without a reply, so a request
+// to an earlier trainer has no effect. Errors of the file system do not affect the run.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 // Plans a run before it is started: memory of its phases on this machine, and time per step. If the run does not fit
-// into memory, the plan contains overrides with which the run fits, and a sentence that explains them. If the model is
-// on the hub, all its files except the weights are downloaded. If the model is on a server, remote-plan.ts makes the
-// plan.
+// into memory, the plan contains overrides with which the run fits, and a sentence that explains these overrides. If
+// the model is on the hub, all its files except the weights are downloaded. If the model is on a server, remote-plan.ts
+// makes the plan.
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
