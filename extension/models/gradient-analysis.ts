@@ -127,7 +127,7 @@ class SliceStatistics {
   }
 }
 
-/** Returns the gradient, or a sketch of `size` cells if the gradient is longer than that. */
+/** Returns the gradient, or a sketch of `size` cells if the gradient has more than `size` numbers. */
 function sketchOf(gradient: Float32Array, size: number): Float64Array {
   if (gradient.length <= size) return Float64Array.from(gradient);
   const sketch = new Float64Array(size);

@@ -103,7 +103,7 @@ export class PolicyEngine implements Engine<LocalState> {
     return this.models.generator.generate(rows, sampling, this.onTokens, this.onRows);
   }
 
-  /** Reports the tokens of one row while they are sampled; null stops reporting. */
+  /** Reports the tokens of one row while they are sampled. With null, stops the reports. */
   watch(watched: RowWatch | null): void {
     this.loaded?.generator.watch(watched);
   }

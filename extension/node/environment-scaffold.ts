@@ -15,8 +15,8 @@ export function nameProblem(name: string, folder: string): string | undefined {
 }
 
 /**
- * Files to write, with their templates. `shared` marks a file that all environments use; if it exists, it is left
- * unchanged.
+ * Files to write, with their templates. `shared` marks a file that all environments use; if such a file exists, it is
+ * left unchanged.
  */
 const filesOf = (name: string) => [
   { template: 'environment.ts', file: `envs/${name}/${name}.ts`, shared: false },

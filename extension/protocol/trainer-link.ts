@@ -22,7 +22,7 @@ export const isLocalEndpoint = (endpoint: string, windows: boolean): boolean =>
 export const hello = new RequestType<{ token: string }, Welcome, void>('ragen/hello');
 export const pause = new RequestType<null, RunStatus, void>('ragen/pause');
 export const resume = new RequestType<null, RunStatus, void>('ragen/resume');
-/** Ends the run, whatever its phase, and writes a checkpoint of its last finished step. */
+/** Ends the run in any phase, and writes a checkpoint of the run's last finished step. */
 export const stop = new RequestType<null, RunStatus, void>('ragen/stop');
 /** Writes a checkpoint at the end of the current step; returns its folder name. */
 export const checkpoint = new RequestType<null, { folder: string }, void>('ragen/checkpoint');

@@ -133,8 +133,8 @@ const columnsSchema = z.object({
 });
 
 /**
- * Columns that are left out of a line in which no span has a value for them. The number of a column means "no value" in
- * this column.
+ * Columns that a line leaves out if no span of the line has a value there. The number given for a column means "no
+ * value" in this column.
  */
 const absent = { episode: -1, cause: -1, turn: 0, rows: 0, tokens: 0 } as const;
 const optionalColumns = Object.keys(absent) as (keyof typeof absent)[];

@@ -34,8 +34,8 @@ export async function modelChecksum(folder: string, fresh = false): Promise<stri
 }
 
 /**
- * Compares the weights in a model folder with the weights that a run was created with. Skips the check if the manifest
- * has no checksum.
+ * Checks that the weights in a model folder are the weights with which a run was created. Skips the check if the
+ * manifest has no checksum.
  * @throws UserError if the weights differ
  */
 export async function requireSameModel(

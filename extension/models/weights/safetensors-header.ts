@@ -47,8 +47,8 @@ export const broken = (file: string, what: string): UserError =>
   new UserError(`weights: ${file} ${what}: download or convert the file again`);
 
 /**
- * Parses the JSON part of a header. `dataStart` is the byte offset of the data in the file, `fileBytes` the size of the
- * file. Throws a UserError that names the file, the tensor and the remedy.
+ * Parses the JSON part of a header. `dataStart` is the byte offset of the data in the file, and `fileBytes` is the size
+ * of the file. Throws a UserError that names the file, the tensor and the remedy.
  */
 export function parseHeader(text: string, file: string, dataStart: number, fileBytes: number): SafetensorsHeader {
   let header: unknown;

@@ -7,7 +7,7 @@ export interface VarianceBucket {
   groups: number[];
 }
 
-/** Lower bounds of the fixed buckets, inclusive; each bucket ends below the next bound. */
+/** Inclusive lower bounds of the fixed buckets; each bucket ends below the next bucket's bound. */
 const fixedBounds = [0, 1, 2, 3, 4, 5];
 
 /**
