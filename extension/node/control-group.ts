@@ -76,7 +76,7 @@ export class ControlGroup {
     return names.reduce((sum, name) => sum + Number(rows.get(name) ?? 0), 0);
   }
 
-  /** Whether the kernel has killed a process of the group because the group reached its memory limit. */
+  /** Whether the kernel has killed a process of the group because a memory limit was reached. */
   get outOfMemory(): boolean {
     const text = this.read(this.version === 2 ? 'memory.events' : 'memory.oom_control') ?? '';
     return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;

@@ -48,7 +48,7 @@ const flushTimeoutMs = 3000;
 // of the trainer is unknown afterwards, so the process ends. All written steps stay on disk.
 process.on('uncaughtException', (error: unknown) => {
   const { message, stack } = error instanceof Error ? error : { message: String(error), stack: undefined };
-  if (inProgress.dying) return; // later errors are consequences of the first one
+  if (inProgress.dying) return; // later errors are consequences of the first error
   inProgress.dying = true;
   log.fatal({ stack }, message);
   const sentence = `trainer: an unexpected error occurred (${secrets.text(message).slice(0, 500)}): resume the run from its newest checkpoint, and report this error with the last lines of trainer.log`;

@@ -170,7 +170,7 @@ export class RolloutPipeline implements StepRollouts {
     try {
       return await result;
     } catch (error) {
-      this.planned = []; // these rollouts have ended with the failed one
+      this.planned = []; // these rollouts have ended with the failed rollout
       this.lastPlanned = step;
       throw error;
     }
@@ -211,7 +211,7 @@ export class RolloutPipeline implements StepRollouts {
       return this.turns.acquire(environments, () => this.play(step, ahead));
     };
     const result = inTurn();
-    result.catch(() => undefined); // `next` reports it
+    result.catch(() => undefined); // `next` reports the error
     return { result, version, want };
   }
 

@@ -290,7 +290,7 @@ export class Journal {
     try {
       this.flush();
     } catch (error) {
-      if (error instanceof StoreRefusal) return; // `settled` retries it
+      if (error instanceof StoreRefusal) return; // `settled` retries the write
       this.backlog.shift();
       throw error;
     }
