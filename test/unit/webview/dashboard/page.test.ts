@@ -494,12 +494,19 @@ describe('the dashboard', () => {
     const lines = numbers(144).slice(140);
     const send = (step: number) =>
       host.send(dashboardLines, { run: runAt(step, 200), lines: [lines[step - 141]], events: [] });
-    send(141);
-    send(142);
-    send(143);
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] });
+    try {
+      send(141);
+      send(142);
+      send(143);
+      await settle();
+      expect([plot('entropy').lines[0].points.length, text('.facts').slice(0, 13)]).toEqual([141, 'step141 / 200']);
+      vi.advanceTimersByTime(1000);
+    } finally {
+      vi.useRealTimers();
+    }
     await settle();
-    expect([plot('entropy').lines[0].points.length, text('.facts').slice(0, 13)]).toEqual([141, 'step141 / 200']);
-    await vi.waitFor(() => expect(plot('entropy').lines[0].points).toHaveLength(143));
+    expect(plot('entropy').lines[0].points).toHaveLength(143);
     expect(text('.facts')).toContain('step143 / 200');
   });
 
