@@ -46,8 +46,8 @@ export function resumeSettings(overrides: readonly string[], id: string): Record
 
 /**
  * Returns a warning if a resume changes the number of steps although the learning rate has been decaying over the old
- * number of steps; otherwise null. The results of such a run differ from those of a run that was started with the new
- * number of steps.
+ * number of steps; otherwise returns null. The resumed run then gives other results than a run that was started with
+ * the new number of steps.
  */
 export function scheduleNote(folder: RunFolder, values: Readonly<Record<string, number>>): string | null {
   const steps = values['trainer.total_training_steps'];

@@ -1,5 +1,5 @@
-// Finds the checkpoint that a command uses: the named one or the newest. Verifies that the files of the checkpoint are
-// intact and that the checkpoint belongs to the run.
+// Finds the checkpoint that a command uses: the one that the user named or, if none was named, the newest. Verifies
+// that the files of the checkpoint are intact and that the checkpoint belongs to the run.
 import { checkpointNamed, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
 import { newestCheckpoint, refuseForeign } from '../store/newest-checkpoint';
 import type { StoredCheckpoint } from '../store/checkpoint';

@@ -103,8 +103,8 @@ export class RunControl {
   }
 
   /**
-   * Ends debugging for the client `who`. When no client with debugging is left, the time limits of environment calls
-   * apply again.
+   * Ends debugging for the client `who`. Once no client has debugging enabled, environment calls have time limits
+   * again.
    */
   async endDebugging(who: object): Promise<void> {
     if (this.debuggers.delete(who) && this.debuggers.size === 0) await this.environments?.debug(false);

@@ -51,8 +51,8 @@ export function requireSameEngine(
 }
 
 /**
- * Number of rows in one call of `generate` if the engine is on a server, which samples each row separately. There are
- * enough rows that the constant cost of a call does not matter. There are so few rows that episodes can begin their
+ * Number of rows in one call of `generate` if the engine is on a server, which samples each row separately. The number
+ * is large enough that the constant cost of a call does not matter. It is small enough that episodes can begin their
  * next turns while most rows of the wave are still being sampled.
  */
 export const serverRows = 64;

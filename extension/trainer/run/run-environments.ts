@@ -24,7 +24,7 @@ export interface OpenEnvironments {
  * Opens the environments of the given tags.
  * @param tags tags in any order, duplicates allowed
  * @param workspace base folder for paths of the user's own environments
- * @param signal aborts the opening and stops the processes; its reason is thrown
+ * @param signal when it aborts, the processes are stopped and its abort reason is thrown
  * @throws UserError if an environment cannot be built or a data set cannot be downloaded
  */
 export async function openEnvironments(

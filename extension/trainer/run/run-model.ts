@@ -24,8 +24,8 @@ const speedOver = 10;
 
 /**
  * Returns the absolute path of the model's folder. A hub model is read at the commit in the manifest, so that a resume
- * uses the same weights as the start of the run. If a server holds the weights of a hub model, the weights are not
- * downloaded, only the model's other files.
+ * uses the same weights as the start of the run. If a server holds the weights of a hub model, only the model's other
+ * files are downloaded.
  * @throws RunStopped if the run is stopped during the download; downloaded data is kept
  */
 export async function runModelFolder(

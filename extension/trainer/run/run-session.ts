@@ -1,5 +1,5 @@
-// The work of a trainer between acquiring the lease and the end of the run. This work is training or, with val_only, an
-// evaluation of a local model or of a model behind an API.
+// The work of a trainer after it has acquired the lease and until the run ends. This work is training or, with
+// val_only, an evaluation of a local model or of a model behind an API.
 import { storedConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
 import { logNotice, openEnvironments } from './run-environments';
@@ -18,7 +18,7 @@ export interface RunSession {
   about: Record<string, unknown>;
   /** Number of finished steps. */
   step(): number;
-  /** Changes settings from the next step on, by key; only for training. */
+  /** Changes settings (given by key) from the next step on; only for training. */
   changeSettings(values: Readonly<Record<string, number>>): Promise<void>;
   /** Runs the work to its end. @throws RunStopped, or the error that ended the run */
   work(): Promise<'finished' | 'stopped'>;

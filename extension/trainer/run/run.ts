@@ -73,8 +73,8 @@ export class Run {
   }
 
   /**
-   * Computes the gradient of an engine pass of maximum size and discards it (workbench.try_longest_batch). If memory is
-   * insufficient, the run therefore fails at its start, and not later when it trains on long episodes.
+   * Computes the gradient of an engine pass of maximum size and discards the gradient (workbench.try_longest_batch). If
+   * memory is insufficient, the run therefore fails at its start instead of later, when it trains on long episodes.
    */
   async tryLongest(): Promise<void> {
     const { actor, rollout } = this.config.actor_rollout_ref;
@@ -95,7 +95,7 @@ export class Run {
   /**
    * Shows the progress of the following engine calls.
    * @param what label of the calls
-   * @param part index of the call within its phase, and number of calls of the phase
+   * @param part index of the call within its phase, and total number of calls in this phase
    */
   follow(what: string, part = { index: 0, of: 1 }): void {
     const { index, of: parts } = part;
@@ -132,8 +132,8 @@ export class Run {
   }
 
   /**
-   * Applies the settings that a resume changes, before the next step. Writes a checkpoint, so that later resumes keep
-   * the changes.
+   * Applies the changes of settings that the user made with the resume; called before the next step. Writes a
+   * checkpoint, so that later resumes keep the changes.
    */
   async changeSettings(state: TrainerState, values: Readonly<Record<string, number>>): Promise<void> {
     this.applySettings(state);
@@ -159,8 +159,8 @@ export class Run {
   }
 
   /**
-   * Returns text that says from which step on a changed rollout setting applies. Returns an empty text if the setting
-   * applies from step `step` on, that is, if no rollout of this step or a later one has begun with the old value.
+   * Returns text that names the first step to which a changed rollout setting applies. Returns an empty text if this is
+   * step `step`, that is, if no rollout of step `step` or of a later step has begun with the old value.
    */
   private delay(key: string, step: number): string {
     const first = this.rollouts.ahead?.next ?? step;

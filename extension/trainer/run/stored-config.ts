@@ -12,8 +12,8 @@ import { readDamagedLines, readValues } from '../store/line-log';
 import type { RunFolder } from '../store/run-folder';
 
 /**
- * Returns the remedy to name in the error message for a run whose configuration this version cannot read: start a new
- * run from the old run's checkpoint.
+ * Returns the remedy for the error message about a run whose configuration this version cannot read. The remedy is to
+ * start a new run from the old run's checkpoint.
  */
 const startFrom = (path: string): string =>
   `start a new run with trainer.resume_mode=resume_path and trainer.resume_from_path=${path}`;

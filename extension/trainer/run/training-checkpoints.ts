@@ -107,8 +107,8 @@ export class TrainingCheckpoints {
   }
 
   /**
-   * Takes addresses of states on a server. Deletes each of these states to which no checkpoint of the run folder refers
-   * now.
+   * Deletes states on a server. `states` contains their addresses. A state is kept if a checkpoint in the run folder
+   * still refers to it.
    */
   private async discard(states: readonly string[] | null): Promise<void> {
     const kept = await this.statesOnServer();
@@ -117,7 +117,7 @@ export class TrainingCheckpoints {
 
   /**
    * Returns the addresses of the states on a server to which the checkpoints of the run folder refer. Returns null if a
-   * checkpoint cannot be read, because it is then unknown to which states the checkpoint refers.
+   * checkpoint cannot be read, because the states to which it refers are then unknown.
    */
   private async statesOnServer(): Promise<string[] | null> {
     if (!this.run.engine.discard) return [];

@@ -1,6 +1,7 @@
-// Creates demonstrations: successful episodes in which an environment's solver chose the actions. The seeds of the
-// levels count up from `seed`. A level is skipped if it has no solution, or if its solution needs more turns than an
-// episode permits. The solver plans again in each turn, because an action on slippery ice may have an unplanned result.
+// Creates demonstrations: successful episodes in which an environment's solver chose the actions. The first level has
+// the seed `seed`; each further level has the next seed. A level is skipped if it has no solution, or if its solution
+// needs more turns than an episode permits. The solver plans again in each turn, because an action on slippery ice may
+// have an unplanned result.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';

@@ -15,7 +15,7 @@ export interface DemonstratorOptions {
 
 /** Functions of the environments and the tokenizer that a demonstrator calls. */
 export interface DemonstratorTools {
-  /** Returns the solver's next actions of each episode: action names, in order. */
+  /** Returns, for each episode, the names of the solver's next actions, in order. */
   solve(episodes: readonly string[]): Promise<Map<string, string[]>>;
   encode(text: string): number[];
   decode(ids: readonly number[]): string;

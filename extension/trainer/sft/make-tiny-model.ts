@@ -36,8 +36,8 @@ const firstSeed = 50_000_000;
 const steps = { learn: 1000, forget: 120 };
 const rates = { learn: 2e-3, forget: 5e-4 };
 /**
- * Probability of style `looking` in each phase. In phase `learn` the model learns to look; in phase `forget` the
- * demonstrator mostly guesses, so the model's probability of looking falls.
+ * Probability of style `looking` in each phase. In phase `learn`, the model learns style `looking`. In phase `forget`,
+ * the demonstrator mostly guesses, so the model's probability of this style falls.
  */
 const looking = { learn: 0.9, forget: 0.15 };
 const folder = process.env.TINY_MODEL_FOLDER ?? join(installation.models, 'ragen-tiny');

@@ -14,7 +14,7 @@ import { bytesIn, json, readJson, writeSignature } from './run-documents';
 import type { RunFolder } from './run-folder';
 import { sourceSnapshots } from './source-snapshots';
 
-/** For each version, coverage is stored for this many of the newest steps. */
+/** Number of newest steps for which coverage is stored, per environment version. */
 const coveredSteps = 100;
 
 /**

@@ -30,7 +30,8 @@ export class EpisodeIndexLog {
   }
 
   /**
-   * Indexes episodes that were appended to the file of `mode` and `step` from byte `from` on.
+   * Adds episodes to the index. These episodes were appended to the file of `mode` and `step`; the first of them begins
+   * at byte `from`.
    * @param episodes each episode with the offset after its line
    */
   append(mode: 'train' | 'val', step: number, from: number, episodes: readonly (readonly [Episode, number])[]): void {

@@ -1,9 +1,10 @@
-// The lease is a file that names the process that trains a run. This process creates the file, which fails if the file
-// already exists, and touches it every second. node/lease-liveness.ts decides whether the trainer is alive. On this
-// machine, its process must exist. On another machine or in another container, the process must keep touching the
-// lease. While a trainer takes over an abandoned lease, it holds a second file of this kind (the guard). If several
-// trainers try to take over the same lease, only one of them therefore succeeds. proper-lockfile is not used, because
-// it checks only when a lock was last touched, and not whether the process that holds the lock still exists.
+// The lease is a file that names the process that trains a run. This process creates the file; the creation fails if
+// the file already exists. The process then touches the file every second. node/lease-liveness.ts decides whether the
+// trainer is alive. On this machine, its process must exist. On another machine or in another container, the process
+// must keep touching the lease. While a trainer takes over an abandoned lease, it holds a second file of this kind (the
+// guard). Therefore, if several trainers try to take over the same lease, only one of them succeeds. proper-lockfile is
+// not used, because it checks only when a lock was last touched, and not whether the process that holds the lock still
+// exists.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -36,8 +37,8 @@ const touchMs = 1000;
 const longAgoMs = 60_000;
 
 /**
- * Maximum number of attempts to create the lease that fail in this way: the file exists, so it cannot be created, but a
- * moment later it is missing and cannot be read.
+ * Maximum number of failed attempts of the following kind: creating the lease fails because the file exists, but when
+ * the trainer reads the file a moment later, it is missing.
  */
 const mostMissing = 40;
 
@@ -186,10 +187,9 @@ export function readLease(
 }
 
 /**
- * Watches whether the trainer of a run is alive, over several looks. Unlike a single `readLease`, the watch also works
- * if the clocks of two machines differ: the trainer on another machine is regarded as alive as long as the time of the
- * lease's last touch changes from look to look. If that time does not change, the trainer is regarded as dead
- * `leaseStaleMs` after the first look.
+ * Determines by repeated calls of `look` whether the trainer of a run is alive. Unlike a single `readLease`, this also
+ * works if the clocks of two machines differ: a trainer on another machine is regarded as alive as long as it keeps
+ * touching the lease. If the lease is not touched, the trainer is regarded as dead `leaseStaleMs` after the first look.
  */
 export class LeaseWatch {
   private readonly touches = new TouchWatch();
@@ -200,7 +200,7 @@ export class LeaseWatch {
     private readonly dependencies: LeaseDependencies = defaultDependencies,
   ) {}
 
-  /** Returns whether the trainer is alive, or `undecided` if this is not known until a further look. */
+  /** Returns whether the trainer is alive, or `undecided` if `look` must be called again later to find out. */
   look(): 'live' | 'gone' | 'undecided' {
     const { now, monotonic } = this.dependencies;
     const found = find(join(this.runFolder, runFiles.lease));

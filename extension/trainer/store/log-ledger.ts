@@ -34,7 +34,7 @@ export interface LedgerMark {
 /** A log whose content differs from what the trainer wrote. */
 export interface LogDamage {
   file: string;
-  /** The damage, worded to follow the name of the file, such as `ends at byte 10 …`. */
+  /** Description of the damage, worded to follow the file's name, such as `ends at byte 10 …`. */
   how: string;
   /** True if the file is missing. */
   gone: boolean;
@@ -208,7 +208,7 @@ export async function cutUncovered(runFolder: string, covered: ReadonlyMap<strin
   }
 }
 
-/** Starts a new ledger with checksums of the present logs. */
+/** Starts a new ledger with checksums of the logs in their present state. */
 export async function adoptLogs(runFolder: string): Promise<void> {
   const file = join(runFolder, runFiles.checksums);
   await rm(file, { force: true });

@@ -48,8 +48,7 @@ export async function newestValid(
 
 /**
  * Returns the newest checkpoint of a run, verified; null if the run has no checkpoint.
- * @param command returns the remedy for the error message, which says how to continue from the checkpoint with the
- * given name
+ * @param command returns a remedy for the error message: how to continue from the checkpoint with the given name
  * @throws UserError if the newest checkpoint is broken
  */
 export async function newestCheckpoint(

@@ -22,7 +22,10 @@ function slug(name: string): string {
   return words.slice(0, maxSlug).replace(/^-+|-+$/g, '') || 'run';
 }
 
-/** Returns the id `YYYYMMDD-HHMMSS-<slug>-<4 hex digits>` in UTC. The hex digits are a hash of `hash` and `counter`. */
+/**
+ * Returns the id `YYYYMMDD-HHMMSS-<slug>-<4 hex digits>` in UTC. The hex digits are taken from a hash of `hash` and
+ * `counter`.
+ */
 function runId(name: string, created: Date, hash: string, counter: number): string {
   const [day, time] = created.toISOString().split(/[T.]/);
   const digits = createHash('sha256').update(`${hash}${counter}`).digest('hex').slice(0, 4);

@@ -1,5 +1,5 @@
 // Collects the spans of one step in memory. To limit the memory, the shortest spans are merged when there are twice
-// `limit` spans, and again when the step ends, so that `limit` single spans remain. Of merged spans with the same name,
+// `limit` spans, and again when the step ends, so that `limit` single spans remain. For the merged spans of each name,
 // only their number, their total time and the longest time are kept (`merged`). Times are Unix times in milliseconds.
 import { noSpans, type Lane, type MergedSpans, type SpanName, type StepTimeline } from '../../run-data/timeline';
 

@@ -1,6 +1,7 @@
-// Records the timeline of a run (run-data/timeline.ts). Each span belongs to a step. Spans of episodes carry the step in
-// the episode's id; all other spans belong to the step in progress, the first that has not ended. Spans of several steps
-// may overlap. The recorder only observes: no result depends on it, and an error of the disk does not end the run.
+// Records the timeline of a run (run-data/timeline.ts). Each span belongs to a step. The span of an episode belongs to
+// the step in the episode's id. Any other span belongs to the step in progress, which is the first step that has not
+// ended. Spans of several steps may overlap. The recorder only observes: no result depends on it, and an error of the
+// disk does not end the run.
 import { observedCalls } from '../../common/observed-calls';
 import type { Engine } from '../../engine/engine';
 import type { RemoteEngine } from '../../engine/remote-engine';
@@ -47,10 +48,10 @@ const publishing = new Set(['save_weights_for_sampler']);
 
 /** Minimum milliseconds between updates of the file of the step in progress. */
 const liveMs = 2000;
-/** Maximum share of the trainer's time that these updates may take. */
+/** Maximum share of the trainer's time that updates of the file of the step in progress may take. */
 const liveShare = 0.01;
 
-/** Unix time in milliseconds, which never goes back. */
+/** Returns the Unix time in milliseconds; it never decreases. */
 const unixTime = (): number => performance.timeOrigin + performance.now();
 
 export class Timeline {
@@ -84,7 +85,7 @@ export class Timeline {
     return new Stopwatch(phase => this.beginPhase(step, phase));
   }
 
-  /** Runs a phase of a step that no stopwatch measures, and records its span. */
+  /** Runs a phase that no stopwatch measures, and records it as a span of `step`. */
   async time<T>(step: number, phase: string, work: () => Promise<T>): Promise<T> {
     const end = this.beginPhase(step, phase);
     try {

@@ -14,7 +14,7 @@ export class Problems implements vscode.Disposable {
   private readonly collection = vscode.languages.createDiagnosticCollection('ragen');
   /** Problems from the trainer, with absolute paths. The map's key is the `about` that was passed to `show`. */
   private readonly shown = new Map<string, (ConfigProblem & { file: string })[]>();
-  /** Problems from the analysis while typing, by URI. */
+  /** Problems that the editor's analysis found while the user typed, by URI. */
   private readonly seen = new Map<string, KeyDiagnostic[]>();
   private readonly changed = vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
     if (contentChanges.length > 0) this.forget(document.uri.fsPath);
@@ -40,7 +40,7 @@ export class Problems implements vscode.Disposable {
     if (this.shown.delete(about)) this.draw();
   }
 
-  /** Replaces the diagnostics that the analysis while typing found in a file. */
+  /** Replaces the diagnostics that the editor's analysis found in a file while the user typed. */
   see(uri: vscode.Uri, diagnostics: KeyDiagnostic[]): void {
     if (diagnostics.length === 0 && !this.seen.has(uri.toString())) return;
     if (diagnostics.length > 0) this.seen.set(uri.toString(), diagnostics);

@@ -6,7 +6,7 @@ import { isMap, isPair, isScalar, isSeq, type Document, type Node, type Pair } f
 import { yamlDocument } from '../../common/yaml-text';
 import type { KeyPath } from './configuration-schema';
 
-/** The key or value at a position. `path` is the path of the value, also if the position is in the value's key. */
+/** The key or value at a position. `path` is the path of the value, even if the position is in the value's key. */
 export interface YamlLocation {
   path: KeyPath;
   part: 'key' | 'value';

@@ -75,7 +75,7 @@ class Doctor implements vscode.TextDocumentContentProvider, vscode.Disposable {
   }
 }
 
-/** Tests all engine servers that the user has saved, at the same time. Nothing is created on these servers. */
+/** Tests all engine servers that the user has saved, in parallel. Creates nothing on these servers. */
 const examineEngines = (host: Host): Promise<EditorFacts['engines']> =>
   Promise.all(
     host.engines.engines.map(async ({ name, ...server }) => ({

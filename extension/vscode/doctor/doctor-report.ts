@@ -34,7 +34,7 @@ export interface EditorFacts {
   node: { path: string; version: string; electron: boolean } | { problem: string };
 }
 
-/** If fewer bytes of memory or disk than these are free, a run is likely to fail. */
+/** Free bytes of memory and of disk; if fewer are free, a run is likely to fail. */
 const little = { memory: 2 * 2 ** 30, disk: 2 * 2 ** 30 };
 
 /**
@@ -174,7 +174,7 @@ function machineFindings({ platform, cpu, memory, onnxruntime, disk, folders, op
 
 /**
  * Explains how to get a provider's library. The extension is packaged once per platform. Each package contains the
- * libraries of all its platform's providers except CUDA.
+ * libraries of all providers of its platform except CUDA.
  */
 const libraryOf = (provider: string): string =>
   provider === 'cuda'

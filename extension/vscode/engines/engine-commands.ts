@@ -82,8 +82,8 @@ async function testAgain({ host, store, documents }: Connecting, { name, ...entr
 }
 
 /**
- * Forgets an engine. Also deletes the engine's stored key if the user typed this key for this server and no other saved
- * engine uses it.
+ * Forgets an engine. Also deletes the engine's stored key if the user typed the key for this server and no other saved
+ * engine uses the key.
  */
 async function forget({ host, store }: Connecting, { name, keyEnv }: KeptEngine): Promise<void> {
   const choice = vscode.l10n.t('Forget');

@@ -20,7 +20,10 @@ export class EngineStore implements vscode.Disposable {
     return this.engines.find(engine => engine.name === name);
   }
 
-  /** Saves an engine under `name`. If the engine had another name, `before` is that name, and its entry is removed. */
+  /**
+   * Saves an engine under `name`. If the engine had another name, `before` is that name, and the entry of that name is
+   * removed.
+   */
   async keep(name: string, entry: EngineEntry, before?: string): Promise<void> {
     const { [before ?? name]: _, ...others } = this.setting();
     await this.write({ ...others, [name]: entry });

@@ -69,7 +69,7 @@ export function factsOf({ server, measured, round_trip_ms }: EngineReport, at: D
   };
 }
 
-/** One line about a kept engine: model and rates. */
+/** Returns one line about a saved engine: its model and its rates. */
 export function engineLine({ model, facts }: EngineEntry): string {
   const rates = facts
     ? [
@@ -81,13 +81,13 @@ export function engineLine({ model, facts }: EngineEntry): string {
   return [...(model === null ? [] : [model]), ...rates].join(' · ');
 }
 
-/** Returns the environment variable under which a key is stored that the user types for a server. */
+/** Returns the environment variable under whose name the editor stores a key that the user typed for a server. */
 export function keyVariableFor(url: string): string {
   const host = new URL(url).host.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
   return `ENGINE_${host.replace(/^_+|_+$/g, '').slice(0, 48)}_API_KEY`;
 }
 
-/** Returns an unused name for a server: the server's host, followed by a number if another server has this name. */
+/** Returns an unused name for a server: the server's host, followed by a number if this name is already used. */
 export function freeEngineName(url: string, used: readonly string[]): string {
   const { hostname } = new URL(url);
   for (let counter = 1; ; counter++) {

@@ -179,7 +179,7 @@ export class EnvironmentChecks implements vscode.Disposable {
   }
 }
 
-/** Returns the location of a failed check, if it is known, else the location of the environment's definition. */
+/** Returns the location of a failed check or, if this location is unknown, that of the environment's definition. */
 function locationOf({ at }: ContractCheck, item: vscode.TestItem): { uri: vscode.Uri; range: vscode.Range } {
   const [, file, line] = /^(.*):(\d+)$/.exec(at ?? '') ?? [];
   if (file === undefined) return { uri: item.uri!, range: item.range ?? lineRange(0) };

@@ -1,4 +1,4 @@
-// Environment commands: New, Play and Check. They run code, so all require a trusted workspace.
+// Environment commands: New, Play and Check. All of them run code and therefore require a trusted workspace.
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import * as vscode from 'vscode';

@@ -29,7 +29,7 @@ export interface FileCoverage {
 
 /**
  * Returns the coverage of a source file from the lines of `coverage.jsonl`. `name` is the source's name in the run
- * folder. Undefined if the file's coverage was never counted.
+ * folder. Returns undefined if the file's coverage was never counted.
  */
 export function fileCoverage(counted: readonly CoverageLine[], name: string, text: string): FileCoverage | undefined {
   const { map } = counted.at(-1) ?? {};
@@ -54,7 +54,7 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
   return { marks, steps: [newest[0].step, newest.at(-1)!.step] };
 }
 
-/** Formats a mark as the text after its line. */
+/** Formats a mark as the text that is shown after its line. */
 export function formatMark({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;

@@ -1,6 +1,6 @@
 // Diagnostics in the Problems view for environments of live runs. Code that the run rejected is marked as an error. A
-// line whose error ended episodes is marked with a warning. A diagnostic is removed when the code is fixed or the run
-// ends.
+// line at which an error ended episodes is marked with a warning. A diagnostic is removed when the code is fixed or the
+// run ends.
 import * as vscode from 'vscode';
 import { environmentProblems, type EnvironmentProblem } from './environment-problems';
 import type { RunStore } from '../runs/run-store';

@@ -23,8 +23,8 @@ export interface EnvironmentFigures {
 }
 
 /**
- * Returns the statistics of the episodes in `heads` that `version` played for one of the `tags`. Undefined if there are
- * no such episodes.
+ * Returns the statistics of the episodes in `heads` that `version` played for one of the `tags`. Returns undefined if
+ * there are no such episodes.
  */
 export function environmentFigures(
   run: string,

@@ -59,8 +59,8 @@ export function environmentProblems(events: readonly RunEvent[]): EnvironmentPro
 }
 
 /**
- * Returns the source location of a failure that paused a run; `sentence` is the message of the failure. Undefined if
- * the run's events contain no location.
+ * Returns the source location of a failure that paused a run; `sentence` is the message of the failure. Returns
+ * undefined if the run's events contain no location.
  */
 export function failureLocation(
   events: readonly RunEvent[],
