@@ -1,7 +1,7 @@
 // Makes untrusted text (names, errors, model output) safe for VS Code's own UI. Notifications and input prompts
 // interpret `[words](command:…)` as a link that runs a command; status bar, lists and lenses interpret `$(name)` as an
-// icon. An invisible word joiner between `]` and `(`, or `$` and `(`, prevents these interpretations. Must not import
-// `vscode`.
+// icon. An invisible word joiner between `]` and `(`, or between `$` and `(`, prevents these interpretations. Must not
+// import `vscode`.
 
 /**
  * Returns a text that looks like `text` but is not interpreted as links or icons. Callers add the extension's own icons

@@ -1,6 +1,6 @@
 // Host side of the dashboard: first sends a snapshot without metrics, then the columns of the visible charts. As the
 // run folder grows, it sends each new line once. Columns of long runs are first sent as overviews. If the lines of a
-// long run must be parsed, the newest part is sent first.
+// long run must be parsed, the newest lines are sent first.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
@@ -213,8 +213,8 @@ function serveDashboard(
   }
 
   /**
-   * Sends new data to the page. If an earlier call is still sending, the earlier call checks for new data once more
-   * before it ends, and the later call only waits for the earlier one.
+   * Sends new data to the page. If an earlier call is still sending, the new call sends nothing and waits for the
+   * earlier call, which checks for new data once more before it ends.
    */
   async function send(): Promise<void> {
     again = true;

@@ -1,5 +1,5 @@
 // The HTML document of a page: one root element, the page's script and the page's style sheet. A content security
-// policy blocks resources from elsewhere and inline scripts. Inline styles are permitted because the toolkit's
+// policy blocks inline scripts, and resources from elsewhere. Inline styles are permitted because the toolkit's
 // components insert style elements.
 import { randomBytes } from 'node:crypto';
 

@@ -15,7 +15,7 @@ export interface OpenPage {
   readonly panel: vscode.WebviewPanel;
   readonly messenger: Messenger;
   readonly page: WebviewIdMessageParticipant;
-  /** Returns the run in its current state. Throws if its folder is gone. */
+  /** Returns the run in its current state. Throws if the run's folder is gone. */
   run(): Run;
   /** Reloads the page, which then requests a new snapshot. */
   reload(): void;

@@ -55,8 +55,9 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 
 /**
  * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. If the CLI exits without a document,
- * the error message begins with `doing`, such as `the plan of the run`. Throws ConfigError for a rejected
- * configuration, else UserError with the CLI's message. When `stopped` is aborted, the CLI receives SIGTERM.
+ * the error message begins with `doing`, such as `the plan of the run`. Throws a ConfigError if the configuration is
+ * rejected and, for any other failure, a UserError with the CLI's message. When `stopped` is aborted, the CLI receives
+ * SIGTERM.
  */
 export async function askCli(
   node: NodeRuntime,
@@ -108,7 +109,7 @@ function runToEnd(node: NodeRuntime, args: string[], cwd: string, stopped?: Abor
 
 /**
  * Returns the JSON document in a program's output. If the complete output is JSON, it is the document; otherwise the
- * last line that is JSON is the document. Undefined if no line is JSON.
+ * last line that is JSON is the document. Returns undefined if no line is JSON.
  */
 function documentIn(text: string): Record<string, unknown> | undefined {
   const complete = jsonOrNothing(text);

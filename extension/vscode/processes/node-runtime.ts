@@ -78,8 +78,8 @@ export function nodeSearch(setting: string): NodeSearch {
 
 /**
  * Returns the environment variables of a trainer process: the variables of this process without VS Code's internal
- * variables, plus the stored secrets. One more variable disables ONNX Runtime's telemetry, because it must be off
- * before the library is loaded.
+ * variables, plus the stored secrets. One more variable disables ONNX Runtime's telemetry, because telemetry must be
+ * off before the library is loaded.
  */
 export function trainerEnvironment(
   env: NodeJS.ProcessEnv,

@@ -115,7 +115,8 @@ export class TrainerClient {
   unwatch(watcher: EpisodeWatcher): void {
     if (this.watching?.watcher !== watcher) return;
     this.watching = undefined;
-    // An error means that the connection is lost. It is ignored, because a lost connection delivers no reports either.
+    // An error means that the connection is lost. The error is ignored, because a lost connection delivers no reports
+    // anyway.
     void this.connection?.sendRequest(watch, { on: false }).catch(() => undefined);
   }
 

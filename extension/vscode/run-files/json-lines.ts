@@ -15,7 +15,7 @@ import { mostLineBytes } from '../../run-data/run-file-names';
 /** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;
 
-/** Bytes read and parsed between two yields to the event loop, a few milliseconds of work. */
+/** Number of bytes that are read and parsed between two yields to the event loop; this takes a few milliseconds. */
 const sliceBytes = 1 << 18;
 
 /** Result of one `read`. */
@@ -46,8 +46,8 @@ export interface LineSlice extends LineCursor {
 }
 
 /**
- * Yields slices of complete lines of a file between a cursor and byte `size`, without an incomplete last line. A line
- * longer than `mostLineBytes` is skipped, possibly over several slices.
+ * Yields, in slices, the complete lines of a file between a cursor and byte `size`. An incomplete last line is not
+ * yielded. A line longer than `mostLineBytes` is skipped, possibly over several slices.
  */
 export async function* lineSlices(handle: FileHandle, from: LineCursor, size: number): AsyncGenerator<LineSlice> {
   let { offset, skipping } = from;

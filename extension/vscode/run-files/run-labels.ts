@@ -53,8 +53,8 @@ export async function notesFile(folder: string, heading: string): Promise<string
 }
 
 /**
- * Returns the first line of a run's notes that is not a heading, truncated to 200 characters. Empty if no such line
- * exists.
+ * Returns the first line of a run's notes that is not a heading, truncated to 200 characters. Returns an empty text if
+ * no such line exists.
  */
 export function firstLine(notes: string): string {
   const line = notes.split('\n').find(text => text.trim() !== '' && !/^\s*(#|---)/.test(text)) ?? '';

@@ -1,6 +1,6 @@
-// Reads one run folder for the host: manifest, status, whether its trainer is alive, metrics and episodes. Writes
-// nothing. Files are read in slices; an unchanged file is not read again. Must not import `vscode`. Tests inject a
-// clock, because leases expire.
+// Reads one run folder for the host: manifest, status, metrics, episodes, and whether the run's trainer is alive.
+// Writes nothing. Files are read in slices; an unchanged file is not read again. Must not import `vscode`. Tests inject
+// a clock, because leases expire.
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
@@ -184,8 +184,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the lease in the run folder, live or stale. Null if the lease was written for another folder, of which this
-   * run folder is a copy.
+   * Returns the lease in the run folder, live or stale. Returns null if the lease was written for another folder, of
+   * which this run folder is a copy.
    */
   async lease(): Promise<Lease | null | undefined> {
     const { data } = leaseSchema.safeParse(await this.json(runFiles.lease));
@@ -252,8 +252,8 @@ export class RunReader {
   }
 
   /**
-   * Returns how results changed when a tag switched from version `before` to version `after`. Undefined if either
-   * version has no episodes near the switch.
+   * Returns how results changed when a tag switched from version `before` to version `after`. Returns undefined if
+   * either version has no episodes near the switch.
    */
   async effect(before: RanVersion, after: RanVersion): Promise<VersionEffect | undefined> {
     const episodes: ComparedEpisode[] = [];

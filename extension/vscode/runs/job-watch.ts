@@ -1,6 +1,6 @@
 // Watches runs whose Ray job is queued. No trainer writes the status of such a run, so this file calls the CLI at
 // intervals. The CLI reads the state of the jobs from the cluster. If a job ended before its trainer started, the CLI
-// writes to the run folder that the run has ended. The CLI reads only the jobs of the cluster that the settings name.
+// records in the run folder that the run has ended. The CLI reads only the jobs of the cluster that the settings name.
 import * as vscode from 'vscode';
 import { isQueuedStatus } from '../../run-data/job-record';
 import { messageOf } from '../command';
@@ -12,7 +12,7 @@ import { clusterOptions, isNamed } from './start/cluster';
 /** Milliseconds between two calls of the CLI. */
 const intervalMs = 15_000;
 
-/** Starts the watch. Dispose to stop. */
+/** Starts the watch; disposing of the result stops it. */
 export function watchJobs({ store, log, cliFor }: Pick<Host, 'store' | 'log' | 'cliFor'>): vscode.Disposable {
   let asking = false;
   const ask = async (): Promise<void> => {

@@ -37,8 +37,8 @@ export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>)
 }
 
 /**
- * Returns the reason why the trainer paused the run, in one sentence. Undefined if the run is not paused or the user
- * has paused it.
+ * Returns the reason why the trainer paused the run, in one sentence. Returns undefined if the run is not paused or the
+ * user has paused it.
  */
 export const waitsBecause = (run: Pick<RunSummary, 'status' | 'live'>): string | undefined =>
   runPhase(run) === 'paused' ? run.status.error : undefined;

@@ -14,8 +14,8 @@ export type RunArgument = RunNode | string | undefined;
 
 export class RunPicker {
   /**
-   * `focused` returns the folders of the runs that the focused pages show and of the run selected in the tree, the most
-   * relevant first.
+   * `focused` returns run folders, the most relevant first. They belong to the runs that the focused pages show, and to
+   * the run selected in the tree.
    */
   constructor(
     private readonly store: RunStore,
@@ -42,8 +42,8 @@ export class RunPicker {
 
   /**
    * Returns the runs to act on: the runs in the command's arguments for which `fits` returns true. Without arguments,
-   * returns the result of `pick` as a list. Empty if the user cancels. Throws a UserError with the message `none` if
-   * none of the runs fits.
+   * returns the result of `pick` as a list. Returns an empty list if the user cancels. Throws a UserError with the
+   * message `none` if none of the runs fits.
    */
   async pickMany(
     argument: RunArgument,

@@ -1,6 +1,6 @@
 // All runs of the workspace, kept up to date. Runs are found under `.ragen/runs` of each workspace folder by file
 // watching and by polling. Polling is needed because watchers miss changes on network drives and in containers. The
-// store creates and disposes of the runs' readers and of the connections to trainers. Views subscribe to the store's
+// store creates the runs' readers and the connections to trainers, and disposes of them. Views subscribe to the store's
 // events. Runs that a terminal or another window starts appear as well.
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
@@ -119,7 +119,7 @@ export class RunStore implements vscode.Disposable {
 
   /**
    * Reads the run in a folder immediately instead of at the next poll. Used for runs that were just started or changed
-   * and for runs that the store has not found yet. Undefined if the folder contains no run.
+   * and for runs that the store has not found yet. Returns undefined if the folder contains no run.
    */
   async find(folder: string): Promise<Run | undefined> {
     if (!this.roots().some(root => isInside(root, folder)) || (await isLink(folder))) return undefined;

@@ -82,8 +82,8 @@ export class RunTrust implements vscode.TextDocumentContentProvider, vscode.Disp
   }
 
   /**
-   * Opens a document for each file, with exactly the contents that were read and hashed. The first file, which would be
-   * executed, is opened last and is therefore the active document.
+   * Opens a document for each file, with exactly the contents that were read and hashed. The first file is the one that
+   * would be executed. It is opened last, so that it is the active document.
    */
   private async show(folder: string, files: readonly ReadCode[]): Promise<vscode.Uri[]> {
     const uris: vscode.Uri[] = [];

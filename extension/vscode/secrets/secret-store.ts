@@ -69,8 +69,8 @@ export function secretNameProblem(name: string): string | undefined {
 }
 
 /**
- * Returns the reason why a text is invalid as a secret, in one sentence that does not contain the text. Undefined if
- * the text is valid or empty.
+ * Returns the reason why a text is invalid as a secret, in one sentence that does not contain the text. Returns
+ * undefined if the text is valid or empty.
  */
 export const secretProblem = (secret: string): string | undefined =>
   secret === '' || /^[\x21-\x7e]+$/.test(secret)

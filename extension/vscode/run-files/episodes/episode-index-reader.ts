@@ -148,8 +148,8 @@ export class EpisodeIndexReader {
   }
 
   /**
-   * Adds the episodes of an index line to the table. The line is ignored unless it starts (`line.from`) where the part
-   * of the file that is already in the table ends (`known.to`).
+   * Adds the episodes of an index line to the table. Ignores the line if its first episode does not begin (`line.from`)
+   * at the byte at which the part of the file that is already in the table ends (`known.to`).
    */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);

@@ -4,7 +4,10 @@ import type { PromptGroup } from '../../../protocol/collapse-page';
 import type { EpisodeRow } from '../../../run-data/episode-table';
 import type { GroupRow } from '../../../run-data/step-lines';
 
-/** Returns the prompt groups of a step from its episodes, else from its group table; null if both are missing. */
+/**
+ * Returns the prompt groups of a step from its episodes or, if these are missing, from its group table; null if both
+ * are missing.
+ */
 export function promptGroups(episodes: readonly EpisodeRow[], table: readonly GroupRow[]): PromptGroup[] | null {
   if (episodes.length === 0 && table.length === 0) return null;
   if (episodes.length === 0)

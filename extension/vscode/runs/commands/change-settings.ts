@@ -1,5 +1,5 @@
 // Changes a setting of a training run: the user selects the setting and types the value. The trainer validates the
-// value while the user types, and applies the change from its next step on.
+// value while the user types it. The change applies from the trainer's next step on.
 import * as vscode from 'vscode';
 import { isEvaluation } from '../../../run-data/run-progress';
 import { changeable, configInEffect } from '../../../run-data/changeable-settings';
@@ -65,7 +65,7 @@ export const changeSettings: Command = host => async argument => {
   notifyBriefly(message, 8000, changes.length === 0 ? undefined : 'check');
 };
 
-/** Lets the user select one of the settings that have an effect in this run. Undefined if the user cancels. */
+/** Lets the user select one of the settings that have an effect in this run. Returns undefined if the user cancels. */
 async function askForSetting(run: Run, title: string): Promise<{ key: string; value: number } | undefined> {
   const { events } = await run.reader.events();
   const items = changeable(configInEffect(run.reader.manifest?.config ?? {}, events)).map(({ key, value }) => ({

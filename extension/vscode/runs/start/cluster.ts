@@ -21,8 +21,8 @@ export const isNamed = ({ job }: Pick<RunSummary, 'job'>): boolean => job !== un
 
 /**
  * Returns the CLI options that resume a run: on this machine, or on the cluster of the settings if the run was a job.
- * If the settings name no cluster, the user chooses between the job's cluster and this machine. Undefined if the user
- * cancels.
+ * If the settings name no cluster, the user chooses between the job's cluster and this machine. Returns undefined if
+ * the user cancels.
  */
 export async function resumeOptions({ name, job }: RunSummary): Promise<string[] | undefined> {
   if (!job) return [];

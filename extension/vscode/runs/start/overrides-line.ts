@@ -1,8 +1,8 @@
 // Splits and checks a line of text with overrides. Must not import `vscode`.
 
 /**
- * Splits a line of overrides like a shell: at blanks outside quotes, brackets and braces. Quotes around a whole value
- * are removed.
+ * Splits a line of overrides as a shell does: at blanks outside quotes, brackets and braces. Quotes around a whole
+ * value are removed.
  */
 export function splitOverrides(text: string): string[] {
   const parts = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\[[^\]]*\]|\{[^}]*\}|[^\s"'[{])+/g) ?? [];

@@ -7,7 +7,7 @@ import { notifyError, notifyWarning } from '../../notifications';
 import type { Run, RunStore } from '../run-store';
 import { WaitingRuns } from './waiting-runs';
 
-/** Subscribes to the store; `memory` is the workspace state. Dispose to stop. */
+/** Subscribes to the store; disposing of the result ends the subscription. `memory` is the workspace state. */
 export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.Disposable {
   const waiting = new WaitingRuns(memory);
   return vscode.Disposable.from(

@@ -19,8 +19,8 @@ export class WaitingRuns {
   constructor(private readonly memory: Memory) {}
 
   /**
-   * Returns the runs whose trainers have paused them since the last call and whose pauses have not been reported yet.
-   * `runs` are all runs.
+   * Returns those of `runs` (all runs) that were paused by their trainers since the last call, without runs whose pause
+   * has already been reported.
    */
   unreported<R extends { folder: string; summary: RunSummary }>(runs: readonly R[]): R[] {
     const reported = this.memory.get<Record<string, string>>(key) ?? {};

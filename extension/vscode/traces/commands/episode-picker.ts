@@ -14,7 +14,7 @@ import { parseTraceUri, traceUri, type TraceLocation } from '../trace-uri';
 
 /** Number of newest training steps whose episodes are listed. */
 const offeredSteps = 4;
-/** This many of a step's best episodes, and as many of its worst, are listed before the step's other episodes. */
+/** Number of best episodes, and also number of worst episodes, that are listed before the other episodes of a step. */
 const offeredFirst = 5;
 
 /** A list item of an episode. */

@@ -9,7 +9,8 @@ import { rangeOf } from '../trace-structure';
 import { traceUri, type TraceLocation } from '../trace-uri';
 
 /**
- * Opens an episode at the turn with the same number as the turn at the cursor in `from`; without `from`, at the top.
+ * Opens an episode. If `from` is given, goes to the turn that has the same number as the turn at the cursor in `from`;
+ * otherwise, goes to the top.
  */
 export async function show(services: TraceServices, location: TraceLocation, from?: OpenTrace): Promise<void> {
   const turn = from ? turnAt(from) : 0;

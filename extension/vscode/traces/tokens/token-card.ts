@@ -6,7 +6,7 @@ import type { ClipRange, TokenFacts } from './token-facts';
 export interface CardToken {
   facts: TokenFacts;
   text: string;
-  /** 1-based index of the token in the answer, and the answer's number of tokens. */
+  /** 1-based index of the token in the answer, and number of tokens in the answer. */
   location: [number, number];
 }
 

@@ -33,7 +33,7 @@ export interface TokenFacts {
   now: number | null;
   /**
    * Entropy of the distribution at this position, in nats. Until the checkpoint has scored the episode, `entropy`, `kl`
-   * and `value` are the values that the trainer recorded in its update.
+   * and `value` are the values that the trainer recorded during the update.
    */
   entropy: number | null;
   rank: number | null;
