@@ -9,7 +9,7 @@ import { PendingSettings } from '../live/pending-settings';
 import { onlyEvaluates, readableConfig } from './stored-config';
 import type { RunFolder } from '../store/run-folder';
 
-/** Reasons why keys cannot change. The reason of the first pattern that matches a key applies. */
+/** Reasons why keys cannot change. The first pattern that matches a key determines the reason. */
 const reasons: readonly [prefix: RegExp, reason: string][] = [
   [
     /^(model_path|lora\b|actor_rollout_ref\.model|critic\.model|workbench\.(base|rollout)_quantization)/,
@@ -25,7 +25,10 @@ const reasons: readonly [prefix: RegExp, reason: string][] = [
   ],
 ];
 
-/** Parses `key=value` settings. @throws UserError if a key cannot change in run `id`, or a value is not a number */
+/**
+ * Parses `key=value` settings.
+ * @throws UserError if the value of a key cannot change in run `id`, or if a value is not a number
+ */
 export function resumeSettings(overrides: readonly string[], id: string): Record<string, number> {
   return Object.fromEntries(
     overrides.map(text => {

@@ -144,8 +144,8 @@ const accepted = ({ file, how }: LogDamage): string =>
     : `${file} ${how}; the user accepted the damage, and the damaged file is in ${setAside}/`;
 
 /**
- * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left, because restarting the
- * run would overwrite its results.
+ * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left. Otherwise the run
+ * would start again from the beginning and overwrite its results.
  */
 function refuseLostCheckpoints(folder: RunFolder): void {
   for (const { text } of readLines(folder.file(runFiles.events)))

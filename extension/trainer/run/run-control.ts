@@ -51,8 +51,8 @@ export class RunControl {
 
   /**
    * Pauses the run and shows `sentence` as the reason. The run stays paused until `resumeAfterWait` is called, but the
-   * returned promise already resolves after `ms` milliseconds, or earlier if the user resumes or stops the run. It
-   * resolves with false if the run is to stop.
+   * returned promise already resolves after `ms` milliseconds, or earlier if the user resumes or stops the run. The
+   * promise resolves with false if the run is to stop.
    */
   async wait(sentence: string, ms: number): Promise<boolean> {
     if (this.stopping) return false;

@@ -1,5 +1,5 @@
-// The engine of a run: a worker thread of this process with onnxruntime, or a server that speaks the Tinker REST API
-// (workbench.engine). Everything after `openEngine` is the same for both.
+// The engine of a run: a worker thread of this process that uses onnxruntime, or a server that speaks the Tinker REST
+// API (workbench.engine). Everything after `openEngine` is the same for both.
 import { withoutSlash } from '../../common/server-url';
 import type { RunConfig } from '../config/schema';
 import { startEngine, type RemoteEngine } from '../../engine/remote-engine';
@@ -26,8 +26,8 @@ const requestMs = 120_000;
 const keptVersions = 16;
 
 /**
- * Checks that the engine can load a checkpoint. If the checkpoint was saved by a server with another URL, writes this
- * to the journal.
+ * Checks that the engine can load a checkpoint. If the checkpoint was saved by a server with another URL, notes this in
+ * the journal.
  * @throws UserError if the checkpoint was written by another kind of engine
  */
 export function requireSameEngine(

@@ -65,7 +65,7 @@ export async function openEnvironments(
 
 /**
  * Number of environment processes for a tag, at most the number of cores. More processes would not help environments
- * that wait for I/O, because their calls overlap within one process.
+ * that wait for I/O, because the calls of such environments overlap within one process.
  */
 export const workersOf = ({ parallel_friendly, max_workers }: TagConfig): number =>
   parallel_friendly ? Math.min(max_workers, availableParallelism()) : 1;

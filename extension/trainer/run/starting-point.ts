@@ -14,8 +14,8 @@ import type { RunFolder } from '../store/run-folder';
 import { rollBack } from '../store/rollback';
 
 /**
- * Returns the verified checkpoint to resume from: the named one or the newest. Returns null for a new run, and for a
- * run that ended before its first checkpoint. Changes no file.
+ * Returns the verified checkpoint to resume from: the named one or, if none is named, the newest. Returns null for a
+ * new run, and for a run that ended before its first checkpoint. Changes no file.
  * @throws UserError if the manifest or the checkpoint is damaged, or the checkpoint belongs to another run
  */
 export async function startingPoint(

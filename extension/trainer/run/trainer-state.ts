@@ -1,5 +1,5 @@
 // The state of a trainer between steps, without weights and optimizer, and the form in which a checkpoint's manifest
-// stores this state. Checkpoints of earlier versions lack newer keys; a missing key gets its initial value, as before
+// stores this state. Checkpoints of earlier versions lack newer keys; a missing key gets the value that it has before
 // the first step.
 import type { ServerState } from '../../engine/engine';
 import type { RunConfig } from '../config/schema';

@@ -110,7 +110,7 @@ async function removeOthers(parent: string, step: number, keep: number, fs: File
     for (const text of [...later, ...older.slice(Math.max(keep, 1) - 1)])
       await fs.rm(join(parent, `step-${text}`), { recursive: true, force: true });
   } catch {
-    // The error is ignored, because a checkpoint that was not removed does no harm except that it takes up disk space.
+    // The error is ignored, because a checkpoint that cannot be removed only takes up disk space.
   }
 }
 

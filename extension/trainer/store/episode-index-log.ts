@@ -62,7 +62,7 @@ export class EpisodeIndexLog {
     this.log = undefined;
   }
 
-  /** Opens the log; lines for which `wanted` is false are removed. */
+  /** Opens the log; removes the lines for which `wanted` returns false. */
   private open(wanted: (line: EpisodeIndexLine) => boolean): void {
     const { file } = this;
     const lines = [...readLines(file)].map(({ text }) => text);

@@ -1,10 +1,10 @@
 // The lease is a file that names the process that trains a run. This process creates the file; the creation fails if
 // the file already exists. The process then touches the file every second. node/lease-liveness.ts decides whether the
-// trainer is alive. On this machine, its process must exist. On another machine or in another container, the process
-// must keep touching the lease. While a trainer takes over an abandoned lease, it holds a second file of this kind (the
-// guard). Therefore, if several trainers try to take over the same lease, only one of them succeeds. proper-lockfile is
-// not used, because it checks only when a lock was last touched, and not whether the process that holds the lock still
-// exists.
+// trainer is alive. A trainer on this machine is regarded as alive if its process exists. A trainer on another machine
+// or in another container is regarded as alive if it keeps touching the lease. While a trainer takes over an abandoned
+// lease, it holds a second file of this kind (the guard). Therefore, if several trainers try to take over the same
+// lease, only one of them succeeds. proper-lockfile is not used, because it checks only when a lock was last touched,
+// and not whether the process that holds the lock still exists.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -31,8 +31,9 @@ import { storeError } from '../../node/files';
 
 const touchMs = 1000;
 /**
- * A lease that was last touched this many milliseconds ago, by the local clock, is abandoned and taken over without
- * waiting. The number is so large that differences between the clocks of two machines do not matter.
+ * If a lease was last touched more than this many milliseconds ago by the local clock, it is regarded as abandoned and
+ * is taken over without waiting. The number is so large that differences between the clocks of two machines do not
+ * matter.
  */
 const longAgoMs = 60_000;
 

@@ -190,7 +190,7 @@ export class Timeline {
     this.trained = Math.max(this.trained, step);
   }
 
-  /** Resolves when everything is written. Spans of a step that did not end are dropped. */
+  /** Resolves when everything is written. The spans of an unfinished step are dropped. */
   async close(): Promise<void> {
     clearInterval(this.timer);
     this.steps.clear();

@@ -67,8 +67,8 @@ function problemsOf(error: unknown): FormProblem[] {
 }
 
 /**
- * Returns the settings that the engine does not support, as its newest test found. The trainer would also reject these
- * settings when it connects to the engine.
+ * Returns the settings that the engine does not support according to its newest test. The trainer would also reject
+ * these settings when it connects to the engine.
  */
 const engineProblems = (config: Readonly<Record<string, unknown>>, engine: KeptEngine): FormProblem[] =>
   brokenLimits(config, abilitiesOf(engine)).map(({ limit: { key, remedy }, value }) => ({

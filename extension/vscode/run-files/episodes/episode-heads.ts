@@ -1,7 +1,7 @@
 // Reads the identities and the results of a step's episodes. Only the beginning of each line is parsed, because the
 // trainer writes an episode's results before its turns. The disk, not the parser, therefore limits the speed at which
 // files of hundreds of megabytes are read. A complete episode is read separately on request. Invariant: cached data is
-// used only while the file's stamp is unchanged. Must not import `vscode`.
+// used only as long as the file is unchanged (`fileStamp`). Must not import `vscode`.
 import { createHash } from 'node:crypto';
 import { lstat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

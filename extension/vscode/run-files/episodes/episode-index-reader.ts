@@ -148,8 +148,8 @@ export class EpisodeIndexReader {
   }
 
   /**
-   * Adds the episodes of an index line to the table. Ignores the line if its first episode does not begin (`line.from`)
-   * at the byte at which the part of the file that is already in the table ends (`known.to`).
+   * Adds the episodes of an index line to the table. Ignores the line unless `line.from` equals `known.to`, the end of
+   * the part of the file that is already in the table.
    */
   private add(line: EpisodeIndexLine): void {
     const name = nameOf(line);

@@ -1,8 +1,8 @@
 // Scans episode files: builds missing index lines and searches texts. Both tasks read complete files synchronously, so
-// they run in a worker (episode-worker.ts). Texts are searched in the raw bytes: a term is converted to a pattern over
-// its UTF-8 JSON encoding. A match is valid if it is inside the string of a state, an answer, the final state or the
-// error. These strings are delimited by unescaped quotation marks, because JSON escapes all quotation marks inside a
-// string. Must not import `vscode`.
+// they run in a worker (episode-worker.ts). Texts are searched in the raw bytes: a term is converted to a pattern that
+// matches the term's UTF-8 JSON encoding. A match is valid if it is inside the string of a state, an answer, the final
+// state or the error. These strings are delimited by unescaped quotation marks, because JSON escapes all quotation
+// marks inside a string. Must not import `vscode`.
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { openRegularSync } from '../../../node/bounded-file';

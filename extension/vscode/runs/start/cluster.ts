@@ -1,5 +1,5 @@
 // Converts the settings `ragen.ray.*`, which name a Ray cluster, to options of the CLI. The job record in a run folder
-// is untrusted, so its address is used only if the settings name it or the user confirms it.
+// is untrusted, so the address in the record is used only if the settings name this address or the user confirms it.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/page-state';
 import { chooseAction, confirmAction } from '../../notifications';
