@@ -121,8 +121,8 @@ function sorted(damages: readonly LogDamage[]): {
 const isDerived = (file: string): boolean => file === runFiles.columns || file === runFiles.episodeIndex;
 
 /**
- * Rebuilds a derived file. metrics.columns is only deleted here, because the code that writes this file rebuilds it on
- * opening. The episode index is rebuilt from the episode files.
+ * Rebuilds a derived file. The file metrics.columns is only deleted here; the code that writes this file rebuilds it
+ * when it opens the file. The episode index is rebuilt from the episode files.
  */
 function remake(folder: RunFolder, file: string): void {
   if (file === runFiles.episodeIndex) {
@@ -144,8 +144,8 @@ const accepted = ({ file, how }: LogDamage): string =>
     : `${file} ${how}; the user accepted the damage, and the damaged file is in ${setAside}/`;
 
 /**
- * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left. Otherwise the run
- * would start again from the beginning and overwrite its results.
+ * Throws a UserError if the events record a saved checkpoint but the run has no checkpoint left. Without this check,
+ * the run would start again from the beginning and overwrite its results.
  */
 function refuseLostCheckpoints(folder: RunFolder): void {
   for (const { text } of readLines(folder.file(runFiles.events)))

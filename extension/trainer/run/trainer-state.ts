@@ -30,7 +30,7 @@ export interface TrainerState {
   /** Seconds that training and validation have taken in all sessions of the run. */
   spent: TimeSpent;
   /**
-   * Metrics of the newest step if its validation was interrupted by a stop; a resume then runs the validation again.
+   * Metrics of the newest step if a stop interrupted this step's validation; a resume then runs the validation again.
    */
   unvalidated?: Record<string, number>;
 }

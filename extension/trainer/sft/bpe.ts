@@ -13,7 +13,7 @@ export interface BpeOptions {
   isolate: string;
   /** Tokens that are never split, in the order of their ids. Special tokens are omitted when ids are decoded. */
   added: readonly { content: string; special: boolean }[];
-  /** A pair of tokens is merged only if it occurs at least this many times. */
+  /** Minimum number of times that a pair of tokens must occur to be merged. */
   minFrequency: number;
 }
 

@@ -3,8 +3,8 @@
 // trainer is alive. A trainer on this machine is regarded as alive if its process exists. A trainer on another machine
 // or in another container is regarded as alive if it keeps touching the lease. While a trainer takes over an abandoned
 // lease, it holds a second file of this kind (the guard). Therefore, if several trainers try to take over the same
-// lease, only one of them succeeds. proper-lockfile is not used, because it checks only when a lock was last touched,
-// and not whether the process that holds the lock still exists.
+// lease, only one of them succeeds. The package proper-lockfile is not used: it checks the time at which a lock was
+// last touched, but not whether the process that holds the lock still exists.
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,

@@ -1,7 +1,7 @@
 // Limits the size of a log that other code keeps open. Log rotation libraries rename a log, but native code, which
 // writes to standard error, would continue to write to the renamed file. The log is therefore copied and then
-// truncated. All writers have opened it for appending, so they continue at its new end. Text that is written between
-// copying and truncating is lost.
+// truncated. All writers have opened the log for appending, so they continue at the log's new end. Text that is written
+// between copying and truncating is lost.
 import { copyFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 
 /** Maximum size of a log in bytes, and number of older parts: `<file>.1` (the newest) to `<file>.4`. */

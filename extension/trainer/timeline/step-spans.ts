@@ -1,6 +1,7 @@
 // Collects the spans of one step in memory. To limit the memory, the shortest spans are merged when there are twice
-// `limit` spans, and again when the step ends, so that `limit` single spans remain. For the merged spans of each name,
-// only their number, their total time and the longest time are kept (`merged`). Times are Unix times in milliseconds.
+// `limit` spans, and once more when the step ends. Each time, `limit` single spans remain. For the merged spans of each
+// name, only their number, their total time and the longest time are kept (`merged`). Times are Unix times in
+// milliseconds.
 import { noSpans, type Lane, type MergedSpans, type SpanName, type StepTimeline } from '../../run-data/timeline';
 
 /** Maximum number of spans in a step's file. */

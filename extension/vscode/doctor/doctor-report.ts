@@ -96,7 +96,7 @@ function editorFindings({ extension, editor, remote, trusted, folders, keys, run
   ];
 }
 
-/** A server that cannot be used does not affect runs on this machine, so it is a note. */
+/** A server that cannot be used does not affect runs on this machine, so the finding is a note. */
 function engineFinding({ name, found }: EditorFacts['engines'][number]): Finding {
   const title = `Engine ${name}`;
   if ('problem' in found) {

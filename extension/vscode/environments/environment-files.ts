@@ -7,7 +7,9 @@ const mostFiles = 3000;
 const glob = '**/*.ts';
 const excluded = '**/{node_modules,.ragen,.git,dist,out}/**';
 
-/** Returns the 0-based line of the definition in an environment's text, or undefined if it is not an environment. */
+/**
+ * Returns the 0-based line of the definition in an environment's text, or undefined if the text defines no environment.
+ */
 export function definitionLine(text: string): number | undefined {
   if (!/^export\s+default\b/m.test(text)) return undefined;
   const lines = text.split('\n');

@@ -7,7 +7,7 @@ import { namedValues } from '../configuration/configuration-schema';
 const actor = 'actor_rollout_ref.actor';
 const rollout = 'actor_rollout_ref.rollout';
 
-/** The form's groups, each with its title and its keys with their titles. */
+/** The groups of the form. Each group has a title and a list of keys; each key has a title too. */
 const groups: [title: string, keys: [key: string, title: string][]][] = [
   [
     'Run',

@@ -128,7 +128,7 @@ export class RunReader {
     return this.readManifest !== undefined;
   }
 
-  /** The reason why the manifest or status cannot be used, in one sentence. Undefined if both are valid or missing. */
+  /** The reason why the manifest or status cannot be used, in one sentence; undefined if both are valid or missing. */
   get problem(): string | undefined {
     return this.manifestFile.problem ?? this.statusFile.problem;
   }

@@ -1,6 +1,6 @@
 // Decides whether code that a run folder contains or names may be executed. Code that this user's trainer signed, or
 // that the user accepted earlier, is executed without a dialog (node/run-trust.ts). Other code is shown in read-only
-// editors. In a modal dialog, the user then permits its execution once or always, or refuses it. In an untrusted
+// editors. In a modal dialog, the user then permits executing this code once or always, or refuses. In an untrusted
 // workspace no code is executed. The user accepts exactly the bytes shown: the process that executes the code compares
 // the hashes again.
 import { basename, join } from 'node:path';

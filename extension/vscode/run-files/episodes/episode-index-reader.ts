@@ -18,7 +18,7 @@ import { JsonLines, readRange } from '../json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 
 /**
- * A file is scanned only if its last change is at least this many milliseconds old. Before that, the trainer may still
+ * A file is scanned only if it has not changed for at least this many milliseconds. Until then, the trainer may still
  * be writing the file or its index line.
  */
 const youngMs = 2000;

@@ -225,7 +225,7 @@ async function matchesTail(handle: FileHandle, { to, tail }: MetricSegment): Pro
   return (await readRange(handle, to - bytes.length, bytes.length)).equals(bytes);
 }
 
-/** Returns a file's bytes in a separate buffer, so that columns are 8-byte aligned; null if it cannot be read. */
+/** Returns a file's bytes in a separate buffer, so that columns are 8-byte aligned; null if the file cannot be read. */
 async function readAligned(file: string): Promise<ArrayBuffer | null> {
   try {
     const bytes = await readBounded(file, { most: mostColumnBytes });

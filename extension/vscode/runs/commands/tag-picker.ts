@@ -9,7 +9,10 @@ export interface TagChange {
   removed: string[];
 }
 
-/** Shows the dialog for `runs`. A tag is initially checked if all `runs` have it. Undefined if the user cancels. */
+/**
+ * Shows the dialog for `runs`. A tag is initially checked if all `runs` have it. Resolves with undefined if the user
+ * cancels.
+ */
 export function askForTags(runs: readonly Run[], known: readonly string[]): Promise<TagChange | undefined> {
   const before = (runs[0].summary.tags ?? []).filter(tag => runs.every(({ summary }) => summary.tags?.includes(tag)));
   const tags = [...new Set([...before, ...known])].sort();
