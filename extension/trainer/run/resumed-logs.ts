@@ -31,7 +31,7 @@ interface AcceptedLogs {
   offsets: Record<string, number>;
 }
 
-/** Folder of damaged logs, relative to the run folder. */
+/** Folder for copies of damaged logs, relative to the run folder. */
 const setAside = 'damaged';
 
 /**

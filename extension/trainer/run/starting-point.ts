@@ -1,4 +1,4 @@
-// Finds the checkpoint from which a trainer continues, in this run or in another run, and rolls the run folder back to
+// Finds the checkpoint, of this run or of another run, from which a trainer continues. Rolls the run folder back to
 // this checkpoint. All checkpoints and logs are verified before any file is changed.
 import { basename, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';

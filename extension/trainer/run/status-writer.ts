@@ -1,6 +1,6 @@
 // Writes a run's status file and notifies watchers of each change. Watchers are notified immediately; the file is
-// written as soon as no earlier write is pending. If the disk is too full for a replacement file and the run has failed
-// or is waiting, the old file is overwritten in place.
+// written as soon as no earlier write is pending. If the disk is too full for a replacement file, the old file is
+// overwritten in place, but only if the run has failed or is waiting.
 import { closeSync, fstatSync, openSync, writeSync } from 'node:fs';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { runFiles } from '../../run-data/run-file-names';

@@ -1,7 +1,7 @@
-// The checkpoints of a training: weights, optimizer moments, counters and lengths of the logs at the end of a step. A
-// run that is resumed from a checkpoint gives the same numbers as an uninterrupted run. loop/checkpoint-due.ts decides
-// when a checkpoint is due; store/checkpoint-writer.ts writes the files and removes old checkpoints
-// (workbench.keep_checkpoints).
+// The checkpoints of a training. A checkpoint contains the weights, the optimizer moments, the counters and the lengths
+// of the logs at the end of a step. A run that is resumed from a checkpoint gives the same numbers as an uninterrupted
+// run. loop/checkpoint-due.ts decides when a checkpoint is due; store/checkpoint-writer.ts writes the files and removes
+// old checkpoints (workbench.keep_checkpoints).
 import { join } from 'node:path';
 import type { BatchPlayer, PlayedRun } from './batch-player';
 import type { StepRollouts } from '../loop/rollout-pipeline';

@@ -46,7 +46,7 @@ export const isGone = 'is gone';
 /** The result of checking the logs. */
 export interface LogCheck {
   damages: LogDamage[];
-  /** Number of bytes of each file that have checksums. */
+  /** For each file, the number of bytes that have checksums. */
   covered: Map<string, number>;
 }
 

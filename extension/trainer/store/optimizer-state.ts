@@ -1,6 +1,6 @@
-// The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, either as float32 or quantised to bytes in
-// blocks, with the scales in `actor.m_scale` and `actor.v_scale` (engine/optimizer/byte-moments.ts). Writing and
-// reading preserves every bit.
+// The optimizer's moments as checkpoint files: `actor.m` and `actor.v`, either as float32, or quantised to bytes in
+// blocks. The scales of the blocks are in `actor.m_scale` and `actor.v_scale` (engine/optimizer/byte-moments.ts).
+// Writing and reading preserves every bit.
 import { UserError } from '../../common/user-error';
 import type { MomentState } from '../../engine/engine';
 import { bytesOf } from '../../node/files';

@@ -48,7 +48,7 @@ const publishing = new Set(['save_weights_for_sampler']);
 
 /** Minimum milliseconds between updates of the file of the step in progress. */
 const liveMs = 2000;
-/** Maximum share of the trainer's time that updates of the file of the step in progress may take. */
+/** Maximum share of the trainer's time for updating the file of the step in progress. */
 const liveShare = 0.01;
 
 /** Returns the Unix time in milliseconds; it never decreases. */
@@ -62,7 +62,7 @@ export class Timeline {
   /** The newest step that has updated the weights. */
   private trained = 0;
   private readonly timer: NodeJS.Timeout;
-  /** Time of the next update of the file of the step in progress. */
+  /** Time at which the file of the step in progress is updated next. */
   private nextLive = 0;
 
   constructor(

@@ -55,9 +55,9 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 
 /**
  * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. If the CLI exits without a document,
- * the error message begins with `doing`, such as `the plan of the run`. Throws a ConfigError if the configuration is
- * rejected and, for any other failure, a UserError with the CLI's message. When `stopped` is aborted, the CLI receives
- * SIGTERM.
+ * the error message begins with the text `doing`, for example `the plan of the run`. Throws a ConfigError if the
+ * configuration is rejected and, for any other failure, a UserError with the CLI's message. When `stopped` is aborted,
+ * the CLI receives SIGTERM.
  */
 export async function askCli(
   node: NodeRuntime,

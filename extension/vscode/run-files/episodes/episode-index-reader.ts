@@ -41,7 +41,7 @@ interface ReportedFile extends ScanFile {
 export class EpisodeIndexReader {
   table = new EpisodeTable();
   epoch = 0;
-  /** How much of the episode files is in the table, as a share of their total bytes, 0 to 1. */
+  /** Share of the episode files' bytes that is already in the table, 0 to 1. */
   read = 0;
   private reported = new Map<string, ReportedFile>();
   private sources: JsonLines<EpisodeIndexLine>[];

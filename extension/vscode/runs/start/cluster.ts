@@ -8,7 +8,9 @@ import { chooseAction, confirmAction } from '../../notifications';
 const address = (): string =>
   vscode.workspace.getConfiguration('ragen').get('ray.address', '').trim().replace(/\/+$/, '');
 
-/** Returns the CLI options that start a run on the cluster of the settings; none if no cluster is set. */
+/**
+ * Returns the CLI options that start a run on the cluster that the settings name; no options if the settings name none.
+ */
 export const clusterOptions = (): string[] => optionsFor(address());
 
 const optionsFor = (url: string): string[] => {
@@ -20,9 +22,9 @@ const optionsFor = (url: string): string[] => {
 export const isNamed = ({ job }: Pick<RunSummary, 'job'>): boolean => job !== undefined && job.address === address();
 
 /**
- * Returns the CLI options that resume a run: on this machine, or on the cluster of the settings if the run was a job.
- * If the settings name no cluster, the user chooses between the job's cluster and this machine. Returns undefined if
- * the user cancels.
+ * Returns the CLI options that resume a run: on this machine, or on the cluster that the settings name if the run was a
+ * job. If the settings name no cluster, the user chooses between the job's cluster and this machine. Returns undefined
+ * if the user cancels.
  */
 export async function resumeOptions({ name, job }: RunSummary): Promise<string[] | undefined> {
   if (!job) return [];
