@@ -50,7 +50,8 @@ export class TrainingCheckpoints {
   }
 
   /**
-   * Marks the newest checkpoint as outdated, because settings have changed since; `writeLast` then writes a new one.
+   * Marks the newest checkpoint as outdated, because settings have changed since it was written; `writeLast` then
+   * writes a new checkpoint.
    */
   outdate(): void {
     this.saved = 0;

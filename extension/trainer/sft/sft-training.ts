@@ -171,7 +171,7 @@ async function save(
 
 /**
  * Returns the sha256 (hex) of the metrics up to byte `offset`. Hashing the metrics for each checkpoint takes little
- * time, because they have only one line per step.
+ * time, because the metrics have only one line per step.
  */
 const sumOf = async (folder: string, offset: number): Promise<string> =>
   (
@@ -192,8 +192,8 @@ async function refuseOtherMetrics(
 }
 
 /**
- * Exports the finished model. Without adapters, the finished model is the checkpoint. With adapters, it is the base
- * model with the checkpoint's adapter merged into it.
+ * Exports the finished model. Without adapters, the finished model is the checkpoint. With adapters, the finished model
+ * is the base model after the checkpoint's adapter has been merged into it.
  */
 async function exportTo(out: string, base: string, { lora }: LoadedModel, { folder }: StoredCheckpoint): Promise<void> {
   await rm(out, { recursive: true, force: true });

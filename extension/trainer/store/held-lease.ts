@@ -127,7 +127,7 @@ export async function acquireLease(
   for (let missing = 0; !create(file, text, dependencies);) {
     const found = find(file);
     if (found === null) {
-      // The lease was released after the attempt to create it, or it is a link to a missing file.
+      // The lease was released after the attempt to create it, or the lease is a link to a missing file.
       if (++missing > mostMissing)
         throw new UserError(
           `store: ${file} exists, but can be neither read nor replaced: remove the file, then start or resume the run`,

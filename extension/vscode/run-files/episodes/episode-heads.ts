@@ -140,7 +140,7 @@ function headOfPrefix(prefix: string): Head | undefined {
     : undefined;
 }
 
-/** Parses a complete line in any key order; undefined if it is not an episode. */
+/** Parses a complete line in any key order; undefined if the line is not an episode. */
 function headOfLine(line: string): Head | undefined {
   const parsed = episodeSchema.safeParse(jsonOrNothing(line)).data;
   return parsed && { ...headSchema.parse(parsed), first: hashOf(parsed.turns[0]?.state ?? '') };

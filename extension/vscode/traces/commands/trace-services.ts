@@ -27,7 +27,7 @@ export type TraceCommand = (services: TraceServices, argument: unknown, other?: 
 
 /**
  * Returns the episode on which a command acts. Throws a UserError if neither the argument nor the active editor
- * identifies one.
+ * identifies an episode.
  */
 export async function currentTrace({ documents }: TraceServices, argument: unknown): Promise<OpenTrace> {
   const location = traceLocationOf(argument);
