@@ -1,6 +1,6 @@
 // The seal of a run's manifest: a sha256 of all fields except name, tags and the seal. Checkpoints contain a copy of
 // the seal, so a damaged manifest or a checkpoint of another run is detected before training. The seal also covers
-// fields that are unknown to this version. It stays valid if the folder is moved or copied.
+// fields that are unknown to this version. The seal stays valid if the folder is moved or copied.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { readRunFileSync } from '../../node/read-run-file';

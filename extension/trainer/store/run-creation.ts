@@ -13,7 +13,7 @@ import { json, writeSignature } from './run-documents';
 
 const maxSlug = 40;
 
-/** Converts a run's name to a part of its id: lower case, words joined by hyphens. */
+/** Converts a run's name to a part of the run's id: lower case, words joined by hyphens. */
 function slug(name: string): string {
   const words = name
     .normalize('NFKD')

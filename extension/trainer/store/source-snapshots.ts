@@ -10,7 +10,7 @@ export interface SourceSnapshot {
 
 /**
  * Returns the sources of a bundle; the first one is the entry.
- * @param source absolute path of the entry; the paths in the source map are relative to its folder
+ * @param source absolute path of the entry; the paths in the source map are relative to the entry's folder
  */
 export function sourceSnapshots(source: string, bundle: string): { root: string; sources: SourceSnapshot[] } {
   const comment = bundle.slice(bundle.lastIndexOf('base64,') + 'base64,'.length);

@@ -19,7 +19,7 @@ import {
 } from './configuration-documents';
 import { isRunConfiguration, isComplete } from './run-configuration';
 
-/** Milliseconds between a save and the check. Several saves in quick succession therefore cause only one check. */
+/** Milliseconds between the last save and the check, so that several saves in quick succession cause only one check. */
 const settleMs = 300;
 
 /** Registers the commands, the check on save, and the provider of resolved configurations. */
