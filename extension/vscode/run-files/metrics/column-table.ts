@@ -22,7 +22,7 @@ export class ColumnTable {
     return [...this.known].filter(key => key !== 'step');
   }
 
-  /** Appends a segment. Returns false if its steps do not continue the table. */
+  /** Appends a segment. Returns false if the segment's steps do not continue the table. */
   addSegment({ rows, columns }: MetricSegment): boolean {
     const steps = columns.get('step');
     if (this.lines.length > 0 || !steps || rows === 0 || steps[0] <= this.lastStep) return false;
