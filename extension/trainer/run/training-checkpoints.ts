@@ -108,8 +108,8 @@ export class TrainingCheckpoints {
   }
 
   /**
-   * Deletes states on a server. `states` contains their addresses. A state is kept if a checkpoint in the run folder
-   * still refers to it.
+   * Deletes from a server the states with the given addresses, except those to which a checkpoint in the run folder
+   * still refers.
    */
   private async discard(states: readonly string[] | null): Promise<void> {
     const kept = await this.statesOnServer();

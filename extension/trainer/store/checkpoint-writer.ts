@@ -86,7 +86,7 @@ export async function removeLater(runFolder: string, step: number, fs: FileSyste
 
 /**
  * Recovers from an interrupted save: removes temporary folders. A checkpoint that was renamed to `.old-…` is removed if
- * the new checkpoint of its step is complete; otherwise the old checkpoint gets its former name back.
+ * the new checkpoint of the same step is complete; otherwise the old checkpoint gets its former name back.
  */
 async function recover(parent: string, fs: FileSystem): Promise<void> {
   const names = await listFolder(parent, fs);

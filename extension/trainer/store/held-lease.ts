@@ -188,9 +188,10 @@ export function readLease(
 }
 
 /**
- * Determines by repeated calls of `look` whether the trainer of a run is alive. Unlike a single `readLease`, this also
- * works if the clocks of two machines differ: a trainer on another machine is regarded as alive as long as it keeps
- * touching the lease. If the lease is not touched, the trainer is regarded as dead `leaseStaleMs` after the first look.
+ * Determines by repeated calls of `look` whether the trainer of a run is alive. Unlike a single `readLease`, the watch
+ * also works if the clocks of two machines differ: a trainer on another machine is regarded as alive as long as it
+ * keeps touching the lease. If the lease is not touched, the trainer is regarded as dead `leaseStaleMs` after the first
+ * look.
  */
 export class LeaseWatch {
   private readonly touches = new TouchWatch();

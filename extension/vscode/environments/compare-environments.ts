@@ -86,8 +86,8 @@ export async function compareEnvironments({ folder, reader, summary }: Run): Pro
 }
 
 /**
- * Returns the versions that the tag of `after` ran earlier, without earlier uses of the version `after` itself. If a
- * version ran in several ranges of steps, only its last range is returned.
+ * Returns the versions that the tag of `after` ran earlier, without earlier uses of the same version. If a version ran
+ * in several ranges of steps, only its last range is returned.
  */
 const before = (ran: readonly RanVersion[], after: RanVersion): RanVersion[] =>
   lastRuns(ran.slice(0, ran.indexOf(after))).filter(

@@ -71,8 +71,7 @@ function labelOf(runs: readonly ComparedRun[], keys: readonly string[], values: 
 const lastPart = (key: string): string => key.slice(key.lastIndexOf('.') + 1);
 
 /**
- * For each setting that was changed during training, replaces the text of its leaf by a text such as `0.0004 → 0.001
- * (step 27)`.
+ * For each setting that was changed during training, replaces its leaf by a text such as `0.0004 → 0.001 (step 27)`.
  */
 function withChanges(leaves: Map<string, string>, events: readonly RunEvent[]): Map<string, string> {
   for (const { kind, step, data } of events) {

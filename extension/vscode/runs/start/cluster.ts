@@ -22,8 +22,8 @@ const optionsFor = (url: string): string[] => {
 export const isNamed = ({ job }: Pick<RunSummary, 'job'>): boolean => job !== undefined && job.address === address();
 
 /**
- * Returns the CLI options that resume a run: on this machine, or on the cluster that the settings name if the run was a
- * job. If the settings name no cluster, the user chooses between the job's cluster and this machine. Returns undefined
+ * Returns the CLI options that resume a run: on this machine or, if the run was a job, on the cluster that the settings
+ * name. If the settings name no cluster, the user chooses between the job's cluster and this machine. Returns undefined
  * if the user cancels.
  */
 export async function resumeOptions({ name, job }: RunSummary): Promise<string[] | undefined> {
