@@ -1,8 +1,8 @@
-// Completes a step of the walkthrough when the user opens the step's view. VS Code's own completion events do not
-// suffice, because they do not fire for clicks in the Runs view or before the walkthrough was first shown. Completed
-// steps are stored for all windows. VS Code completes a step only if the step's context key changes to true while the
-// walkthrough is open; a key that is already true has no effect. The keys are therefore set to true only briefly, each
-// time a walkthrough may have been opened.
+// Completes a step of the walkthrough when the user opens the view to which the step belongs. VS Code's own completion
+// events do not suffice, because they do not fire for clicks in the Runs view or before the walkthrough has been shown
+// for the first time. Completed steps are stored for all windows. VS Code completes a step only if the step's context
+// key changes to true while the walkthrough is open; a key that is already true has no effect. Each time a walkthrough
+// may have been opened, the keys are therefore set to true for a short time only.
 import * as vscode from 'vscode';
 import type { Host } from './host-services';
 import type { RunStore } from './runs/run-store';
@@ -13,7 +13,7 @@ const steps = ['machine', 'start', 'dashboard', 'traces', 'collapse'] as const;
 type Step = (typeof steps)[number];
 
 const memoryKey = 'ragen.walkthrough.seen';
-/** Milliseconds after which a newly opened walkthrough observes context keys. */
+/** Milliseconds until a newly opened walkthrough observes context keys. */
 const openingMs = 1000;
 
 /** Registers the listeners that complete the steps. */

@@ -10,15 +10,16 @@ export interface Range {
 }
 
 /**
- * Relative position of a value in a range, from 0 to 1. If `log` is set, positions are computed on a logarithmic scale.
+ * Returns the relative position of a value in a range, from 0 to 1. If `log` is set, positions are computed on a
+ * logarithmic scale.
  */
 export function relativePosition(value: number, { min, max }: Range, log = false): number {
   return log ? Math.log(value / min) / Math.log(max / min) : (value - min) / (max - min);
 }
 
 /**
- * A range of integer powers of ten around positive values. Returns `previous` if the values fit into it and fill at
- * least a third of its decades.
+ * Returns a range around positive values whose ends are integer powers of ten. Returns `previous` if the values fit
+ * into it and fill at least a third of its decades.
  */
 export function logRange(low: number, high: number, previous: Range | null): Range {
   const decades = (from: number, to: number) => Math.log10(to / from);
@@ -32,9 +33,9 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
 }
 
 /**
- * Ticks of a logarithmic range. If `roomy` is true, up to nine powers of ten get a tick each, and a range of at most
- * two decades also has ticks at 2 and 5 times these powers. If `roomy` is false, up to four powers of ten get a tick
- * each, and a range of one decade also has a tick at 3 times its lower power.
+ * Returns the ticks of a logarithmic range: at most nine powers of ten if `roomy` is true, else at most four. A short
+ * range has additional ticks. If `roomy` is true, a range of at most two decades also has ticks at 2 and 5 times its
+ * powers of ten. If `roomy` is false, a range of one decade also has a tick at 3 times its lower power.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
   const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
@@ -52,8 +53,8 @@ export function logTicks({ min, max }: Range, roomy: boolean): number[] {
 }
 
 /**
- * A rounded range around [low, high] with two to five tick intervals. Returns `previous` if the values fit into it and
- * fill at least a third of it.
+ * Returns a rounded range around [low, high] with two to five tick intervals. Returns `previous` if the values fit into
+ * it and fill at least a third of it.
  */
 export function valueRange(low: number, high: number, previous: Range | null): Range {
   if (previous && low >= previous.min && high <= previous.max && high - low >= (previous.max - previous.min) / 3)
@@ -63,7 +64,7 @@ export function valueRange(low: number, high: number, previous: Range | null): R
   const flat = high - low <= size * 1e-9;
   const pad = flat ? (size === 0 ? 0.5 : size * 0.5) : 0;
   let [from, to] = [low - pad, high + pad];
-  // If the end closer to zero is less than 40 % of the other end, the range starts at zero.
+  // The range starts at zero if its end closer to zero would be less than 40 % of its other end.
   if (from > 0 && from < to * 0.4) from = 0;
   if (to < 0 && to > from * 0.4) to = 0;
   const step = roundUp((to - from) / 4, [1, 2, 2.5, 5]);
@@ -75,8 +76,8 @@ export function valueRange(low: number, high: number, previous: Range | null): R
 export const shareRange: Range = { min: 0, max: 1, step: 0.5 };
 
 /**
- * The range of a progress axis, from zero to a rounded number at or above `last`. If `last` is close to `limit` (the
- * run's planned length), the range ends at `limit`.
+ * Returns the range of a progress axis, from zero to a rounded number at or above `last`. If `last` is close to `limit`
+ * (the run's planned length), the range ends at `limit`.
  */
 export function progressRange(last: number, limit: number | null): Range {
   const round = roundUp(Math.max(last, 1), [1, 1.2, 1.4, 1.6, 1.8, 2, 2.4, 2.8, 3.2, 3.6, 4, 5, 6, 7, 8, 9]);
@@ -86,8 +87,8 @@ export function progressRange(last: number, limit: number | null): Range {
 }
 
 /**
- * Ticks at multiples of `step` inside a range. If `roomy` is false, multiples are left out so that about four ticks or
- * fewer remain.
+ * Returns ticks at multiples of `step` inside a range. If `roomy` is false, some multiples are left out, so that at
+ * most about four ticks remain.
  */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
@@ -98,7 +99,7 @@ export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   return ticks;
 }
 
-/** The range of a progress axis that is zoomed to [`from`, `to`]. */
+/** Returns the range of a progress axis that is zoomed to [`from`, `to`]. */
 export const zoomRange = (from: number, to: number): Range => ({
   min: from,
   max: to,
@@ -106,15 +107,15 @@ export const zoomRange = (from: number, to: number): Range => ({
 });
 
 /**
- * Ticks of a progress axis: both ends and the middle. If `roomy` is set or the range is zoomed, the ticks are at round
- * values instead.
+ * Returns the ticks of a progress axis: both ends and the middle. If `roomy` is set or the range is zoomed, the ticks
+ * are at round values instead.
  */
 export function progressTicks(range: Range, roomy: boolean): number[] {
   if (!roomy && range.min === 0 && range.step * 2 === range.max) return [0, Math.round(range.step), range.max];
   return ticksOf({ ...range, step: roundUp((range.max - range.min) / (roomy ? 8 : 2.5), [1, 2, 2.5, 5]) }, true);
 }
 
-/** The smallest number of the form `multiple · 10ⁿ` at or above `value` (positive). */
+/** Returns the smallest number of the form `multiple · 10ⁿ` that is at least `value`. `value` must be positive. */
 function roundUp(value: number, multiples: readonly number[]): number {
   const power = 10 ** Math.floor(Math.log10(value));
   for (const multiple of multiples) if (multiple * power >= value * (1 - 1e-9)) return multiple * power;

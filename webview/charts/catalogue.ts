@@ -35,7 +35,7 @@ export interface ChartSpec {
   scores?: boolean;
 }
 
-/** The keys that a chart reads: the keys of its lines, then the keys of its bands. */
+/** Returns the keys that a chart reads: the keys of its lines, then the keys of its bands. */
 export const keysOf = ({ lines }: ChartSpec): string[] => [
   ...lines.map(({ key }) => key),
   ...lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes])),
@@ -68,13 +68,13 @@ interface PlannedGroup {
   title: string;
   charts: Planned[];
   /**
-   * Keys that match this pattern belong to the group even if none of the group's charts names them. Each of these keys
-   * gets its own chart.
+   * Pattern of further keys of the group. A key that matches the pattern belongs to the group even if none of the
+   * group's charts names it. Each of these keys gets its own chart.
    */
   rest: RegExp;
 }
 
-/** Titles of the charts that are pinned until the user changes the pinned charts. */
+/** Titles of the charts that are pinned by default, until the user pins or unpins a chart. */
 export const pinnedAtFirst: readonly string[] = ['success', 'reward', 'in-group reward std', 'entropy'];
 
 const groupsOfCharts: PlannedGroup[] = [
@@ -183,7 +183,7 @@ const groupsOfCharts: PlannedGroup[] = [
   },
 ];
 
-/** The environment tags in a run's keys, in the order of their first appearance. */
+/** Returns the environment tags in a run's keys, in the order of their first appearance. */
 export function tagsOf(keys: readonly string[]): string[] {
   const tags = keys.flatMap(key => /^(?:train|val-env)\/([^/]+)\/(?:success|num_actions)$/.exec(key)?.[1] ?? []);
   return [...new Set(tags)];
@@ -201,8 +201,8 @@ export interface Arranged {
 }
 
 /**
- * The chart groups of a run in display order. Each shown key occurs in exactly one chart: as a line, or as an edge of a
- * band.
+ * Returns the chart groups of a run in display order. Each shown key occurs in exactly one chart: as a line, or as an
+ * edge of a band.
  */
 export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   const tags = tagsOf(keys);
@@ -229,7 +229,7 @@ export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   return [...groups, other].filter(({ charts }) => charts.length > 0);
 }
 
-/** The unit of a key's values, derived from its name. */
+/** Returns the unit of a key's values, derived from its name. */
 export function unitOf(key: string): Unit {
   const name = key.slice(key.lastIndexOf('/') + 1);
   if (/^timing_s\//.test(key) || name === 'time_per_step') return 'seconds';
@@ -241,8 +241,9 @@ export function unitOf(key: string): Unit {
 }
 
 /**
- * Finds the bands of all metrics, by metric key. Removes the keys of band edges from `free`, the keys that have no
- * chart yet. The edges are `x/min` and `x/max` around `x/mean`, or `x_ci_low` and `x_ci_high` around `x`.
+ * Finds the bands of all metrics, by metric key. The edges of a band are `x/min` and `x/max` around `x/mean`, or
+ * `x_ci_low` and `x_ci_high` around `x`. `free` contains the keys that have no chart yet; the keys of band edges are
+ * removed from it.
  */
 function boundsOf(free: Set<string>): Map<string, LineBand> {
   const bounds = new Map<string, LineBand>();
@@ -311,7 +312,7 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** Prefix of a chart title. It distinguishes two keys that differ only in their first part. */
+/** Returns a prefix for the title of a key's chart. It distinguishes two keys that differ only in their first part. */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))
@@ -322,18 +323,19 @@ function sideOf(key: string): string {
   return lengths ? `${lengths[1]} length ` : '';
 }
 
-/** Sorts training keys before validation keys; within each of the two, keys keep their order. */
+/** Sorts training keys before validation keys. Two training keys keep their order, and so do two validation keys. */
 const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 
 /**
- * Colour offset of the i-th key of a chart. In a chart without training lines, validation lines start at offset 1,
- * because offset 0 is the colour of training.
+ * Returns the colour offset of the i-th key of a chart. In a chart without training lines, validation lines start at
+ * offset 1, because offset 0 is the colour of training.
  */
 const colourOffset = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
 
 /**
- * The shortest labels that distinguish the lines: `train` or `val`, followed by the tag if the keys have several tags.
+ * Returns the lines with the shortest labels that distinguish them, such as `train` or `val`, followed by the tag if
+ * the keys have several tags.
  */
 function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
   const parts = keys.map(key => key.split('/'));

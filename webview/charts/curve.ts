@@ -18,20 +18,20 @@ export class Curve {
   private low = new Int32Array(1).fill(-1);
   private high = new Int32Array(1).fill(-1);
   /**
-   * Histogram of the distances in rows between neighbouring finite values. The latest distance, and how many times in
-   * succession it has occurred, are in `alike`. Both are added to the histogram when a different distance follows or
-   * the median is read.
+   * Histogram of the distances in rows between neighbouring finite values. `alike` contains the latest distance and the
+   * number of times that this distance has occurred in succession. They are added to the histogram only when a
+   * different distance follows or when the median is read.
    */
   private readonly spacings = new Map<number, number>();
   private alike = { spacing: 1, count: 0 };
   private lastFiniteRow = -1;
   /**
-   * The line is broken between two values that are more than this number of rows apart; undefined means 1.5 times
-   * `usualSpacing`.
+   * Number of rows that two neighbouring values may be apart; if they are farther apart, the line is broken between
+   * them. Undefined means 1.5 times `usualSpacing`.
    */
   private fixedHole: number | undefined;
 
-  /** A curve with one row per value. */
+  /** Returns a curve with one row per value. */
   static of(values: Float64Array): Curve {
     const curve = new Curve();
     curve.reserve(values.length);
@@ -39,7 +39,7 @@ export class Curve {
     return curve;
   }
 
-  /** A curve of `length` rows with values only at `rows`; the line is not broken between these rows. */
+  /** Returns a curve of `length` rows with values only at `rows`; the line is not broken between these rows. */
   static overview({ rows, values }: CurvePoints, length: number): Curve {
     const curve = new Curve();
     curve.reserve(length);
@@ -82,7 +82,7 @@ export class Curve {
     this.lastFiniteRow = row;
   }
 
-  /** The row of the latest finite value at or before `row`; −1 if there is none. */
+  /** Returns the row of the latest finite value at or before `row`; −1 if there is none. */
   lastFinite(row = this.rows - 1): number {
     let at = Math.min(row, this.rows - 1);
     while (at >= 0 && !Number.isFinite(this.data[at])) {
@@ -93,7 +93,7 @@ export class Curve {
     return at;
   }
 
-  /** Lowest and highest finite value of rows [from, to); null if there is none. */
+  /** Returns the lowest and highest finite value of rows [from, to); null if there is none. */
   extent(from = 0, to = this.rows): { low: number; high: number } | null {
     const [low, high] = this.extremes(from, to);
     return low < 0 ? null : { low: this.data[low], high: this.data[high] };
@@ -116,10 +116,10 @@ export class Curve {
   }
 
   /**
-   * The points to draw. [from, to] is divided into `buckets` equal parts. Each part contributes its lowest and its
-   * highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed line
-   * reaches the edges of the plot. The line breaks where two values are more than 1.5 times `usualSpacing` apart. If a
-   * metric is logged every tenth row, `usualSpacing` is ten rows, so its line does not break.
+   * Returns the points to draw. [from, to] is divided into `buckets` equal parts. Each part contributes its lowest and
+   * its highest value in row order, so that every spike is drawn. One value beyond each end is added, so that a zoomed
+   * line reaches the edges of the plot. The line breaks where two values are more than 1.5 times `usualSpacing` apart.
+   * If a metric is logged every tenth row, `usualSpacing` is ten rows, so its line does not break.
    * @param xs x values of the rows, increasing; at least one value for each row of the curve
    */
   points(xs: Float64Array, from: number, to: number, buckets: number): Point[] {
@@ -154,7 +154,7 @@ export class Curve {
     return points;
   }
 
-  /** Rows of the lowest and the highest finite value in [from, to); −1 if all values are NaN. */
+  /** Returns the rows of the lowest and the highest finite value in [from, to); −1 if all values are NaN. */
   private extremes(from: number, to: number): [low: number, high: number] {
     const { data } = this;
     let low = -1;
@@ -198,7 +198,7 @@ export class Curve {
   }
 }
 
-/** The first index of a sorted array whose value is at or above `value`. */
+/** Returns the first index of a sorted array whose value is at or above `value`. */
 export function lowerBound(sorted: ArrayLike<number>, value: number, length = sorted.length): number {
   let low = 0;
   let high = Math.min(length, sorted.length);
@@ -210,7 +210,7 @@ export function lowerBound(sorted: ArrayLike<number>, value: number, length = so
   return low;
 }
 
-/** The first index of a sorted array whose value is above `value`. */
+/** Returns the first index of a sorted array whose value is above `value`. */
 function upperBound(sorted: ArrayLike<number>, value: number, length: number): number {
   let at = lowerBound(sorted, value, length);
   while (at < length && sorted[at] === value) at++;

@@ -35,11 +35,12 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
 /** Kinds of marks, most severe first. */
 const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint'];
 
-/** The mark for an event's kind; undefined for kinds that are not drawn. */
+/** Returns the mark for an event's kind; undefined for kinds that are not drawn. */
 export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
 
 /**
- * Marks of the events, sorted by position. `xOf` returns an event's x position, or NaN for an event without a position.
+ * Returns the marks of the events, sorted by position. `xOf` returns an event's x position, or NaN for an event without
+ * a position.
  */
 export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => number): Mark[] {
   const marks: Mark[] = [];

@@ -2,11 +2,11 @@
 import { formatDuration, formatTick } from '../shared/format';
 import type { XAxis } from './metric-series';
 
-/** Label of a tick. */
+/** Returns the label of a tick. */
 export const tickOfX = (value: number, axis: XAxis): string =>
   axis === 'time' ? formatDuration(value) : formatTick(value, 'number');
 
-/** Label of the crosshair at position `x`; `step` is the training step at this position. */
+/** Returns the label of the crosshair at position `x`; `step` is the training step at this position. */
 export function formatX(x: number, axis: XAxis, step: number): string {
   if (axis === 'time') return formatDuration(x);
   return axis === 'episodes' ? `${Math.round(x)} ep.` : String(step);

@@ -26,8 +26,8 @@ export interface SeriesSummary {
 }
 
 /**
- * The x axes for which a run logs the necessary metrics. `episodesAStep` is the configured number of training episodes
- * per step; null if unknown.
+ * Returns the x axes for which a run logs the necessary metrics. `episodesAStep` is the configured number of training
+ * episodes per step; null if unknown.
  */
 export function axesOf(keys: readonly string[], episodesAStep: number | null): XAxis[] {
   const axes: XAxis[] = ['step'];
@@ -37,9 +37,9 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
 }
 
 /**
- * Maximum number of recent metric lines that the page stores. When the host has sent a requested column, the lines that
- * arrived in the meantime are appended to the column. If more lines than this maximum arrived, the column is requested
- * again.
+ * Maximum number of recent metric lines that the page stores. New lines may arrive while a requested column is on its
+ * way. These lines are appended to the column when it has arrived. If there are more such lines than this maximum, the
+ * column is requested again.
  */
 const recentLines = 256;
 
@@ -93,12 +93,12 @@ export class SeriesStore {
     return this.known.has(key);
   }
 
-  /** The curve of a key; undefined until an overview or the complete column is loaded. */
+  /** Returns the curve of a key; undefined until an overview or the complete column is loaded. */
   curve(key: string): Curve | undefined {
     return this.held.get(key)?.curve;
   }
 
-  /** The smoothed curve of a key; the raw curve if the factor is 0. */
+  /** Returns the smoothed curve of a key; the raw curve if the factor is 0. */
   smoothed(key: string, factor: number): Curve | undefined {
     const held = this.held.get(key);
     if (!held || factor <= 0) return held?.curve;
@@ -109,7 +109,7 @@ export class SeriesStore {
     return curve;
   }
 
-  /** Replaces all data by a run's snapshot and discards all curves. */
+  /** Replaces all data with a run's snapshot and discards all curves. */
   load({ epoch, steps, keys, episodes }: DashboardSnapshot): void {
     this.epoch = epoch;
     this.stepCurve = new Curve();
@@ -173,8 +173,8 @@ export class SeriesStore {
   }
 
   /**
-   * X positions of the rows, increasing, one per row. While the column of `axis` is loading, the steps are returned
-   * instead.
+   * Returns the x positions of the rows, increasing, one per row. While the column of `axis` is loading, the steps are
+   * returned instead.
    */
   positions(axis: XAxis): { axis: XAxis; xs: Float64Array } {
     const bySteps = { axis: 'step' as const, xs: this.steps };
@@ -186,14 +186,14 @@ export class SeriesStore {
     return { axis, xs: this.episodesPlayed(this.curve(key)) };
   }
 
-  /** The first row whose step is at or after `step`; the number of rows if there is none. */
+  /** Returns the first row whose step is at or after `step`; the number of rows if there is none. */
   rowFrom(step: number): number {
     return lowerBound(this.steps, step);
   }
 
   /**
-   * Cumulative number of training episodes at each row. Adds the logged number of each row. For a row without a logged
-   * number, adds the configured number of episodes per step.
+   * Returns the cumulative number of training episodes at each row. A row adds its logged number of episodes. If a row
+   * has no logged number, it adds the configured number for each step since the previous row.
    */
   private episodesPlayed(logged: Curve | undefined): Float64Array {
     const sums = (this.episodesAt ??= new Curve());

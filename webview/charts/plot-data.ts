@@ -102,7 +102,7 @@ export function plotData(
   return { title, lines: all, x, y: range, log: at.log, unit, axis, marks: at.marks, theme, large: at.large };
 }
 
-/** Colour, width and dash pattern of a line. In high contrast, each line has a different dash pattern. */
+/** Returns the colour, width and dash pattern of a line. In high contrast, each line has a different dash pattern. */
 export function lineStyle(
   theme: Theme,
   colour: number,
@@ -116,7 +116,7 @@ export function lineStyle(
   };
 }
 
-/** The y range of the points within [x.min, x.max]; null if no point lies there. */
+/** Returns the y range of the points within [x.min, x.max]; null if no point lies there. */
 export function yRange(
   lines: readonly PlotLine[],
   x: Range,
@@ -140,8 +140,8 @@ export function yRange(
 }
 
 /**
- * The 95 % interval (Wilson, 1927) of a share counted over n episodes. It lies inside [0, 1] and is also valid for
- * shares of 0 and 1.
+ * Returns the 95 % interval (Wilson, 1927) of a share counted over n episodes. The interval lies inside [0, 1] and is
+ * also valid for shares of 0 and 1.
  */
 export function wilson(share: number, n: number): { low: number; high: number } {
   const z = 1.959964;

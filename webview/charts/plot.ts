@@ -26,10 +26,10 @@ import { tickOfX } from './format-x';
 
 export interface Plot {
   update(data: PlotData): void;
-  /** X value at a pixel of the canvas. `pixelOf` is the inverse. */
+  /** Returns the x value at a pixel of the canvas. `pixelOf` is the inverse. */
   xAt(pixel: number): number;
   pixelOf(x: number): number;
-  /** The mark at a pixel of the canvas; null if no mark is close. */
+  /** Returns the mark at a pixel of the canvas; null if no mark is close. */
   markAt(x: number, y: number): Mark | null;
   destroy(): void;
 }
@@ -109,7 +109,7 @@ function datasets({ points, colour, width, dash, alpha, band }: PlotLine): Chart
   return [line, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
 }
 
-/** Point radii. A value without neighbouring values is drawn as a dot, because it has no line. */
+/** Returns the radii of the points. A value without neighbouring values is drawn as a dot, because it has no line. */
 function radii(points: Point[]): number | number[] {
   const alone = (i: number) => {
     const open = (at: number) => at < 0 || at >= points.length || Number.isNaN(points[at].y);
@@ -149,7 +149,7 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
   };
 }
 
-/** A theme colour in any CSS notation, with opacity `alpha` (0 to 1). */
+/** Returns a theme colour with the opacity `alpha` (0 to 1). The colour may be in any CSS notation. */
 const mixed = (colour: string, alpha: number) => `color-mix(in srgb, ${colour} ${alpha * 100}%, transparent)`;
 
 /**

@@ -97,5 +97,5 @@ export function startCollapse(host: Host, root: HTMLElement): void {
   load();
 }
 
-/** The training step in an episode's id: `train-000060-g015-m00`. */
+/** Returns the training step in an episode's id: `train-000060-g015-m00`. */
 const episodeStep = (id: string): number => Number(/^train-(\d+)-/.exec(id)?.[1] ?? NaN);

@@ -90,7 +90,7 @@ export function reduce(state: CollapseState, event: CollapseEvent): CollapseStat
   }
 }
 
-/** The state with `change` applied. If the version of the series has changed, the diagnoses are recomputed. */
+/** Returns the state with `change` applied. If the version of the series has changed, the diagnoses are recomputed. */
 function withDiagnoses(state: CollapseState, change: Partial<CollapseState>): CollapseState {
   const { series, version, settings } = state;
   if (series.version === version) return { ...state, ...change };
@@ -119,8 +119,8 @@ const withFile = <P extends keyof StepFiles>(state: CollapseState, part: P, file
 });
 
 /**
- * Stores the matrix. If it is not the matrix that is already displayed, selects the new matrix's first cell and closes
- * the table of the matrix.
+ * Stores the matrix of a step. If a different matrix was displayed before, selects the first cell of the new matrix and
+ * closes its table.
  */
 function withMatrix(state: CollapseState, step: number, family: CollapseFamily | null): CollapseState {
   if (!family) return withFile(state, 'matrix', { step, content: null });

@@ -1,5 +1,5 @@
-// The step control of the page: a slider over the run's steps, a play button, and a button that follows the newest
-// step.
+// The step control of the page: a slider over the run's steps, a play button, and a button that makes the page follow
+// the newest step.
 import { html, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import { button } from '../components/controls';
@@ -53,7 +53,7 @@ export function scrubber(state: CollapseState, position: Position, actions: Coll
   </div>`;
 }
 
-/** Label of the selected step: `step 45 of 90 · diagnosed at 44`. */
+/** Returns the label of the selected step: `step 45 of 90 · diagnosed at 44`. */
 function whereLabel({ series, diagnoses }: CollapseState, { step, present }: Position): string {
   const diagnosed = diagnoses.stops.at(present);
   const about = present >= 0 && diagnosed !== step ? ` · diagnosed at ${diagnosed}` : '';

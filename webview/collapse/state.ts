@@ -112,7 +112,7 @@ export interface Position {
   readonly present: number;
 }
 
-/** The selected position in a run with at least one step. */
+/** Returns the selected position in a run with at least one step. */
 export function positionOf({ series, settings, diagnoses }: CollapseState): Position {
   const newest = series.steps.at(-1) ?? 0;
   const live = settings.step === null || settings.step >= newest;
@@ -127,7 +127,10 @@ export interface WantedFiles {
   readonly gradients: { step: number } | null;
 }
 
-/** The files to show at the selected step; null before the first snapshot, and for runs without diagnosable steps. */
+/**
+ * Returns the files to show at the selected step; null before the first snapshot, and for runs without diagnosable
+ * steps.
+ */
 export function wantedFiles(state: CollapseState): WantedFiles | null {
   const { facts, series, diagnoses, settings } = state;
   if (!facts || !isDiagnosable(facts, series)) return null;
@@ -141,11 +144,11 @@ export function wantedFiles(state: CollapseState): WantedFiles | null {
   };
 }
 
-/** The displayed matrix; null if it is missing, not loaded or failed. */
+/** Returns the displayed matrix. Returns null if the matrix is missing, has not been loaded, or could not be loaded. */
 export const matrixInView = ({ files: { matrix } }: CollapseState): ScoredFamily | null =>
   matrix && 'content' in matrix ? matrix.content : null;
 
-/** The episode of the selected cell of the matrix; undefined without a matrix. */
+/** Returns the episode of the selected cell of the matrix; undefined without a matrix. */
 export function episodeOfCell(state: CollapseState): string | undefined {
   const scored = matrixInView(state);
   if (!scored || scored.family.samples.length === 0) return undefined;

@@ -115,7 +115,7 @@ export class CompareChart extends QueuedChart {
     if (plot) this.tools.hover(Math.round(plot.xAt(offsetX)));
   };
 
-  /** The groups' values at `step`; their latest values if `step` is null. */
+  /** Renders the groups' values at `step`. If `step` is null, renders their latest values. */
   private values({ means }: Comparison, step: number | null): TemplateResult {
     const { palette } = this.theme;
     const values = this.groups.map(({ label, colour }, i) => {

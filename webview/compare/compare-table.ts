@@ -46,7 +46,7 @@ export function compareTable(
   </table>`;
 }
 
-/** Links to the dashboards of a group's runs. */
+/** Renders the links to the dashboards of a group's runs. */
 function runLinks({ members }: ColouredGroup, { snapshot }: Compared, actions: CompareActions): TemplateResult[] {
   return members.map(i => {
     const { run, seed } = snapshot.runs[i];
@@ -62,7 +62,7 @@ function runLinks({ members }: ColouredGroup, { snapshot }: Compared, actions: C
   });
 }
 
-/** A link to the difference between the configurations of the first group and another group. */
+/** Renders a link to the difference between the configurations of the first group and another group. */
 function differenceLink(
   group: ColouredGroup,
   { groups, snapshot: { runs } }: Compared,

@@ -38,7 +38,7 @@ export function comparedOf(snapshot: CompareSnapshot): Compared {
   };
 }
 
-/** The metrics of all runs, one per key. */
+/** Returns the metrics of all runs, one per key. */
 function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
   const keys = [...new Set(runs.flatMap(run => run.keys))];
   return arrange({ keys }).flatMap(group =>
@@ -56,8 +56,8 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
 }
 
 /**
- * For each group, the palette index of its colour. This is the colour of the group's first run or, if an earlier group
- * already has that colour, the next free colour.
+ * Returns, for each group, the palette index of its colour. This is the colour of the group's first run or, if an
+ * earlier group already has that colour, the next free colour.
  */
 export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
   const taken: number[] = [];

@@ -17,14 +17,14 @@ export interface GroupCurve {
   band?: { low: Point[]; high: Point[] };
 }
 
-/** The finite points of a run's curve, smoothed. */
+/** Returns the finite points of a run's curve, smoothed. */
 export function pointsOf({ steps, values }: RunCurve, smoothing: number): Point[] {
   const points: Point[] = [];
   smooth(values, smoothing).forEach((y, row) => Number.isFinite(y) && points.push({ x: steps[row], y }));
   return points;
 }
 
-/** The mean curve over seeds. The points of each seed are sorted by step. */
+/** Returns the mean curve over seeds. The points of each seed are sorted by step. */
 export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
   const byStep = new Map<number, number[]>();
   for (const points of seeds)
@@ -44,8 +44,8 @@ export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
 }
 
 /**
- * The final value and the highest value of a group's runs. Each is a mean with an interval over the seeds that have
- * values.
+ * Returns the final value and the highest value of a group. Each of them is a mean with an interval over those seeds
+ * that have values.
  */
 export function outcomes(curves: readonly RunCurve[]): { final: Estimate | null; best: Estimate | null } {
   const finite = curves.map(({ values }) => values.filter(Number.isFinite)).filter(({ length }) => length > 0);

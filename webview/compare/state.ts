@@ -51,10 +51,10 @@ export const initialState = (settings: CompareSettings, theme: Theme): CompareSt
   theme,
 });
 
-/** The search text in lower case; empty without a search. */
+/** Returns the search text in lower case; empty without a search. */
 export const searchedText = ({ search }: CompareState): string => search.trim().toLowerCase();
 
-/** The metrics whose key or title contains the search text. */
+/** Returns the metrics whose key or title contains the search text. */
 export function foundMetrics(state: CompareState): readonly ComparedMetric[] {
   const text = searchedText(state);
   const metrics = state.compared?.metrics ?? [];
@@ -64,7 +64,10 @@ export function foundMetrics(state: CompareState): readonly ComparedMetric[] {
 export const isOpen = (state: CompareState, section: string): boolean =>
   searchedText(state) === '' ? state.settings.open.includes(section) : !state.closed.includes(section);
 
-/** The table's metric: the selected metric, else validation success, else training success, else the first metric. */
+/**
+ * Returns the table's metric: the selected metric, else validation success, else training success, else the first
+ * metric.
+ */
 export function tableMetric({ compared, settings }: CompareState): ComparedMetric | undefined {
   const all = compared?.metrics ?? [];
   const success = (side: string): ComparedMetric | undefined =>
@@ -73,8 +76,8 @@ export function tableMetric({ compared, settings }: CompareState): ComparedMetri
 }
 
 /**
- * The keys whose columns must be requested. These are the keys of all charts on screen and of the table's metric,
- * except keys already requested since the newest snapshot.
+ * Returns the keys whose columns must be requested. These are the keys of all charts on screen and of the table's
+ * metric, except keys already requested since the newest snapshot.
  */
 export function wantedKeys(state: CompareState): string[] {
   const table = tableMetric(state);

@@ -8,7 +8,7 @@ import { boardDrawing, type BoardDrawing } from '../../extension/common/board-pi
 import { svg } from '../shared/dom';
 import type { Theme } from '../shared/theme';
 
-/** An SVG of the board; `previous` is the board of the previous turn. */
+/** Renders an SVG of the board; `previous` is the board of the previous turn. */
 export function boardPicture(board: Board, previous: Board | null, theme: Theme): TemplateResult {
   const { width, height, cells } = boardDrawing(board, previous, theme);
   return html`<svg

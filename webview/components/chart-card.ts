@@ -45,7 +45,7 @@ export interface NamedLine {
   onHover?: boolean;
 }
 
-/** A value in the chart's head. `line` is set if the chart has several lines. */
+/** Renders a value in the chart's head. `line` is set if the chart has several lines. */
 export function chartValue(value: string, line?: NamedLine): TemplateResult {
   const swatch = line ? html`<span class="swatch" style="background:${line.colour}"></span>` : nothing;
   const label = line && !line.onHover ? html`<span class="muted">${line.label}</span>` : nothing;

@@ -61,7 +61,7 @@ export interface TextFieldOptions {
   onEnter?(value: string): void;
 }
 
-/** A text field. Pages find the element by its CSS class. */
+/** Renders a text field. Pages find the element by its CSS class. */
 export function textField(options: TextFieldOptions): TemplateResult {
   const { label, value, placeholder, title, readonly = false, disabled = false, onInput, onEnter } = options;
   const onKey = (event: KeyboardEvent): void => {
@@ -86,7 +86,7 @@ export interface DropdownOptions<V extends string> {
   label: string;
   choices: readonly (readonly [value: V, text: string])[];
   value: V;
-  /** Choices that are listed but cannot be selected, or whether the control is disabled. */
+  /** The choices that are listed but cannot be selected. True disables the whole control. */
   disabled?: readonly V[] | boolean;
   onChange(value: V): void;
 }
@@ -114,8 +114,8 @@ export interface CheckboxOptions {
 }
 
 export function checkbox({ label, checked, disabled = false, onChange }: CheckboxOptions): TemplateResult {
-  // The toolkit's checkbox emits `change` when the user clicks it and when code writes `checked`. To skip events caused
-  // by code, the listener ignores an event whose value equals the rendered value.
+  // The toolkit's checkbox emits `change` both when the user clicks it and when code writes `checked`. To skip the
+  // events that code has caused, the listener ignores an event whose value equals the rendered value.
   const onTick = ({ target }: Event): void => {
     const now = (target as HTMLElement & { checked: boolean }).checked;
     if (now !== checked) onChange(now);
@@ -128,7 +128,7 @@ export function checkbox({ label, checked, disabled = false, onChange }: Checkbo
   ></vscode-checkbox>`;
 }
 
-/** A button that looks like a link within a sentence. */
+/** Renders a button that looks like a link within a sentence. */
 export const link = (label: string, onClick: () => void): TemplateResult =>
   html`<button class="plain link" type="button" @click=${onClick}>${label}</button>`;
 

@@ -19,7 +19,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** An icon. It has no accessible name, because the surrounding control has one. */
+/** Renders an icon. It has no accessible name, because the surrounding control has one. */
 export const icon = (name: IconName): TemplateResult =>
   html`<svg class="icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
     <path d=${paths[name]} fill="none" stroke="currentColor" stroke-width="1.2" stroke-linejoin="round"></path>

@@ -14,7 +14,7 @@ export interface NoticeOptions {
   action?: { label: string; run(): void };
 }
 
-/** A block in the middle of the page; an error is announced to screen readers. */
+/** Renders a block in the middle of the page; an error is announced to screen readers. */
 export function notice({ kind, title, text, action }: NoticeOptions): TemplateResult {
   return html`<section class="notice notice-${kind}" role=${kind === 'error' ? 'alert' : 'status'}>
     <h2>${title}</h2>

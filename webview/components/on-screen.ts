@@ -9,7 +9,7 @@ export class OnScreen {
     { rootMargin: '100px' },
   );
 
-  /** Calls `changed` once at the start and then at every change; the argument is true if the element is on screen. */
+  /** Calls `changed` once at the start and again at every change. Its argument is true if the element is on screen. */
   observe(element: Element, changed: (isOnScreen: boolean) => void): void {
     this.tell.set(element, changed);
     this.observer.observe(element);

@@ -9,7 +9,9 @@ export class ScrollFollower extends ReactiveElement {
   static override properties = { following: { attribute: false }, content: { attribute: false } };
 
   declare following: boolean;
-  /** Any value that changes with the children. A change scrolls to the end while `following` is true. */
+  /**
+   * A value that must change whenever the children change. Each change scrolls to the end while `following` is true.
+   */
   declare content: unknown;
   declare onScrollBack: () => void;
 

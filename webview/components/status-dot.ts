@@ -10,7 +10,7 @@ export function statusDot(run: RunSummary): TemplateResult {
   >`;
 }
 
-/** The status of a run. While it is running, phase and activity are added, as in `running · update`. */
+/** Returns the status of a run. While the run is running, phase and activity are added, as in `running · update`. */
 export function statusLabel({ status, live }: RunSummary): string {
   const displayed = displayStatus({ status, live });
   const phase = displayed === 'running' && !['', 'idle'].includes(status.phase) ? status.phase : null;

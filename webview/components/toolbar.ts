@@ -5,7 +5,7 @@ import { live } from 'lit/directives/live.js';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { statusDot } from './status-dot';
 
-/** Name and status of a run; `hint` is the tooltip. */
+/** Renders the name and status of a run; `hint` is the tooltip. */
 export const runTitle = (run: RunSummary, hint?: string): TemplateResult =>
   html`<h1 title=${hint ?? nothing}>${run.name}</h1> ${statusDot(run)}`;
 
@@ -15,7 +15,7 @@ export interface Choice<V extends string> {
   title?: string;
 }
 
-/** A row of toggle buttons. The button of the current value is pressed. */
+/** Renders a row of toggle buttons. The button of the current value is pressed. */
 export function choices<V extends string>(
   label: string,
   alternatives: readonly Choice<V>[],

@@ -7,9 +7,11 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 export interface ListSource<T> {
   readonly length: number;
   at(index: number): T;
-  /** Index of the item with a key; -1 if there is none. */
+  /** Returns the index of the item with a key; -1 if there is none. */
   find(key: string): number;
-  /** Index of the first selectable item at or beyond `index` in the given direction; -1 if there is none. */
+  /**
+   * Returns the index of the first selectable item at or beyond `index` in the given direction; -1 if there is none.
+   */
   selectableFrom(index: number, direction: 1 | -1): number;
 }
 
@@ -185,8 +187,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   /**
-   * Keeps the first visible row in place. If the new source does not contain this row, keeps the scroll offset. The
-   * offset is reduced if the new list is shorter.
+   * Keeps the first visible row in place. If the new source does not contain this row, keeps the scroll offset instead;
+   * if the new list is too short for this offset, the offset is reduced.
    */
   private keepPosition(before: ListSource<T>): void {
     if (this.scrollTop === 0) return;
@@ -222,8 +224,8 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   /**
-   * Pixels by which the rows move per scrolled pixel. Greater than 1 only if all rows together exceed the maximum
-   * height.
+   * Returns the number of pixels by which the rows move when the user scrolls by one pixel. This number is greater than
+   * 1 only if all rows together exceed the maximum height.
    */
   private stretch({ length }: ListSource<T>): number {
     const whole = length * this.rowHeight;

@@ -12,7 +12,7 @@ import { runTable } from './run/run-table';
 import { isTable, searchedText, type DashboardState } from './state';
 import { topBar } from './top-bar';
 
-/** `charts` is null before the first snapshot. */
+/** Renders the Dashboard. `charts` is null before the first snapshot. */
 export function dashboardView(state: DashboardState, charts: Charts | null, actions: DashboardActions): TemplateResult {
   const { connection, run, refusal } = state;
   if (typeof connection === 'object')

@@ -45,7 +45,7 @@ export const initialState = (settings: DashboardSettings, isFresh: boolean, them
   ...{ opened: null, tables: {}, announcement: '', refusal: null, theme },
 });
 
-/** The charts of a run in the user's order. */
+/** Returns the charts of a run in the user's order. */
 export function groupsOf(
   keys: readonly string[],
   scored: boolean,
@@ -56,7 +56,7 @@ export function groupsOf(
   return arranged(arrange({ keys, scored, tag: tag ?? undefined }), { pinned, order });
 }
 
-/** The search text in lower case; empty without a search. */
+/** Returns the search text in lower case; empty without a search. */
 export const searchedText = ({ search }: DashboardState): string => search.trim().toLowerCase();
 
 /** Whether the title or a key of a chart contains `text`, which must be in lower case. */
@@ -65,7 +65,7 @@ export function matches({ title, lines, scores }: ChartSpec, text: string): bool
   return [title, ...lines.map(line => line.key)].some(name => name.toLowerCase().includes(text));
 }
 
-/** The groups with only the charts that match `text`; groups without a match are omitted. */
+/** Returns the groups with only the charts that match `text`; groups without a match are omitted. */
 export function foundGroups(groups: readonly ChartGroup[], text: string): readonly ChartGroup[] {
   if (text === '') return groups;
   const found = groups.map(group => ({ ...group, charts: group.charts.filter(chart => matches(chart, text)) }));

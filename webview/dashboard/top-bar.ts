@@ -46,7 +46,7 @@ export function topBar(run: RunSummary, state: DashboardState, actions: Dashboar
   </header>`;
 }
 
-/** Buttons for the commands available in the run's status, and for the run's other pages. */
+/** Renders the buttons for the commands available in the run's status, and for the run's other pages. */
 function commandButtons(run: RunSummary, send: (command: DashboardCommand) => void): TemplateResult {
   const displayed = displayStatus(run);
   const commands = commandsFor(displayed).map(command => {
@@ -76,7 +76,7 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
   })}`;
 }
 
-/** The display settings of the charts; hidden while there are no charts. */
+/** Renders the display settings of the charts; hidden while there are no charts. */
 function controls(
   run: RunSummary,
   state: DashboardState,

@@ -27,6 +27,6 @@ export interface EpisodesActions {
   openTrace(): void;
   /** Requests the selected episode again after a failure. */
   retry(): void;
-  /** On a narrow page, shows the list again. */
+  /** Shows the list again on a narrow page. */
   back(): void;
 }

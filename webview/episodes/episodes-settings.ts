@@ -14,8 +14,8 @@ export type Reading = 'episode' | 'group' | 'training';
 /** Settings that are restored when the page is shown again. */
 export interface EpisodesSettings {
   /**
-   * Which episodes are listed. Ignored if the filter line sets the mode. Null selects training, or validation if there
-   * are no training episodes.
+   * Mode of the listed episodes. Ignored if the filter line sets the mode. Null selects training, or validation if
+   * there are no training episodes.
    */
   readonly mode: Mode | null;
   /** Sort order; null sorts by step, group and member. */
@@ -24,8 +24,9 @@ export interface EpisodesSettings {
   readonly open: string | null;
   readonly reading: Reading;
   /**
-   * Used if `reading` is `training`: whether the open episode is compared with an episode from the first step that has
-   * episodes of the same prompt, or from the latest such step before the open episode's step.
+   * Used if `reading` is `training`: the step whose episode is shown beside the open episode. Only steps with episodes
+   * of the same prompt are considered. `first` is the first such step; `before` is the latest such step before the open
+   * episode's step.
    */
   readonly against: 'first' | 'before';
   readonly filter: string;
@@ -56,6 +57,6 @@ export interface EpisodeData {
   readonly modes: readonly Mode[];
 }
 
-/** The mode in use: the mode of the settings if this mode has episodes, else the first available mode. */
+/** Returns the mode in use: the mode of the settings if this mode has episodes, else the first available mode. */
 export const listedMode = ({ modes }: EpisodeData, { mode }: EpisodesSettings): Mode =>
   mode !== null && modes.includes(mode) ? mode : (modes[0] ?? 'train');

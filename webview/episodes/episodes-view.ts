@@ -34,7 +34,7 @@ export function episodesView(state: EpisodesState, actions: EpisodesActions): Te
   </div>`;
 }
 
-/** The list with its column headers. If no episode matches the filter, a notice replaces the list. */
+/** Renders the list with its column headers. If no episode matches the filter, a notice replaces the list. */
 function listView(state: EpisodesState, actions: EpisodesActions): TemplateResult {
   const { matches, subject, settings } = state;
   const { sort } = settings;

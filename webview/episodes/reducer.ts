@@ -1,6 +1,6 @@
 // The reducer of the Episodes page. The rows of a query without text terms are listed immediately. For a query with
-// text terms, `matched` events deliver the results of the search. The reducer ignores results for a query or a subject
-// if the state contains a newer query or subject. Pure function.
+// text terms, `matched` events deliver the results of the search. If the state already contains a newer query or
+// subject, the reducer ignores results for the older one. Pure function.
 import type { EpisodesSnapshot } from '../../extension/protocol/episodes-page';
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';

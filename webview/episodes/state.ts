@@ -10,7 +10,7 @@ import type { Listing } from './list/listing';
 import type { Query } from './list/query';
 import type { Subject } from './reader/reader-subject';
 
-/** The listed episodes: the matches of the filter found so far. */
+/** The listed episodes: the matches of the filter that have been found so far. */
 export interface Matches {
   readonly listing: Listing;
   /** Number of successful listed episodes. */
@@ -73,8 +73,8 @@ export const matchesNothing = ({ data, matches }: EpisodesState): boolean =>
   data.table.rows > 0 && matches?.listing.rows.length === 0 && matches.searched === null;
 
 /**
- * The line below the filter. It contains the number of episodes, the success rate, and the shares of the episodes that
- * have been searched and indexed.
+ * Returns the line below the filter. It contains the number of episodes, the success rate, and the shares of the
+ * episodes that have been searched and indexed.
  */
 export function listFacts({ data, query, matches, read, searchFailure }: EpisodesState): string {
   if (data.table.rows === 0) return read < 1 ? 'reading the episodes' : '';

@@ -73,7 +73,7 @@ function endView(episode: WatchedEpisode, { theme }: LiveState): TemplateResult 
   </div>`;
 }
 
-/** The episode's outcome as a text for screen readers; empty while the episode is running. */
+/** Returns the episode's outcome as a text for screen readers; empty while the episode is running. */
 export function spokenOutcome(episode: WatchedEpisode): string {
   const { label, value } = outcomeOf(episode);
   return episode.over ? `${label}, ${value}` : '';

@@ -1,6 +1,6 @@
 // A turn of the watched episode: its state, its tokens, and the outcome of the answer. Tokens are displayed as they
-// arrive and are split at the end of the reasoning. Texts of model and environment are inserted as text, never as
-// markup.
+// arrive and are split at the end of the reasoning. The texts of the model and of the environment are inserted as plain
+// text, never as markup.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
@@ -52,8 +52,8 @@ const block = (label: string, name: string, content: TemplateResult): TemplateRe
   </div>`;
 
 /**
- * Number of tokens that belong to the thought, and whether the thought has ended. The end tag may be spread over
- * several tokens.
+ * Returns the number of tokens that belong to the thought, and whether the thought has ended. The end tag may be spread
+ * over several tokens.
  */
 export function splitThought(tokens: WatchedTurn['tokens']): { length: number; ended: boolean } {
   let tail = '';
@@ -75,8 +75,8 @@ function tokenView({ text, logprob }: WatchedTurn['tokens'][number], theme: Them
 }
 
 /**
- * The state before turn `index`, or the final state if there is no turn `index`. The state is drawn as a board if the
- * game is recognised.
+ * Renders the state before turn `index`, or the final state if there is no turn `index`. The state is drawn as a board
+ * if the game is recognised.
  */
 export function environmentState(episode: WatchedEpisode, index: number, theme: Theme): TemplateResult {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;

@@ -34,7 +34,7 @@ export interface EngineFieldState {
   onConnect(): void;
 }
 
-/** The row of the form that selects the engine. */
+/** Renders the row of the form that selects the engine. */
 export function engineField({ form, engine, planned, onChange, onConnect }: EngineFieldState): TemplateResult {
   const chosen = form.engines.find(({ name }) => name === engine);
   const preset = !chosen && planned ? `As configured: ${planned.url}` : 'This machine';
@@ -58,7 +58,7 @@ export function engineField({ form, engine, planned, onChange, onConnect }: Engi
   </div>`;
 }
 
-/** The abilities of the server on which the run would sample and train; null for this machine. */
+/** Returns the abilities of the server on which the run would sample and train; null for this machine. */
 export function plannedAbilities(
   form: NewRunForm,
   engine: string,

@@ -48,8 +48,8 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
 }
 
 /**
- * The restored choices. A preset or folder that no longer exists is replaced by the first available preset or folder.
- * If the chosen engine is no longer in the list of servers, the preset's engine is chosen instead.
+ * Returns the restored choices. A preset or folder that no longer exists is replaced by the first available preset or
+ * folder. If the chosen engine is no longer in the list of servers, the preset's engine is chosen instead.
  */
 function existing(choice: NewRunChoice, { presets, folders, engines, chosen }: NewRunForm): NewRunChoice {
   const isKnown = presets.some(({ id }) => id === choice.preset);

@@ -14,7 +14,7 @@ const directions: Record<string, readonly [arrow: string, letter: string]> = {
 };
 const shownAs: Record<string, string> = { ArrowUp: '↑', ArrowLeft: '←', ArrowDown: '↓', ArrowRight: '→' };
 
-/** The keys (`KeyboardEvent.key`) of each action by id; the first key is displayed. */
+/** Returns the keys (`KeyboardEvent.key`) of each action by id; the first key is displayed. */
 export function actionKeys(actions: readonly NamedAction[]): Map<number, string[]> {
   const keys = new Map<number, string[]>(actions.map(({ id }) => [id, []]));
   const taken = new Set<string>();
@@ -31,5 +31,5 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
   return keys;
 }
 
-/** The label of a key on its button. */
+/** Returns the label of a key on its button. */
 export const shownKey = (key: string): string => shownAs[key] ?? key;

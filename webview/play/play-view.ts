@@ -48,7 +48,7 @@ function sessionView(session: PlaySession, state: PlayState, actions: PlayAction
   </div>`;
 }
 
-/** The error of the last request, or a notice that the code has changed. */
+/** Renders the error of the last request, or a notice that the code has changed. */
 function messageView(
   error: PlayReply['error'],
   stale: string | null,

@@ -41,7 +41,7 @@ export function reduce(state: PlayState, event: PlayEvent): PlayState {
 
 /**
  * Stores a reply of the host. If the host accepted the user's answer, the answer field is cleared. If the host refused
- * it, the answer stays in the field for correction.
+ * the answer, the text stays in the field for correction.
  */
 function replied(state: PlayState, asked: PlayDo, reply: PlayReply): PlayState {
   const stepsOf = (of: PlayReply | null): number => of?.session?.steps.length ?? 0;

@@ -20,8 +20,8 @@ const requests: Record<string, Request> = {
 };
 
 /**
- * The request that a key sends. Undefined if no request is assigned to the key; null if its request is not possible
- * now.
+ * Returns the request that a key sends. Returns undefined if no request is assigned to the key, and null if the request
+ * is not possible now.
  */
 export function requestOfKey(key: string, session: PlaySession): PlayDo | null | undefined {
   const named = session.actions.find(({ id }) => actionKeys(session.actions).get(id)!.includes(key));
@@ -29,10 +29,13 @@ export function requestOfKey(key: string, session: PlaySession): PlayDo | null |
   return Object.hasOwn(requests, key) ? requests[key](session) : undefined;
 }
 
-/** Request for an action, given by id or as a typed answer; null after the end of the episode. */
+/** Returns the request for an action, given by id or as a typed answer; null after the end of the episode. */
 export const action = (chosen: number | string, { over }: PlaySession): PlayDo | null =>
   over ? null : { do: 'act', action: chosen };
 
-/** Request for a new episode with a typed seed. Null if the text is not a seed. A seed has 1 to 15 digits. */
+/**
+ * Returns the request for a new episode with a typed seed. Returns null if the text is not a seed. A seed has 1 to 15
+ * digits.
+ */
 export const restartWith = (seed: string): PlayDo | null =>
   /^\d{1,15}$/.test(seed.trim()) ? { do: 'restart', seed: Number(seed) } : null;

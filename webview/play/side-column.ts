@@ -63,7 +63,7 @@ const configView = (config: PlaySession['config']): TemplateResult =>
     ><summary>${Object.keys(config).length} keys of env_config</summary>${pairs('config', config)}</details
   >`;
 
-/** A list of names and values; values that are not texts are shown as JSON. */
+/** Renders a list of names and values; values that are not texts are shown as JSON. */
 function pairs(name: string, values: Readonly<Record<string, unknown>>): TemplateResult {
   const rows = Object.entries(values).map(
     ([key, value]) => html`<dt>${key}</dt><dd>${typeof value === 'string' ? value : JSON.stringify(value)}</dd>`,

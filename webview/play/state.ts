@@ -30,5 +30,5 @@ export const initialState: PlayState = {
   seed: null,
 };
 
-/** Step whose state is displayed; 0 is the initial state. */
+/** Returns the step whose state is displayed; 0 is the initial state. */
 export const viewedStep = ({ looked }: PlayState, { steps }: PlaySession): number => looked ?? steps.length;

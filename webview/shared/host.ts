@@ -10,7 +10,7 @@ export interface Host {
   notify<P>(type: NotificationType<P>, params: P): void;
   /** Sets the handler of a notification type and replaces an earlier handler. */
   onNotify<P>(type: NotificationType<P>, handler: (params: P) => void): void;
-  /** The state saved by `setState`; undefined before the first call. */
+  /** Returns the state saved by `setState`; undefined before the first call. */
   getState(): unknown;
   setState(state: unknown): void;
 }

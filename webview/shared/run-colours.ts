@@ -18,8 +18,8 @@ export const dashes: readonly (readonly number[])[] = [
 ];
 
 /**
- * Palette index of a run (FNV-1a hash of its id), the same on all pages. The colour is never grey, because users would
- * take a grey run for a disabled one.
+ * Returns the palette index of a run (FNV-1a hash of its id), the same on all pages. The colour is never grey, because
+ * users would take a grey run for a disabled one.
  */
 export function colourOfRun(runId: string): number {
   let hash = 0x811c9dc5;

@@ -6,7 +6,7 @@ import { isInterrupted } from '../../extension/run-data/run-progress';
 
 export type DisplayStatus = RunSummary['status']['state'] | 'interrupted' | 'queued';
 
-/** The displayed status of a run. */
+/** Returns the displayed status of a run. */
 export const displayStatus = ({ status, live }: Pick<RunSummary, 'status' | 'live'>): DisplayStatus =>
   isInterrupted({ status, live }) ? 'interrupted' : isQueuedStatus(status) ? 'queued' : status.state;
 

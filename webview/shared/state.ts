@@ -17,7 +17,7 @@ export interface ViewState<T> {
 }
 
 /**
- * Settings of a page: the saved settings if there are any, else `defaults`.
+ * Returns the settings of a page: the saved settings if there are any, else `defaults`.
  * @param schema schema version of the page, increased when the meaning of a setting changes
  */
 export function viewState<T extends object>(host: Host, schema: number, defaults: T): ViewState<T> {

@@ -41,7 +41,7 @@ export function readTheme(): Theme {
   };
 }
 
-/** The kind of theme given by the body's classes; dark if no class is known. */
+/** Returns the kind of theme given by the body's classes; dark if no class is known. */
 export function themeKind(classes: Pick<DOMTokenList, 'contains'>): ThemeKind {
   if (classes.contains('vscode-high-contrast-light')) return 'high-contrast-light';
   if (classes.contains('vscode-high-contrast')) return 'high-contrast';

@@ -5,7 +5,8 @@ import { lanes, type Lane, type StepSummary } from '../../extension/run-data/tim
 import type { Range } from './state';
 
 /**
- * Lanes of the bars from bottom to top. The part `phases` is the time of phases during which no other lane was busy.
+ * Lanes of the bars from bottom to top. The part `phases` is the time in which a phase was in progress and no other
+ * lane was busy.
  */
 export const barLanes: readonly Lane[] = [
   'sampling',
@@ -47,8 +48,8 @@ export function barsOf(steps: readonly StepSummary[], range: Range, most: number
 }
 
 /**
- * For each lane, the total seconds over the steps in a range, sorted from the largest total to the smallest. Lanes with
- * a total of zero are left out.
+ * Returns, for each lane, the total seconds over the steps in a range, sorted from the largest total to the smallest.
+ * Lanes with a total of zero are left out.
  */
 export function totals(steps: readonly StepSummary[], range: Range): { lane: Lane; seconds: number }[] {
   const [first, last] = [Math.max(0, Math.floor(range.from)), Math.min(steps.length, Math.ceil(range.to))];
@@ -62,8 +63,8 @@ export function totals(steps: readonly StepSummary[], range: Range): { lane: Lan
 }
 
 /**
- * Upper end of the y axis, in seconds: the smallest round number that is not below `seconds`, the height of the tallest
- * bar.
+ * Returns the upper end of the y axis, in seconds: the smallest round number that is at least `seconds`. `seconds` is
+ * the height of the tallest bar.
  */
 export function roundCeiling(seconds: number): number {
   if (seconds <= 0) return 1;

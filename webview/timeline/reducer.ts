@@ -120,7 +120,7 @@ function grown(state: TimelineState, facts: TimelineFacts, steps: readonly StepS
   return followed({ ...again, marked: atEnd ? Math.max(0, all.length - 1) : state.marked }, state);
 }
 
-/** If `follow` is on and the newest step is not open yet, opens it. */
+/** Opens the newest step if `follow` is on and this step is not open yet. */
 function followed(state: TimelineState, before: TimelineState): TimelineState {
   const newest = newestStep(state);
   if (!state.settings.follow) return state.facts && !before.facts ? opened(state, state.settings.step) : state;

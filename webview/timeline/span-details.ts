@@ -1,6 +1,6 @@
-// The pane with the details of the selected span: its kind, its times and counts, and the episode for which it waited.
-// For a span of an episode, a table lists all spans of this episode in order. For a call of the generator, a table
-// lists the rows of the batch and how long each row waited for the last row to end.
+// The pane with the details of the selected span: its kind, its times and counts and, for a waiting span, the episode
+// that it waited for. For a span of an episode, a table lists all spans of this episode in order. For a call of the
+// generator, a table lists the rows of the batch and how long each row waited for the last row to end.
 import { html, nothing, type TemplateResult } from 'lit';
 import { laneLabels } from '../../extension/run-data/chrome-trace';
 import type { StepTimeline } from '../../extension/run-data/timeline';
@@ -53,7 +53,7 @@ export function spanDetails(open: OpenStep, actions: TimelineActions): TemplateR
 
 const fact = (term: string, value: unknown): TemplateResult => html`<div><dt>${term}</dt><dd>${value}</dd></div>`;
 
-/** The content of the pane if no span is selected: the total time of each kind of span. */
+/** Renders the content of the pane if no span is selected: the total time of each kind of span. */
 function stepDetails(timeline: StepTimeline, actions: TimelineActions): TemplateResult {
   const rows = kindTotals(timeline).slice(0, 40);
   const { merged, limit, names } = timeline;
@@ -127,7 +127,10 @@ function chainTable(timeline: StepTimeline, selected: number, actions: TimelineA
   </div>`;
 }
 
-/** A link to the span for which span `i` waited (`causeOf`). The text of the link is the id of the awaited episode. */
+/**
+ * Renders a link to the span that span `i` waited for (`causeOf`). The text of the link is the id of the awaited
+ * episode.
+ */
 function causeLink(timeline: StepTimeline, i: number, actions: TimelineActions): TemplateResult {
   const cause = causeOf(timeline, i);
   const label = shortId(timeline.episodes[timeline.spans.cause[i]]);

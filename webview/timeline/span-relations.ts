@@ -1,17 +1,18 @@
-// Finds related spans of a step: all spans of an episode, the span for which another span waited, and the rows that one
-// call of the generator sampled. Pure functions of the step's timeline.
+// Finds related spans of a step: all spans of an episode, the span that a waiting span waited for, and the rows that
+// one call of the generator sampled. Pure functions of the step's timeline.
 import { episodeSpans, type StepTimeline } from '../../extension/run-data/timeline';
 import { isWait } from './lane-colours';
 
-/** Indices of all spans of the episode to which the selected span belongs, in order. */
+/** Returns the indices of all spans of the selected span's episode, in order. */
 export function chainOf({ spans }: StepTimeline, selected: number): number[] {
   const episode = spans.episode[selected];
   return Array.from(spans.start.keys()).filter(i => spans.episode[i] === episode);
 }
 
 /**
- * The span for which span `i` waited. The awaited episode is `cause`. Among the spans of this episode that began before
- * the waiting ended, returns the span that ended last; -1 if there is no such span.
+ * Returns the index of the span that span `i` waited for. `cause` contains the episode that span `i` waited for. Of
+ * those spans of this episode that began before the waiting ended, returns the span that ended last; -1 if there is
+ * none.
  */
 export function causeOf({ spans, names }: StepTimeline, i: number): number {
   const end = spans.start[i] + spans.us[i];
@@ -25,7 +26,8 @@ export function causeOf({ spans, names }: StepTimeline, i: number): number {
 }
 
 /**
- * Indices of the spans of the rows that a call of the generator sampled, sorted from the longest span to the shortest.
+ * Returns the indices of the row spans of a generator call (one span per row that the call sampled), sorted from the
+ * longest to the shortest.
  */
 export function rowsOfCall({ spans, names }: StepTimeline, call: number): number[] {
   const [from, to] = [spans.start[call], spans.start[call] + spans.us[call]];
@@ -36,8 +38,8 @@ export function rowsOfCall({ spans, names }: StepTimeline, call: number): number
 }
 
 /**
- * For each kind of span: the number of spans, their total time, and the longest span. Sorted from the largest total
- * time to the smallest.
+ * Returns, for each kind of span, the number of spans, their total time, and the longest span. The kinds are sorted
+ * from the largest total time to the smallest.
  */
 export function kindTotals({ names, spans }: StepTimeline) {
   const sums = names.map((_, kind) => ({ kind, count: 0, us: 0, longest: -1, at: 0 }));

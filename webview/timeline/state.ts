@@ -36,7 +36,10 @@ export interface OpenStep {
   readonly range: Range;
   /** Index of the selected span; null for none. */
   readonly selected: number | null;
-  /** The span for which the selected span waits; null if it waits for none. The drawing outlines this span. */
+  /**
+   * Index of the span that the selected span waits for; null if it waits for none. The drawing outlines the awaited
+   * span.
+   */
   readonly cause: number | null;
   /** Spans that match the search, in order of their start; null without a search. */
   readonly matches: readonly number[] | null;
@@ -78,14 +81,14 @@ export const initialState = (settings: ViewSettings, theme: Theme): TimelineStat
   theme,
 });
 
-/** The visible range of the overview. */
+/** Returns the visible range of the overview. */
 export const overviewRange = ({ overview, steps }: TimelineState): Range => overview ?? { from: 0, to: steps.length };
 
-/** The range that covers a whole step, in microseconds. */
+/** Returns the range that covers a whole step, in microseconds. */
 export const wholeStep = ({ seconds }: StepTimeline): Range => ({ from: 0, to: Math.max(1, seconds * 1e6) });
 
 /**
- * The step that `follow` opens: the step in progress. If no step is in progress, the newest step whose spans the run
+ * Returns the step that `follow` opens: the step in progress or, if there is none, the newest step whose spans the run
  * still contains.
  */
 export function newestStep({ facts }: TimelineState): ShownStep | null {
@@ -93,7 +96,7 @@ export function newestStep({ facts }: TimelineState): ShownStep | null {
   return facts.run.live && facts.current !== '' ? 'current' : (facts.kept.at(-1) ?? null);
 }
 
-/** The nearest step before or after the open step whose spans the run still contains; null if there is none. */
+/** Returns the nearest step before or after the open step whose spans the run still contains; null if there is none. */
 export function neighbour({ facts, open, settings }: TimelineState, by: -1 | 1): ShownStep | null {
   if (!facts) return null;
   const at = open?.timeline.step ?? (settings.step === 'current' ? Infinity : (settings.step ?? 0));
@@ -106,7 +109,10 @@ export function neighbour({ facts, open, settings }: TimelineState, by: -1 | 1):
 /** Whether the episodes' rows can be drawn. */
 export const hasEpisodes = ({ timeline }: OpenStep): boolean => timeline.episodes.length > 0;
 
-/** Indices of the spans whose label, name, lane or episode contains all words of a text; null for an empty text. */
+/**
+ * Returns the indices of the spans whose label, name, lane or episode contains all words of a text; null for an empty
+ * text.
+ */
 export function matchesOf({ names, episodes, spans }: StepTimeline, text: string): number[] | null {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return null;

@@ -252,7 +252,7 @@ export class StepBars extends LitElement {
   }
 }
 
-/** Sum of a bar's parts from the first part to part `k`, in seconds. */
+/** Returns the sum of a bar's parts from the first part to part `k`, in seconds. */
 const sumTo = ({ parts }: Bar, k: number): number => parts.slice(0, k + 1).reduce((sum, part) => sum + part, 0);
 
 customElements.define('step-bars', StepBars);

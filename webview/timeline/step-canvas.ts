@@ -225,8 +225,8 @@ export class StepCanvas extends LitElement {
   }
 
   /**
-   * The span before or after the selected span in the same row. If no span is selected, the first span of the first row
-   * that has spans.
+   * Returns the span before or after the selected span in the same row. If no span is selected, returns the first span
+   * of the first row that has spans.
    */
   private alongRow(by: number): number | null {
     const { selected, layout } = this.open;
@@ -236,7 +236,7 @@ export class StepCanvas extends LitElement {
     return spans[spans.indexOf(selected) + by] ?? selected;
   }
 
-  /** The span that is nearest in time to the selected span, in the next row above or below that has spans. */
+  /** Returns the span that is nearest in time to the selected span, in the next row above or below that has spans. */
   private acrossRows(by: number): number | null {
     const { selected, layout, timeline } = this.open;
     if (selected === null || layout.rowOf[selected] < 0) return this.alongRow(1);

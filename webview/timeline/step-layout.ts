@@ -119,8 +119,8 @@ function stalenessOf({ staleness }: StepTimeline): CountSeries {
 }
 
 /**
- * Index of the span at a position of the drawing, or -1 if no span is there. `us` is the time at this position, and `y`
- * is its distance in pixels from the top of the layout.
+ * Returns the index of the span at a position of the drawing, or -1 if no span is there. `us` is the time at this
+ * position, and `y` is its distance in pixels from the top of the layout.
  */
 export function spanAt({ rows, layerOf }: StepLayout, { spans }: StepTimeline, us: number, y: number, slack: number) {
   const row = rows.find(({ top, height }) => y >= top && y < top + height);

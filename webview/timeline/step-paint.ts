@@ -1,5 +1,6 @@
-// Draws a step on a canvas: axis, counters, lanes and episodes. Only visible rows are drawn. Of the very short spans of
-// a row that lie in the same pixel column, only one is drawn. The left margin contains the labels of the rows.
+// Draws a step on a canvas: axis, counters, lanes and episodes. Only visible rows are drawn. If several very short
+// spans of a row lie in the same pixel column, only one of them is drawn. The left margin contains the labels of the
+// rows.
 import { withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import { spanColour, isWait } from './lane-colours';
@@ -205,7 +206,7 @@ function channels(colour: string): [number, number, number, number] {
   return [r, g, b, a];
 }
 
-/** The colour of grid lines: the border colour with lower opacity. */
+/** Returns the colour of grid lines: the border colour with lower opacity. */
 function gridColour({ border, highContrast }: Theme): string {
   const [r, g, b, a] = channels(border);
   return `rgba(${r}, ${g}, ${b}, ${a * (highContrast ? 0.3 : 0.5)})`;

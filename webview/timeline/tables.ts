@@ -50,7 +50,9 @@ export function overviewTable(
   </div>`;
 }
 
-/** The table of the spans that lie in the visible range and match the search, if any, in order of their start. */
+/**
+ * Renders the table of the spans that lie in the visible range and match the search, if any, in order of their start.
+ */
 export function stepTable({ timeline, range, matches, selected }: OpenStep, select: (span: number) => void) {
   return guard([timeline, range, matches, selected], () => {
     const { spans, names, episodes } = timeline;

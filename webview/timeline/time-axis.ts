@@ -6,7 +6,7 @@ export interface Tick {
   label: string;
 }
 
-/** Returns the ticks in [from, to]. Their distance is chosen so that there are about `most` ticks or fewer. */
+/** Returns the ticks in [from, to]. Their distance is chosen so that there are at most `most` + 1 ticks. */
 export function timeTicks(from: number, to: number, most: number): Tick[] {
   const rough = Math.max(1e-3, (to - from) / Math.max(1, most));
   const power = 10 ** Math.floor(Math.log10(rough));

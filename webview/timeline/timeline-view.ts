@@ -54,8 +54,8 @@ function overview(facts: TimelineFacts, state: TimelineState, actions: TimelineA
 }
 
 /**
- * The legend of the overview: the colour of each lane, the seconds that the visible steps spent in it, and their share
- * of the total.
+ * Renders the legend of the overview. For each lane, it shows the colour, the seconds that the visible steps spent in
+ * this lane, and the share of these seconds in the total.
  */
 function legend(state: TimelineState): TemplateResult {
   const found = totals(state.steps, overviewRange(state));

@@ -1,10 +1,10 @@
-// Decorations of a trace. Tokens have the shades of the current overlay, unsampled text has a less prominent colour,
-// and rejected actions are struck through. Rewards are shown in the overview ruler and after the headings. Colours are
-// the theme's `ragen.trace.*`. In high contrast themes, tokens are underlined as well: the stronger the shade, the
-// wider the line, and the line is dashed for values below zero. Long episodes are decorated only around the visible
-// range. tokens/token-overlays.ts chooses the shade of a token; `contributes.colors` in package.json defines each
-// shade's colour and opacity. The number of shades must be the same in this file, in tokens/token-overlays.ts and in
-// package.json.
+// Decorations of a trace. The current overlay determines the shade of each token. Unsampled text has a less prominent
+// colour, and rejected actions are struck through. Rewards are shown in the overview ruler and after the headings. The
+// colours are the theme colours `ragen.trace.*`. In high contrast themes, tokens are underlined as well: a stronger
+// shade has a wider line, and the line is dashed for values below zero. Long episodes are decorated only around the
+// visible range. tokens/token-overlays.ts chooses the shade of a token; `contributes.colors` in package.json defines
+// each shade's colour and opacity. The number of shades must be the same in this file, in tokens/token-overlays.ts and
+// in package.json.
 import * as vscode from 'vscode';
 import { unlinked } from '../plain-text';
 import { paint, type OverlayKind, type Painted } from './tokens/token-overlays';
@@ -15,7 +15,7 @@ import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** In a long episode, this many lines above the visible lines and as many lines below them are decorated too. */
+/** Number of lines that are decorated above the visible lines of a long episode, and below them. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);

@@ -154,8 +154,8 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 
   /**
-   * Finds the run's tokenizer: the copy in the run folder or, for older runs, the tokenizer of a checkpoint or of the
-   * model folder.
+   * Finds the run's tokenizer. This is the copy in the run folder. For older runs, which have no copy, it is the
+   * tokenizer of a checkpoint or of the model folder.
    */
   private async findTokenizer(folder: string): Promise<TokenBytes | null> {
     const run = this.store.get(folder);
@@ -171,8 +171,8 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
       ...(/^[\w.-]+$/.test(model)
         ? [{ file: join(this.extensionPath, 'media', 'models', model, runFiles.tokenizer), within: null }]
         : []),
-      // The model folder may be outside the workspace and, on Windows, on another machine, so it is not read unless the
-      // manifest is trusted.
+      // The model folder may be outside the workspace or, on Windows, even on another machine. It is therefore read
+      // only if the manifest is trusted.
       ...(vscode.workspace.isTrusted && isTrustedManifest(folder)
         ? [{ file: join(model.startsWith('/') ? '' : workspace, model, runFiles.tokenizer), within: null }]
         : []),
@@ -200,7 +200,7 @@ export class TraceDocuments implements vscode.FileSystemProvider, vscode.Disposa
   }
 }
 
-/** Whether this user's trainer signed the manifest, or the user accepted it. */
+/** Whether this user's trainer signed the manifest, or the user accepted the manifest. */
 function isTrustedManifest(folder: string): boolean {
   const code = readManifestCode(folder, basename(folder));
   return code !== undefined && untrusted(basename(folder), [code]).length === 0;

@@ -9,8 +9,8 @@ import { rangeOf } from './trace-structure';
 import { traceScheme } from './trace-uri';
 
 /**
- * This many milliseconds after a trace becomes active, a change event makes VS Code request the lenses again. VS Code
- * sometimes drops its first request if the user scrolls while a document opens.
+ * Milliseconds between the activation of a trace and a change event that makes VS Code request the lenses again. VS
+ * Code sometimes drops its first request if the user scrolls while a document opens.
  */
 const askAgainMs = 500;
 

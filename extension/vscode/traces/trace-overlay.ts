@@ -43,8 +43,8 @@ export class TraceOverlay implements vscode.Disposable {
   private readonly subscriptions: vscode.Disposable[];
   private drawing: NodeJS.Timeout | undefined;
   /**
-   * Whether the user chose the overlay from the list. If so, a failed request for scores is repeated, and a new failure
-   * is reported.
+   * Whether the user chose the overlay from the list. If so, a request for scores that has failed before is repeated,
+   * and the user sees the error if it fails again.
    */
   private chosen = false;
 
@@ -90,9 +90,7 @@ export class TraceOverlay implements vscode.Disposable {
     } else if (choice) await vscode.commands.executeCommand('ragen.traceCheckpoint');
   }
 
-  /**
-   * Switches to the overlay that is `by` positions after the current one; after the last overlay, the first follows.
-   */
+  /** Switches to the overlay that is `by` positions after the current overlay. The list of overlays is cyclic. */
   step(by: number): void {
     const { length } = overlayKinds;
     this.use(overlayKinds[(overlayKinds.indexOf(this.kind) + by + length) % length]);
@@ -142,7 +140,7 @@ export class TraceOverlay implements vscode.Disposable {
     return this.decorations.draw(editor, { trace, facts, overlay: this.kind, signed, shaded: !isCompared(editor) });
   }
 
-  /** If the overlay needs values that the episode does not record, requests them from a checkpoint of the run. */
+  /** Requests values from a checkpoint of the run if the overlay needs values that the episode does not record. */
   private requestScores({ trace, location }: OpenTrace, why: 'requested' | 'shown'): void {
     if (!this.needsModel() || trace.tokens.length === 0) return;
     this.scores.request(location, why);
@@ -201,7 +199,7 @@ export class TraceOverlay implements vscode.Disposable {
   }
 }
 
-/** Whether an editor is part of a diff, whose colours would make shades unreadable. */
+/** Whether an editor is part of a diff. The colours of a diff would make shades unreadable. */
 function isCompared({ document }: vscode.TextEditor): boolean {
   const uri = document.uri.toString();
   return vscode.window.tabGroups.all.some(({ activeTab }) => {

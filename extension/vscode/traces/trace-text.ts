@@ -1,7 +1,7 @@
-// Formats an episode as text and records the positions of its parts. Everything that decorations show is in the text as
-// well, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly as
-// it was sampled, including special tokens; each sampled token's range covers its text; if an answer's ids do not
-// decode to the recorded text (because the tokenizer is a different one, for example), the trace contains the recorded
+// Formats an episode as text and records the positions of its parts. All information that decorations show is also in
+// the text, so that it can be searched, compared and read aloud. Pure functions. Invariants: an answer appears exactly
+// as it was sampled, including special tokens; each sampled token's range covers its text; if an answer's ids do not
+// decode to the recorded text (for example because the tokenizer is a different one), the trace contains the recorded
 // text without token positions.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
@@ -61,7 +61,7 @@ export interface Trace {
   unspelled: number[];
 }
 
-/** Id of an episode within its step: `g003-m05`, plus the suffix of a what-if episode. */
+/** Returns the id of an episode within its step: `g003-m05`, plus the suffix of a what-if episode. */
 export const shortId = (id: string): string => /g\d+-m\d+.*$/.exec(id)?.[0] ?? id;
 
 /**
@@ -104,7 +104,7 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
 }
 
-/** Mean advantage of a turn's sampled tokens; null if the turn was not trained on. */
+/** Returns the mean advantage of a turn's sampled tokens; null if the turn was not trained on. */
 function turnAdvantage({ tokens }: Episode, { span: [from, to] }: EpisodeTurn): number | null {
   const advantages = tokens.advantages?.slice(from, to).filter((_, i) => tokens.mask[from + i] === 1) ?? [];
   return advantages.length === 0 ? null : advantages.reduce((sum, value) => sum + value, 0) / advantages.length;

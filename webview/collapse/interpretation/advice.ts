@@ -143,7 +143,9 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
   ],
 };
 
-/** All suggestions without duplicates; never empty. `state` is null without a valid diagnosis. */
+/**
+ * Returns all suggestions without duplicates; there is always at least one. `state` is null without a valid diagnosis.
+ */
 export function adviceFor(state: ReasoningState | null, signs: readonly Sign[], evidence: Evidence): Advice[] {
   const all = [...signs.flatMap(sign => bySign[sign.kind](evidence, sign)), ...(state ? byState[state](evidence) : [])];
   const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);

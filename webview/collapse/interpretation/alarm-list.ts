@@ -7,7 +7,7 @@ import { link } from '../../components/controls';
 /** Maximum number of alarms in the list, which starts with the newest alarm. */
 const shown = 100;
 
-/** The list, or the reason why it is empty. `watching` is true if alarms were enabled in the run. */
+/** Renders the list, or the reason why it is empty. `watching` is true if alarms were enabled in the run. */
 export function alarmList(
   events: readonly RunEvent[],
   step: number,

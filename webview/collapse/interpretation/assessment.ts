@@ -10,9 +10,9 @@ import { informationFall, type Fall } from '../trends/lasting-falls';
 /** Number of latest diagnoses over which the medians are computed. */
 const medianOver = 3;
 /**
- * Dependence on the prompt is `clear` only if at least one of two values reaches its bound. `strongShare` applies to
- * mutual information as a share of ln N. `foundAgain` applies to retrieval accuracy on a scale from 0 (chance) to 1
- * (always correct).
+ * Dependence on the prompt is `clear` only if one of two values is large enough: the mutual information as a share of
+ * ln N is at least `strongShare`, or the retrieval accuracy on a scale from 0 (chance) to 1 (always correct) is at
+ * least `foundAgain`.
  */
 const strongShare = 0.25;
 const foundAgain = 0.5;

@@ -36,8 +36,8 @@ export interface Evidence extends Circumstances {
 const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
 
 /**
- * The circumstances after a step: the settings in effect at this step, all changes of settings up to this step, and the
- * checkpoints that were written up to this step and still exist.
+ * Returns the circumstances after a step: the settings in effect at this step, all changes of settings up to this step,
+ * and the checkpoints that were written up to this step and still exist.
  */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
@@ -72,7 +72,7 @@ const policyAfter = (policy: PolicySettings, changes: readonly ChangedSetting[])
   );
 
 /**
- * The evidence of all steps of a run.
+ * Returns the evidence of all steps of a run.
  * @param path the diagnoses of `family` as a path through the plane; by default, computed from `series`
  */
 export function evidenceOf(
@@ -93,7 +93,7 @@ export function evidenceOf(
   };
 }
 
-/** The evidence truncated at `step`; `circumstances` are the settings and checkpoints at this step. */
+/** Returns the evidence truncated at `step`; `circumstances` are the settings and checkpoints at this step. */
 export function evidenceUpTo(all: Evidence, step: number, circumstances: Circumstances): Evidence {
   const cut = <T extends { step: number }>(points: readonly T[]): readonly T[] =>
     points.slice(0, reached(points, step));
@@ -110,7 +110,10 @@ export function evidenceUpTo(all: Evidence, step: number, circumstances: Circums
   };
 }
 
-/** Mean over all columns whose key matches `pattern`, at each step for which at least one column has a value. */
+/**
+ * Returns the mean over all columns whose key matches `pattern`, at each step for which at least one column has a
+ * value.
+ */
 function meanOver(series: RunSeries, pattern: RegExp): StepValue[] {
   const columns = series.keys.filter(key => pattern.test(key)).map(key => series.column(key));
   return series.steps.flatMap((step, row) => {

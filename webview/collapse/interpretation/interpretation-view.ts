@@ -47,7 +47,7 @@ function signList(signs: readonly Sign[], actions: CollapseActions): TemplateRes
   </div>`;
 }
 
-/** A link to a section of docs/METRICS.md. */
+/** Renders a link to a section of docs/METRICS.md. */
 function why(anchor: Anchor, { explain }: CollapseActions): TemplateResult {
   const section = anchor.replaceAll('-', ' ');
   return html`<button

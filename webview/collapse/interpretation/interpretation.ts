@@ -27,7 +27,10 @@ export interface Interpretation {
 const recent = 5;
 /** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;
-/** Maximum valid value of the bound ln N, in nats. No realistic number of prompts N reaches this value. */
+/**
+ * Limit of ln N, the upper bound of I(X;Z), in nats. A diagnosis with ln N at or above this limit is invalid. No
+ * realistic number of prompts N reaches it.
+ */
 const largestBound = 100;
 
 /** Interprets the evidence. Deterministic; all numbers in the returned texts are finite. */
@@ -100,8 +103,8 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
 }
 
 /**
- * The confidence follows from the calibrated probability of the regime. Few diagnoses or few prompts make the
- * confidence low. If diagnoses contradict each other or intervals are wide, the confidence is at most moderate.
+ * Derives the confidence from the calibrated probability of the regime. If there are few diagnoses or few prompts, the
+ * confidence is low. If diagnoses contradict each other or intervals are wide, the confidence is at most moderate.
  */
 function confidenceOf(
   path: readonly PathPoint[],

@@ -27,7 +27,10 @@ type DatedSign = Sign & { step: number; onset: Onset };
 /** A setting that was changed within this number of steps before a fall or a spike is reported as a possible cause. */
 const suspicious = 10;
 
-/** The signs, most severe first. `information` is the fall of the mutual information; null if it has not fallen. */
+/**
+ * Returns the signs, most severe first. `information` is the fall of the mutual information; it is null if the mutual
+ * information has not fallen.
+ */
 export function signsOf(evidence: Evidence, information: Fall | null): Sign[] {
   const dated = [validationFall(evidence), rewardStdFall(evidence), gradientSpike(evidence), entropyFall(evidence)];
   const falls = dated.filter(sign => sign !== null);
@@ -45,7 +48,7 @@ export function signsOf(evidence: Evidence, information: Fall | null): Sign[] {
   ].filter(sign => sign !== null);
 }
 
-/** Settings that were changed shortly before a fall or a spike began. */
+/** Returns a sign for each setting that was changed shortly before a fall or a spike began. */
 function recentChanges({ changes }: Evidence, onsets: readonly Onset[]): Sign[] {
   const before = changes.filter(({ step }) =>
     onsets.some(({ fine, began }) => step >= fine - suspicious && step < began),
@@ -67,8 +70,8 @@ function validationFall({ validation }: Evidence): DatedSign | null {
 }
 
 /**
- * A fall of the in-group reward std, which is the first sign of an Echo Trap. If at least 90 % of the training episodes
- * succeed, the fall is expected and the sign is `solved`.
+ * Returns a sign if the in-group reward std has fallen. Such a fall is the first sign of an Echo Trap. If at least 90 %
+ * of the training episodes succeed, the fall is expected and the sign is `solved`.
  */
 function rewardStdFall({ rewardStd, success }: Evidence): DatedSign | null {
   const fall = fallUnderFirst(rewardStd, 0.5);

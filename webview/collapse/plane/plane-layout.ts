@@ -49,7 +49,7 @@ function scalesOf(path: readonly PathPoint[]): Scales {
   };
 }
 
-/** Tick values of H(Z|X), chosen so that their labels do not overlap on the square-root scale. */
+/** Returns tick values of H(Z|X) whose labels do not overlap on the square-root scale. */
 export const acrossTicks = (max: number): number[] =>
   [0, 0.05, 0.2, 0.5, 1, 2, 3, 5, 8, 12].filter(tick => tick <= max);
 
@@ -63,7 +63,7 @@ export interface ThresholdLines {
   y: number;
 }
 
-/** The thresholds between the regimes for a diagnosis, as coordinates in the unit square. */
+/** Returns the thresholds between the regimes for a diagnosis, as coordinates in the unit square. */
 export const thresholdsOf = ({ judgement }: PathPoint, { x, y }: Scales): ThresholdLines => ({
   above: x(regimeRule.entropy),
   below: x(regimeRule.entropyAlone),

@@ -26,7 +26,10 @@ export function quadrants({ above, below, y }: ThresholdLines): TemplateResult[]
   ];
 }
 
-/** The names of the regimes. Each name is in the outer corner of its quadrant, and is no wider than the quadrant. */
+/**
+ * Renders the names of the regimes. Each name is in the outer corner of its quadrant, and is no wider than the
+ * quadrant.
+ */
 export const regimeLabels = (lines: ThresholdLines): TemplateResult[] =>
   regimes.map(([name, text]) => {
     const anchor = labelAnchor(name, lines);
@@ -43,8 +46,8 @@ function labelAnchor(name: (typeof regimes)[number][0], { above, below, y }: Thr
 }
 
 /**
- * Draws the path through all diagnoses. Of the segments before the selected diagnosis, older ones are more transparent.
- * All segments after the selected diagnosis are drawn faintly.
+ * Draws the path through all diagnoses. Segments before the selected diagnosis become more transparent with age. All
+ * segments after the selected diagnosis are drawn faintly.
  * @param spots coordinates of the diagnoses in the unit square
  * @param present index of the selected diagnosis
  */
@@ -65,7 +68,9 @@ export function trail(spots: readonly [number, number][], present: number): Temp
   return parts;
 }
 
-/** The 95 % intervals of the selected diagnosis, as a horizontal line for H(Z|X) and a vertical line for I(X;Z). */
+/**
+ * Renders the 95 % intervals of the selected diagnosis, as a horizontal line for H(Z|X) and a vertical line for I(X;Z).
+ */
 export function intervals({ entropy, information }: PathPoint, { x, y }: Scales): TemplateResult {
   const [a, b] = [x(entropy.value), y(information.value)];
   const parts: string[] = [];

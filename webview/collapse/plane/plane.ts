@@ -90,8 +90,8 @@ export class RunPlane extends LitElement {
   }
 
   /**
-   * The diagnosis nearest to the pointer. Undefined if all diagnoses are farther away than a twelfth of the plot's
-   * width and farther away than 12 pixels.
+   * Returns the diagnosis nearest to the pointer. Returns undefined if this diagnosis is too far away: by at least 12
+   * pixels and at least a twelfth of the plot's width.
    */
   private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
     const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();
@@ -107,7 +107,10 @@ customElements.define('run-plane', RunPlane);
 const tickLabel = (side: 'top' | 'left', share: number, value: number): TemplateResult =>
   html`<span class="tick" style="${side}:${percent(share)}">${formatTick(value, 'number')}</span>`;
 
-/** Regime with its probability: `template collapse (94 % sure)`; no regime if too few answers have a readable thought. */
+/**
+ * Formats the regime with its probability: `template collapse (94 % sure)`. Returns `no regime` if too few answers have
+ * a readable thought.
+ */
 const judged = ({ judgement, thoughts }: PathPoint): string =>
   thoughts < enoughThoughts ? 'no regime' : `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
 

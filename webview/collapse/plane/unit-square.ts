@@ -6,10 +6,10 @@ import { appendAll } from '../../../extension/common/lists';
 /** Number of buckets into which a very long series is divided. */
 const resolution = 400;
 
-/** A share (0 to 1) as a CSS percentage. */
+/** Returns a share (0 to 1) as a CSS percentage. */
 export const percent = (share: number): string => `${(100 * share).toFixed(3)}%`;
 
-/** The latest finite value at or before a row; NaN if there is none. */
+/** Returns the latest finite value at or before a row; NaN if there is none. */
 export function lastFinite(column: ArrayLike<number>, row: number): number {
   for (let i = Math.min(row, column.length - 1); i >= 0; i--) if (Number.isFinite(column[i])) return column[i];
   return NaN;
@@ -20,7 +20,7 @@ export interface Extent {
   high: number;
 }
 
-/** The lowest and the highest finite value of all columns; null if there is none. */
+/** Returns the lowest and the highest finite value of all columns; null if there is none. */
 export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
   let [low, high] = [Infinity, -Infinity];
   for (const column of columns)
@@ -33,9 +33,9 @@ export function extentOf(columns: readonly ArrayLike<number>[]): Extent | null {
 }
 
 /**
- * Returns the extent of a chart with lines and bounds: the union of `own` (extent of the lines) and `all` (extent of
- * lines and bounds). If the union is more than twice as wide as `own`, returns `own`, because a distant bound would
- * flatten the lines.
+ * Returns the extent of a chart with lines and bounds. `own` is the extent of the lines alone; `all` is the extent of
+ * lines and bounds. Returns the union of `own` and `all`. If this union is more than twice as wide as `own`, returns
+ * `own`, because a distant bound would flatten the lines.
  */
 export function withBounds(own: Extent | null, all: Extent | null): Extent | null {
   if (!own || !all) return own;
@@ -48,8 +48,8 @@ export type ToShare = (value: number) => number;
 const spot = (x: number, y: number): string => `${x.toFixed(4)} ${y.toFixed(4)}`;
 
 /**
- * The SVG path of a line through the finite values. A NaN does not interrupt the line. A single value is drawn as a
- * dot.
+ * Returns the SVG path of a line through the finite values. A NaN does not interrupt the line. A single value is drawn
+ * as a dot.
  */
 export function linePath(steps: readonly number[], column: ArrayLike<number>, x: ToShare, y: ToShare): string {
   const rows = thinned(column);
@@ -57,7 +57,7 @@ export function linePath(steps: readonly number[], column: ArrayLike<number>, x:
   return rows.map((row, i) => `${i === 0 ? 'M' : 'L'}${spot(x(steps[row]), y(column[row]))}`).join('');
 }
 
-/** The SVG path of an interval band: the area between the columns `low` and `high`. */
+/** Returns the SVG path of an interval band: the area between the columns `low` and `high`. */
 export function bandPath(
   steps: readonly number[],
   { low, high }: { low: ArrayLike<number>; high: ArrayLike<number> },
@@ -72,8 +72,8 @@ export function bandPath(
 }
 
 /**
- * Rows with a finite value. A long column is divided into `resolution` buckets, and only the rows of the minimum and
- * the maximum of each bucket are returned.
+ * Returns the rows with a finite value. A long column is divided into `resolution` buckets, and only the rows of the
+ * minimum and the maximum of each bucket are returned.
  */
 export function thinned(column: ArrayLike<number>): number[] {
   const rows: number[] = [];

@@ -1,6 +1,6 @@
 // Describes the rollout filter's decisions on the prompt groups of a step. The run's log records which groups were
 // kept. The reason for each decision is derived from the scores and never changes the logged decision. For a filter by
-// entropy, only the rule is shown, because the episodes do not contain the data for the reasons.
+// entropy, only the rule is shown: the episodes do not contain the data from which reasons could be derived.
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import { maximum } from '../../../extension/common/lists';
 import type { RunEvent } from '../../../extension/run-data/run-events';
@@ -15,8 +15,8 @@ export interface JudgedGroup extends PromptGroup {
 }
 
 /**
- * The filter settings of a step's rollout: the initial settings, but with the value that `rollout_filter_value` had at
- * this step.
+ * Returns the filter settings of a step's rollout: the initial settings, but with the value that `rollout_filter_value`
+ * had at this step.
  */
 export function filterAt(
   filter: FilterSettings | null,
@@ -118,7 +118,7 @@ function ruleOf(filter: FilterSettings, groups: number): string {
   }
 }
 
-/** The filter's measure of a group; null if it cannot be computed from the run's files. */
+/** Returns the filter's measure of a group; null if it cannot be computed from the run's files. */
 function measureOf({ metric, normalised }: FilterSettings, { episodes, mean, std }: JudgedGroup): number | null {
   if (normalised) return null;
   switch (metric) {

@@ -1,5 +1,5 @@
-// Returns the sentence above the bars of the gradients. It says whether the task's gradient is larger in buckets of
-// prompt groups with a large reward deviation, and which loss terms dominate in buckets with a small deviation.
+// Returns the sentence above the bars of the gradients. It says whether the task's gradient is larger in those buckets
+// of prompt groups whose reward deviation is large, and which loss terms dominate in buckets with a small deviation.
 import type { GradientAnalysisRecord } from '../../../extension/run-data/diagnostics';
 import { formatNumber } from '../../shared/format';
 
@@ -34,6 +34,6 @@ export function gradientCaption({ parts, buckets }: GradientAnalysis): string {
   return `${rises}.${alone}${noise}`;
 }
 
-/** In-group standard deviation of the reward, averaged over a bucket's groups. */
+/** Returns a bucket's mean in-group standard deviation of the reward. */
 export const stdOf = ({ groups }: Bucket): number =>
   groups.reduce((sum, { reward_std }) => sum + reward_std, 0) / groups.length;

@@ -31,8 +31,8 @@ export interface JudgedStep {
 }
 
 /**
- * Computes, for the groups of a step, the statistics and the reasons for the filter's decisions. `filter` was in effect
- * at this step.
+ * Computes the statistics of a step's groups and the reasons for the filter's decisions. `filter` must contain the
+ * settings that were in effect at this step.
  */
 export function judgedStep(groups: readonly PromptGroup[], filter: FilterSettings | null): JudgedStep {
   const judged = judgedGroups(filter, groups);

@@ -1,7 +1,7 @@
 // The matrix as a heat map. In a blue cell, the reasoning is less likely under the column's prompt than under its own
 // prompt; in an orange cell, it is more likely. An outline marks the selected cell. In each row, another outline marks
-// the cell in the column of the prompt for which the reasoning was sampled. Pointer and arrow keys select a cell. For
-// screen readers, a text about the selected cell and a table replace the canvas.
+// the cell of the reasoning's own prompt, for which it was sampled. Pointer and arrow keys select a cell. For screen
+// readers, a table and a text about the selected cell replace the canvas.
 import { html, LitElement, type TemplateResult } from 'lit';
 import { hue, withAlpha } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';

@@ -57,7 +57,8 @@ function cellView(scored: ScoredFamily, { cell }: CollapseState, actions: Collap
 }
 
 /**
- * One row per reasoning text: the text, its log-prob under its own prompt, and the prompt with the highest log-prob.
+ * Renders one row per reasoning text: the text, its log-prob under its own prompt, and the prompt under which its
+ * log-prob is highest.
  */
 function rowsTable({ family, matrix }: ScoredFamily, { openEpisode }: CollapseActions): TemplateResult {
   const { order, own, best, against } = matrix;

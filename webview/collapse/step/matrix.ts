@@ -28,7 +28,10 @@ export interface Matrix {
   scale: number;
 }
 
-/** Sorts the rows by the column of their own prompt, and subtracts from each row the value under its own prompt. */
+/**
+ * Sorts the rows by the column of their own prompt. From all values of a row, subtracts the row's value under its own
+ * prompt.
+ */
 export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily): Matrix {
   const order = values.map((_, i) => i).sort((a, b) => column[a] - column[b] || a - b);
   const own = order.map(i => column[i]);
@@ -44,7 +47,7 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
   return { order, against, own, best, scale };
 }
 
-/** A family with its matrix, and its prompts split into shared and differing lines. */
+/** A family with its matrix. Each of its prompts is split into lines shared by all prompts and differing lines. */
 export interface ScoredFamily {
   readonly family: CollapseFamily;
   readonly matrix: Matrix;
@@ -57,23 +60,23 @@ export const scoredFamily = (family: CollapseFamily): ScoredFamily => ({
   prompts: differingParts(family.prompts.map(({ text }) => text)),
 });
 
-/** The initially selected cell: the first row in the column of its own prompt. */
+/** Returns the initially selected cell: the first row in the column of its own prompt. */
 export const firstCell = ({ matrix }: ScoredFamily): Cell => ({ row: 0, column: matrix.own[0] ?? 0 });
 
-/** The cell of the matrix nearest to the given position. The position may lie outside the matrix. */
+/** Returns the cell of the matrix nearest to the given position. The position may lie outside the matrix. */
 export const cellWithin = ({ family, matrix }: ScoredFamily, { row, column }: Cell): Cell => ({
   row: Math.max(0, Math.min(matrix.order.length - 1, row)),
   column: Math.max(0, Math.min(family.prompts.length - 1, column)),
 });
 
-/** Text of the matrix for screen readers. */
+/** Returns the text of the matrix for screen readers. */
 export function describeMatrix({ family, matrix }: ScoredFamily): string {
   const { samples, prompts, signatures } = family;
   const found = matrix.best.filter((column, row) => signatures[column] === signatures[matrix.own[row]]).length;
   return `Matrix of ${samples.length} reasoning texts by ${prompts.length} prompts; ${found} reasoning texts are most likely under their own prompt. Arrow keys move the selection, Home selects the text’s own prompt, Enter opens the episode.`;
 }
 
-/** Text of a cell: its value, its rank in the row, and the episode and turn of the reasoning. */
+/** Returns the text of a cell: its value, its rank in the row, and the episode and turn of the reasoning. */
 export function describeCell({ family, matrix }: ScoredFamily, { row, column }: Cell): string {
   const { samples, prompts, signatures, lengths, log_probs_per_token: values } = family;
   const i = matrix.order[row];

@@ -1,5 +1,5 @@
-// Fetches, for the selected step, data that is stored in one file per step. Only one request is in flight. When it
-// ends, the fetcher continues with the latest step that the page has asked for. Steps that the user passes while
+// Fetches, for the selected step, data that is stored in one file per step. Only one request is in flight. When this
+// request has ended, the fetcher continues with the step that the page asked for last. Steps that the user passes while
 // dragging the slider are therefore skipped. Recent answers are cached.
 
 /** Maximum number of cached answers. */
@@ -23,8 +23,8 @@ export class StepFetcher<Key extends object, Answer> {
   ) {}
 
   /**
-   * Fetches the answer for `key` and shows it. A call with the key of the last call has no effect. If `key` is null,
-   * the answer to the pending request is not shown.
+   * Fetches the answer for `key` and shows it. Has no effect if the last call had the same key. If `key` is null, the
+   * answer to the pending request is not shown.
    */
   ask(key: Key | null): void {
     const name = JSON.stringify(key);
@@ -34,7 +34,7 @@ export class StepFetcher<Key extends object, Answer> {
     this.proceed();
   }
 
-  /** If the last request failed, allows the next `ask` to repeat it. */
+  /** Allows the next `ask` to repeat the last request, if this request failed. */
   retry(): void {
     if (this.failed) this.wanted = null;
   }

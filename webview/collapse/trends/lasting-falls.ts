@@ -9,7 +9,10 @@ import type { PathPoint, StepValue } from './run-series';
  */
 export const fallen = 0.85;
 
-/** The onset of a fall: `began` is the step of the first value below the bound, `fine` is the step before `began`. */
+/**
+ * The onset of a fall. `began` is the step of the first value that is low enough to be part of the fall. `fine` is the
+ * step before `began`.
+ */
 export interface Onset {
   fine: number;
   began: number;
@@ -18,8 +21,8 @@ export interface Onset {
 /** A lasting fall. */
 export interface Fall {
   /**
-   * Best mean over three values before the fall. `now` is the newest mean. `since` is the step of the first mean below
-   * the bound.
+   * Best mean over three values before the fall. `now` is the newest mean. `since` is the step since which all means
+   * have been below `fallen` times the best mean.
    */
   from: StepValue;
   now: number;
@@ -27,7 +30,7 @@ export interface Fall {
   onset: Onset;
 }
 
-/** The fall of a family's mutual information; null if it has not fallen. */
+/** Returns the fall of a family's mutual information; null if the mutual information has not fallen. */
 export const informationFall = (path: readonly PathPoint[]): Fall | null =>
   fallOf(path.map(({ step, information }) => ({ step, value: information.value })));
 
@@ -36,7 +39,8 @@ const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
   points.slice(window - 1).map(({ step }, i) => ({ step, value: mean(points.slice(i, i + window)) }));
 
 /**
- * The lasting fall of a series; null if the newest mean over three values is not below `fallen` times the best mean.
+ * Returns the lasting fall of a series. Returns null if the newest mean over three values is at least `fallen` times
+ * the best mean.
  */
 export function fallOf(points: readonly StepValue[]): Fall | null {
   const means = smoothed(points, 3);
@@ -57,8 +61,8 @@ export function fallOf(points: readonly StepValue[]): Fall | null {
 }
 
 /**
- * Returns the lasting fall of the moving mean of ten values below `part` times its first value. Returns null if the
- * newest mean is not below this bound, or if there are fewer than 11 values.
+ * Returns the lasting fall of a series' moving mean over ten values. The mean has fallen if it is below `part` times
+ * the first mean. Returns null if the newest mean has not fallen, or if there are fewer than 11 values.
  */
 export function fallUnderFirst(
   points: readonly StepValue[],
@@ -74,8 +78,8 @@ export function fallUnderFirst(
 }
 
 /**
- * The onset of a fall: the first value below `bound` at or after index `first`. `first` is the index of the earliest
- * value in the first mean that is below the bound.
+ * Returns the onset of a fall: the first value below `bound` at or after index `first`. `first` is the index of the
+ * first value that contributes to the first mean below `bound`.
  */
 function onsetOf(points: readonly StepValue[], first: number, bound: number): Onset {
   const at = points.findIndex(({ value }, i) => i >= first && value < bound);
@@ -84,8 +88,9 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
 }
 
 /**
- * Compares means over three values of H(Z|X) with a bound: half of the H(Z|X) of the first diagnosis. `since` is the
- * step since which all means have been below the bound. Returns null if the newest mean is not below the bound.
+ * Detects a lasting fall of H(Z|X) to less than half of its value at the first diagnosis (`from`). Means over three
+ * values are compared with this half. `since` is the first step since which all means have been below it. Returns null
+ * if the newest mean is not below it.
  */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(
@@ -102,5 +107,5 @@ export function narrowing(path: readonly PathPoint[]): { since: number; from: nu
 const mean = (points: readonly StepValue[]): number =>
   points.reduce((sum, { value }) => sum + value, 0) / points.length;
 
-/** Mean of the last `count` values; NaN for an empty series. */
+/** Returns the mean of the last `count` values; NaN for an empty series. */
 export const tail = (points: readonly StepValue[], count: number): number => mean(points.slice(-count));

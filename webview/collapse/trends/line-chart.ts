@@ -77,8 +77,8 @@ export class LineChart extends LitElement {
   }
 
   /**
-   * The latest value of each line at or before a row. If there are several lines, each value has the colour and the
-   * name of its line.
+   * Renders the latest value of each line at or before a row. If there are several lines, each value has the colour and
+   * the name of its line.
    */
   private values(row: number): TemplateResult[] {
     const { lines, unit } = this.spec;

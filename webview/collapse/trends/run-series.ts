@@ -32,7 +32,7 @@ export class RunSeries {
     }
   }
 
-  /** The values of a key, one per step; empty if the key was never logged. */
+  /** Returns the values of a key, one per step; empty if the key was never logged. */
   column(key: string): readonly number[] {
     return this.columns.get(key) ?? [];
   }
@@ -41,12 +41,12 @@ export class RunSeries {
     return [...this.columns.keys()];
   }
 
-  /** The last row at or before a step; −1 before the first step. */
+  /** Returns the last row at or before a step; −1 before the first step. */
   rowAt(step: number): number {
     return countUpTo(this.steps.length, row => this.steps[row], step) - 1;
   }
 
-  /** The finite values of a key, with their steps. */
+  /** Returns the finite values of a key, with their steps. */
   points(key: string): StepValue[] {
     const found: StepValue[] = [];
     this.column(key).forEach((value, i) => {
@@ -99,7 +99,10 @@ export const families = [
 ] as const;
 export type FamilyName = (typeof families)[number]['name'];
 
-/** The diagnoses of a family, ordered by step. A diagnosis is omitted unless its I(X;Z) and H(Z|X) are both finite. */
+/**
+ * Returns the diagnoses of a family, ordered by step. A diagnosis is omitted unless its I(X;Z) and H(Z|X) are both
+ * finite.
+ */
 export function pathOf(series: RunSeries, family: string): PathPoint[] {
   const column = (suffix: string) => series.column(`${family}/${suffix}`);
   const estimate = (suffix: string) => {
@@ -128,7 +131,7 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
   return judgedPath(path);
 }
 
-/** Adds to each point its regime, judged from this point and all earlier points. */
+/** Adds to each point its regime. The regime follows from this point and all earlier points. */
 export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
   const judgements = judgeRegimes(
     points.map(({ information, entropy, retrieval, chance }) => ({
@@ -141,12 +144,13 @@ export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): Pat
   return points.map((point, i) => ({ ...point, judgement: judgements[i] }));
 }
 
-/** Number of points of a path at or before a step. */
+/** Returns the number of points of a path at or before a step. */
 export const reached = (path: readonly { step: number }[], step: number): number =>
   countUpTo(path.length, i => path[i].step, step);
 
 /**
- * Number of values ≤ `value` in a sequence of `length` ascending values. `at` returns a value of the sequence by index.
+ * Returns the number of values ≤ `value` in a sequence of `length` ascending values. `at` returns a value of the
+ * sequence by index.
  */
 function countUpTo(length: number, at: (i: number) => number, value: number): number {
   let [low, high] = [0, length];

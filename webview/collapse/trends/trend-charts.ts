@@ -21,7 +21,7 @@ export interface ChartLine {
   band?: { low: string; high: string };
   /** Whether the line is a bound for the other lines. Bounds are drawn as dashed lines. */
   bound?: boolean;
-  /** Computes the line's values; without this function, the column of `key` is read. */
+  /** Computes the line's values. If undefined, the values are the column of `key`. */
   values?(series: RunSeries): ArrayLike<number>;
 }
 
@@ -40,8 +40,8 @@ const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
 /**
- * The charts of a family's metrics, and for comparison a chart of the success rates. `path` contains the family's
- * diagnoses in `series`.
+ * Returns the charts of a family's metrics and, for comparison, a chart of the success rates. `path` contains the
+ * family's diagnoses in `series`.
  */
 export function familyCharts(family: string, series: RunSeries, path: readonly PathPoint[]): LineChartSpec[] {
   const key = (suffix: string) => `${family}/${suffix}`;
@@ -52,7 +52,7 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
     ...(interval && { band: { low: key(`${suffix}_ci_low`), high: key(`${suffix}_ci_high`) } }),
   });
   const empty = 'not diagnosed yet';
-  /** Line of a regime threshold, with one value per diagnosis. */
+  /** Returns the line of a regime threshold, with one value per diagnosis. */
   const threshold = (suffix: string, label: string, axis: 'information' | 'entropy'): ChartLine => ({
     key: key(suffix),
     label,

@@ -8,7 +8,9 @@ export const pinnedGroup = 'pinned';
 
 type Order = Pick<DashboardSettings, 'pinned' | 'order'>;
 
-/** The groups, with their charts in the user's order. Pinned charts are moved to an additional group at the top. */
+/**
+ * Returns the groups, with their charts in the user's order. Pinned charts are moved to an additional group at the top.
+ */
 export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup[] {
   const pinned = view.pinned ?? pinnedAtFirst;
   const charts = groups.flatMap(group => group.charts);
@@ -24,14 +26,15 @@ export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup
   return [...first, ...rest.filter(group => group.charts.length > 0)];
 }
 
-/** The settings after toggling whether a chart is pinned. */
+/** Returns the settings after a chart has been pinned or unpinned. */
 export function pinToggled(view: Order, id: string): Pick<Order, 'pinned'> {
   const pinned = view.pinned ?? pinnedAtFirst;
   return { pinned: pinned.includes(id) ? pinned.filter(other => other !== id) : [...pinned, id] };
 }
 
 /**
- * The settings after moving a chart to another position among the displayed charts of its group; `index` is 0-based.
+ * Returns the settings after a chart has been moved to another position among the displayed charts of its group;
+ * `index` is 0-based.
  */
 export function orderAfterMove(view: Order, group: ChartGroup, id: string, index: number): Partial<Order> {
   const others = group.charts.map(chart => chart.id).filter(other => other !== id);

@@ -18,16 +18,16 @@ const markDistance = 11;
 
 export interface ChartContext extends PlotContext {
   /**
-   * Everything that affects the drawings, except the rows and their range, belongs to the look. When any of it changes,
-   * this field becomes a new object.
+   * Identifies everything that affects the drawings, except the rows and their range. When any of it changes, this
+   * field becomes a new object.
    */
   readonly look: object;
   /** The x range of all rows; `x` is the visible part of this range. */
   readonly whole: Range;
-  /** Event marks for a chart of `width` pixels. */
+  /** Returns the event marks for a chart of `width` pixels. */
   marks(width: number): readonly Mark[];
   meaning(key: string): string | undefined;
-  /** The mark of the latest alarm of a key; undefined without an alarm. */
+  /** Returns the mark of the latest alarm of a key; undefined without an alarm. */
   alarm(key: string): Mark | undefined;
 }
 
@@ -92,8 +92,8 @@ function known(meanings: DashboardState['meanings']): (key: string) => string | 
 type Facts = Pick<DashboardState, 'events' | 'meanings' | 'episodes'>;
 
 /**
- * The x range of all rows. While the run is running, the range extends to the planned end if this end is close to the
- * last row.
+ * Returns the x range of all rows. While the run is running, the range extends to the planned end of the run if this
+ * end is close to the last row.
  */
 function rangeOf(
   axis: XAxis,
@@ -121,14 +121,14 @@ function marksByWidth(all: readonly Mark[], x: Range): (width: number) => readon
   };
 }
 
-/** The row nearest to a position on the x axis; null without rows. */
+/** Returns the row nearest to a position on the x axis; null without rows. */
 export function nearestRow({ xs }: Pick<ChartContext, 'xs'>, x: number): number | null {
   if (xs.length === 0 || !Number.isFinite(x)) return null;
   const after = Math.min(xs.length - 1, lowerBound(xs, x));
   return after > 0 && x - xs[after - 1] < xs[after] - x ? after - 1 : after;
 }
 
-/** Rows [from, to) within the visible range. */
+/** Returns the rows [from, to) within the visible range. */
 export function rowsShown(
   { xs }: Pick<ChartContext, 'xs'>,
   { zoom }: DashboardState['settings'],

@@ -1,5 +1,5 @@
-// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. The last drawing is also
-// reused if a new row changes it by less than half a pixel, which is usual in a long run.
+// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. If a new row would change
+// the last drawing by less than half a pixel, as usual in a long run, the last drawing is reused too.
 import { areSame } from '../../shared/memoize-latest';
 import { relativePosition, type Range } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';
@@ -47,7 +47,7 @@ export class ChartDrawing {
     Object.assign(this, { rows: rowsOf(inputs), shape, end, isLog: log });
   }
 
-  /** The drawing for an exported picture; null if no line has a value. */
+  /** Returns the drawing for an exported picture; null if no line has a value. */
   picture({ spec, context, log }: DrawingInputs): PlotData | null {
     const { width } = pictureSize;
     const marks = context.marks(width);
@@ -59,7 +59,7 @@ export class ChartDrawing {
     Object.assign(this, { data: null, rows: [], shape: [], end: '' });
   }
 
-  /** The y range of the last drawing; null after a change between linear and logarithmic scale. */
+  /** Returns the y range of the last drawing; null after a change between linear and logarithmic scale. */
   private rangeFor(log: boolean): Range | null {
     return log === this.isLog ? this.range : null;
   }
@@ -67,7 +67,7 @@ export class ChartDrawing {
 
 const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
 
-/** All inputs except the rows. If one of them has changed, the chart must be drawn again. */
+/** Returns all inputs except the rows. If one of them has changed, the chart must be drawn again. */
 const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs): unknown[] => [
   ...[look, spec, log, large],
   ...keysOf(spec).map(key => store.curve(key)),

@@ -4,7 +4,7 @@ import { formatValue } from '../../shared/format';
 import type { ChartSpec } from '../../charts/catalogue';
 import type { ChartContext } from './chart-context';
 
-/** Tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
+/** Returns the tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
 export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): string {
   const sentences = lines.map(({ key, band }) => {
     const edges = !band
@@ -19,13 +19,13 @@ export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): stri
   return sentences.join('\n\n') || 'nothing logged yet';
 }
 
-/** List of keys and descriptions in an enlarged chart. */
+/** Renders the list of keys and descriptions in an enlarged chart. */
 export const explanation = ({ lines }: ChartSpec, { meaning }: ChartContext): TemplateResult =>
   html`<dl class="chart-explanation">
     ${lines.map(({ key }) => html`<dt>${key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
   </dl>`;
 
-/** Accessible name of the drawing: title and latest value of each line. */
+/** Returns the accessible name of the drawing: title and latest value of each line. */
 export function nameOfPicture({ title, lines, unit }: ChartSpec, { store }: ChartContext): string {
   const values = lines.map(({ key, label }) => {
     const curve = store.curve(key);

@@ -15,7 +15,7 @@ export interface MenuChart extends ChartElement {
   readonly spec: ChartSpec;
   /** Whether the y scale is logarithmic. */
   readonly log: boolean;
-  /** The drawing for an exported picture; null if no line has a value. */
+  /** Returns the drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null;
   openMenu(): void;
 }
@@ -38,7 +38,7 @@ export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undef
   };
 }
 
-/** The keyboard actions that every chart has, including the score chart. */
+/** Returns the keyboard actions that every chart has, including the score chart. */
 export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<Record<string, Act | undefined>> {
   const { actions } = tools;
   return {
@@ -51,7 +51,7 @@ export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<R
   };
 }
 
-/** Buttons in the head: toggle the table, change the size, open the menu. */
+/** Renders the buttons in the head: toggle the table, change the size, open the menu. */
 export function chartButtons(chart: MenuChart): TemplateResult {
   const { large, table, tools } = chart;
   const { id, title } = chart.spec;
@@ -100,7 +100,7 @@ export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
   ];
 }
 
-/** The menu items that every chart has, including the score chart. */
+/** Returns the menu items that every chart has, including the score chart. */
 export function arrangementItems(id: string, { tools, pinned, large }: ChartElement): (MenuItem | null)[] {
   const { toggle, move } = tools.actions;
   return [

@@ -21,7 +21,7 @@ export interface Charts {
 
 type Fold = (group: string) => void;
 
-/** The groups of charts. During a search, only matching charts are shown and all groups are expanded. */
+/** Renders the groups of charts. During a search, only matching charts are shown and all groups are expanded. */
 export function chartSections(state: DashboardState, charts: Charts, fold: Fold): TemplateResult {
   const search = searchedText(state);
   const groups = foundGroups(charts.groups, search);
@@ -33,7 +33,7 @@ export function chartSections(state: DashboardState, charts: Charts, fold: Fold)
   )}${groups.length === 0 ? notice({ kind: 'empty', ...none }) : nothing}`;
 }
 
-/** The collapsible section with the list of events. */
+/** Renders the collapsible section with the list of events. */
 export function eventSection({ events, opened, settings }: DashboardState, fold: Fold): TemplateResult {
   const isOpen = !settings.folded.includes('events');
   return html`<section class="group" data-group="events" ?hidden=${events.length === 0}>

@@ -11,7 +11,9 @@ const shownRows = 200;
 
 export const newestFirst: Sort = { column: 'step', down: true };
 
-/** A table of the newest values of a chart's lines within the visible range: one row per step, sorted by `sort`. */
+/**
+ * Renders a table of the newest values of a chart's lines within the visible range: one row per step, sorted by `sort`.
+ */
 export function chartTable(
   spec: ChartSpec,
   { store, xs, x }: Pick<PlotContext, 'store' | 'xs' | 'x'>,
@@ -45,7 +47,9 @@ export function chartTable(
   </div>`;
 }
 
-/** The columns of the table: the lines of a chart, and the edges of each band whose edges are logged metrics. */
+/**
+ * Returns the columns of the table: the lines of a chart, and the edges of each band whose edges are logged metrics.
+ */
 function columnsOf({ lines }: ChartSpec): { key: string; label: string }[] {
   return lines.flatMap(({ key, label, band }) => {
     if (!band || !('low' in band)) return [{ key, label }];

@@ -40,7 +40,7 @@ export class MetricChart extends ChartElement {
     this.log = false;
   }
 
-  /** The drawing for an exported picture; null if no line has a value. */
+  /** Returns the drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null {
     return this.drawing.picture(this);
   }

@@ -1,7 +1,10 @@
 // The change of a curve over the last ten steps. Pure.
 import type { Curve } from '../../charts/curve';
 
-/** The latest value minus the latest value that is at least ten steps older; NaN if there is no older value. */
+/**
+ * Returns the difference between the latest value and an earlier value. The earlier value is the newest one that is at
+ * least ten steps older. Returns NaN if there is none.
+ */
 export function changeOverTenSteps(steps: Float64Array, curve: Curve): number {
   const last = curve.lastFinite();
   if (last < 0) return Number.NaN;

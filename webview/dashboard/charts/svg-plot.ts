@@ -16,7 +16,7 @@ export const pictureSize = { width: 720, height: 400 };
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };
 const noun = { step: 'step', time: 'time', episodes: 'episodes' };
 
-/** The SVG of a chart, in `width` × `height` user units. */
+/** Returns the SVG of a chart, in `width` × `height` user units. */
 export function svgOf(data: PlotData, { width, height }: { width: number; height: number }): string {
   const { x, y, log, theme } = data;
   const plot = { left: edge.left, right: width - edge.right, top: edge.top, bottom: height - edge.bottom };
@@ -138,7 +138,7 @@ function areaOf(low: readonly Point[], high: readonly Point[], atX: ToPixel, atY
     .join('');
 }
 
-/** The legend: line samples and names, right-aligned at `right`; empty for a single line. */
+/** Returns the legend: line samples and names, right-aligned at `right`; empty for a single line. */
 function legend(lines: readonly PlotLine[], right: number): string[] {
   const named = lines.filter(line => !line.quiet);
   if (named.length < 2) return [];
@@ -174,7 +174,8 @@ function tag(name: string, attributes: Record<string, string | number>, content 
 }
 
 /**
- * A theme colour blended with the background into an opaque `#rrggbb`, because some programs read no other notation.
+ * Blends a theme colour with the background and returns it as an opaque `#rrggbb`, because some programs read no other
+ * notation.
  */
 function solid(colour: string, { background }: Theme): string {
   const [red, green, blue, alpha = 255] = channels(colour) ?? [];

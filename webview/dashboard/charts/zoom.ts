@@ -9,7 +9,7 @@ export interface Span {
   readonly to: number;
 }
 
-/** The complete x axis and its visible part. */
+/** Returns the complete x axis and its visible part. */
 export function spansOf({ whole }: { whole: Range }, zoom: Span | null): { whole: Span; shown: Span } {
   const all = { from: whole.min, to: whole.max };
   return { whole: all, shown: zoom ?? all };
@@ -40,9 +40,9 @@ function heldInside({ from, to }: Span, whole: Span): Span {
 }
 
 export interface ZoomHandlers {
-  /** X value at a pixel of the element. */
+  /** Returns the x value at a pixel of the element. */
   xAt(pixel: number): number;
-  /** Pixel positions of the left and the right end of the axis. */
+  /** Returns the pixel positions of the left and the right end of the axis. */
   edges(): [left: number, right: number];
   zoomBy(factor: number, about: number): void;
   panBy(distance: number): void;

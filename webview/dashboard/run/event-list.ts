@@ -6,7 +6,7 @@ import { glyphs, markOf } from '../../charts/event-marks';
 /** Maximum number of listed events; the file events.jsonl contains all events. */
 const shownEvents = 500;
 
-/** A table of the events. The row of `opened` is highlighted and shows the event's data. */
+/** Renders a table of the events. The row of `opened` is highlighted and shows the event's data. */
 export function eventList(events: readonly RunEvent[], opened: RunEvent | null): TemplateResult {
   const rows = events
     .slice(-shownEvents)
@@ -35,5 +35,5 @@ function isSame({ time, kind, message }: RunEvent, opened: RunEvent | null): boo
   return opened !== null && time === opened.time && kind === opened.kind && message === opened.message;
 }
 
-/** Date and time of an ISO timestamp, in the time zone of the timestamp. */
+/** Returns the date and time of an ISO timestamp, in the time zone of the timestamp. */
 const clock = (time: string): string => time.slice(0, 16).replace('T', ' ');

@@ -6,7 +6,7 @@ export interface Sort {
   readonly down: boolean;
 }
 
-/** A row of column headers. A click sorts by the column: first descending, then ascending. */
+/** Renders a row of column headers. A click sorts by the column: first descending, then ascending. */
 export function sortableHead(
   labels: readonly string[],
   sort: Sort | null,
@@ -31,6 +31,6 @@ export function compared(a: number | string, b: number | string, down: boolean):
   return down ? -order : order;
 }
 
-/** A table cell with a formatted number; the tooltip shows all digits. */
+/** Renders a table cell with a formatted number; the tooltip shows all digits. */
 export const numberCell = (value: number, text: string): TemplateResult =>
   html`<td title=${Number.isFinite(value) ? String(value) : nothing}>${text}</td>`;

@@ -19,7 +19,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Width of the strips in a chart that is `width` pixels wide. */
+/** Returns the width of the strips in a chart that is `width` pixels wide. */
 export const innerWidth = (width: number): number => Math.max(1, width - axisWidth - right);
 
 /** Converts an x value to a pixel position, as the other charts do. */
@@ -68,8 +68,8 @@ export function drawScores(
 }
 
 /**
- * Left and right edge of a column in pixels. The left edge is halfway between the first row of the column and the row
- * before it. The right edge is halfway between the last row of the column and the row after it.
+ * Returns the left and right edge of a column in pixels. The left edge is halfway between the first row of the column
+ * and the row before it. The right edge is halfway between the last row of the column and the row after it.
  */
 function columnEdges(
   columns: number,

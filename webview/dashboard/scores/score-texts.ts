@@ -7,8 +7,8 @@ import { formatNumber, formatPercent } from '../../shared/format';
 import type { LoadedScores } from './score-loader';
 
 /**
- * For each tag, the most frequent score in the column that contains `step`. If `step` is null, the latest column is
- * used.
+ * Renders, for each tag, the most frequent score in the column that contains `step`. If `step` is null, the latest
+ * column is used.
  */
 export function scoreValues({ strips, from, to }: LoadedScores, step: number | null): TemplateResult[] {
   return strips.map(strip => {
@@ -23,7 +23,7 @@ export function scoreValues({ strips, from, to }: LoadedScores, step: number | n
   });
 }
 
-/** A table with the number of episodes for each score, over all visible steps and in the latest column. */
+/** Renders a table with the number of episodes for each score, over all visible steps and in the latest column. */
 export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   const rows = strips.flatMap(strip =>
     Array.from({ length: strip.bins }, (_, i) => strip.bins - 1 - i).flatMap(bin => {
@@ -43,7 +43,7 @@ export function scoreTable({ strips, from, to }: LoadedScores): TemplateResult {
   </div>`;
 }
 
-/** The score of a bin. If the bin contains several different scores, returns their range. */
+/** Returns the score of a bin. If the bin contains several different scores, returns their range. */
 function scoresIn({ lowest, highest }: ScoreStrip, bin: number): string {
   const [from, to] = [formatNumber(lowest[bin]), formatNumber(highest[bin])];
   return from === to ? from : `${from} … ${to}`;

@@ -15,7 +15,7 @@ interface ExtraColumn {
 /** Additional columns, each shown only when the list is sorted by it. */
 const extra: Partial<Record<SortColumn, ExtraColumn>> = { advantage: { label: 'adv.', value: row => row.advantage } };
 
-/** The additional column of a sort order; undefined if the sort order has none. */
+/** Returns the additional column of a sort order; undefined if the sort order has none. */
 export const extraColumn = (sort: Sort | null): ExtraColumn | undefined => (sort ? extra[sort.by] : undefined);
 
 /** Renders an item of a list; `sort` is the list's order. */

@@ -1,6 +1,6 @@
-// The content of the list in order: grouped by steps and groups with headings, or flat and sorted by a column. Because
-// a list can have 100,000 episodes, only one number is stored per item; the items themselves are created when they are
-// rendered. Pure functions.
+// The content of the list in order. The list is either grouped by step and prompt group, with headings, or flat and
+// sorted by a column. Because a list can have 100,000 episodes, only one number is stored per item; the items
+// themselves are created when they are rendered. Pure functions.
 import type { EpisodeTable, TableColumn } from '../../../extension/run-data/episode-table';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 
@@ -48,8 +48,8 @@ export interface Sort {
 }
 
 /**
- * All rows in natural order: the newest step first. Within a step, training comes before validation, and rows are
- * sorted by group and member.
+ * Returns all rows in natural order: the newest step first. Within a step, training comes before validation, and rows
+ * are sorted by group and member.
  */
 export function naturalOrder(table: EpisodeTable): Uint32Array {
   const [step, mode, group, member] = (['step', 'mode', 'group', 'member'] as const).map(name => table.column(name));
@@ -58,7 +58,7 @@ export function naturalOrder(table: EpisodeTable): Uint32Array {
   );
 }
 
-/** Rows sorted by a column; rows without a value come last. Stable sort. */
+/** Returns the rows sorted by a column; rows without a value come last. Stable sort. */
 export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: Sort): Uint32Array {
   const positions = by === 'tag' ? tagPositions(table) : null;
   const column = table.column(by);
@@ -69,7 +69,7 @@ export function sortRows(rows: Uint32Array, table: EpisodeTable, { by, down }: S
   return order.map(at => rows[at]);
 }
 
-/** Alphabetical rank of each tag. */
+/** Returns the alphabetical rank of each tag. */
 function tagPositions({ tags }: EpisodeTable): number[] {
   const sorted = [...tags].sort();
   return tags.map(tag => sorted.indexOf(tag));
@@ -89,8 +89,8 @@ export class Listing {
 
   /**
    * Lists `rows` in the given order, with headings if `grouped` is set. Step headings are added if there are several
-   * steps. Group headings are added if a group has several members. `all` contains all rows of the table in natural
-   * order, because group headings describe all members of the group, including members outside `rows`.
+   * steps. A group heading is added for each group that has several members. `all` contains all rows of the table in
+   * natural order, because group headings describe all members of the group, including members outside `rows`.
    */
   constructor(
     private readonly table: EpisodeTable,
@@ -113,19 +113,19 @@ export class Listing {
     return { kind: 'episode', key: row.id, row, unit };
   }
 
-  /** Index of an episode in the list; -1 if it is not listed. */
+  /** Returns the index of an episode in the list; -1 if it is not listed. */
   find(id: string): number {
     const row = this.table.find(id);
     return row < 0 ? -1 : this.entries.indexOf(row);
   }
 
-  /** Index of the first episode at or beyond `index` in the given direction; -1 if there is none. */
+  /** Returns the index of the first episode at or beyond `index` in the given direction; -1 if there is none. */
   selectableFrom(index: number, direction: 1 | -1): number {
     for (let at = index; at >= 0 && at < this.length; at += direction) if (this.entries[at] >= 0) return at;
     return -1;
   }
 
-  /** Table row of the first episode at or after an index of the list; -1 if there is none. */
+  /** Returns the table row of the first episode at or after an index of the list; -1 if there is none. */
   rowAt(index: number): number {
     const at = this.selectableFrom(index, 1);
     return at < 0 ? -1 : this.entries[at];
@@ -170,7 +170,7 @@ export class Listing {
     };
   }
 
-  /** All rows of the prompt group that contains `row`, including rows that are not listed. */
+  /** Returns all rows of the prompt group that contains `row`, including rows that are not listed. */
   private groupOf(row: number): Uint32Array {
     const { table, all } = this;
     const [step, mode, group] = (['step', 'mode', 'group'] as const).map(name => table.column(name));
@@ -183,8 +183,8 @@ export class Listing {
 }
 
 /**
- * Number of rows that pass the test. The rows that pass must precede all others, because the function uses binary
- * search.
+ * Returns the number of rows that pass the test. The rows that pass must precede all others, because the function uses
+ * binary search.
  */
 function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   let [low, high] = [0, rows.length];
@@ -196,7 +196,7 @@ function countWhere(rows: Uint32Array, test: (row: number) => boolean): number {
   return low;
 }
 
-/** The rows of the prompt group that contains `row`, sorted by member. */
+/** Returns the rows of the prompt group that contains `row`, sorted by member. */
 export function groupRows(table: EpisodeTable, row: number): number[] {
   const columns = (['step', 'mode', 'group'] as const).map(name => table.column(name));
   const same = rowsWhere(table, other => columns.every(column => column[other] === column[row]));
@@ -205,8 +205,8 @@ export function groupRows(table: EpisodeTable, row: number): number[] {
 }
 
 /**
- * The rows that have the same prompt as `row`, sorted by step. Two rows have the same prompt if their tags are equal
- * and, in addition, either both mode and seed are equal or the first states are equal.
+ * Returns the rows that have the same prompt as `row`, sorted by step. Two rows have the same prompt if their tags are
+ * equal and, in addition, either both mode and seed are equal or the first states are equal.
  */
 export function promptRows(table: EpisodeTable, row: number): number[] {
   const [tag, mode, step, group, member] = (['tag', 'mode', 'step', 'group', 'member'] as const).map(name =>
@@ -228,7 +228,7 @@ function rowsWhere({ rows }: EpisodeTable, test: (row: number) => boolean): numb
   return found;
 }
 
-/** Sample standard deviation (N − 1), as in the rollout filter; 0 for a single value. */
+/** Returns the sample standard deviation (N − 1), as in the rollout filter; 0 for a single value. */
 function deviation(values: number[]): number {
   if (values.length < 2) return 0;
   const mean = values.reduce((total, value) => total + value, 0) / values.length;

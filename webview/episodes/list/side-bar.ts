@@ -33,7 +33,7 @@ export function sideBar(run: RunSummary, state: EpisodesState, actions: Episodes
   </header>`;
 }
 
-/** The step at the top of the list, between buttons for the previous, next and newest step. */
+/** Renders the step at the top of the list, between buttons for the previous, next and newest step. */
 function stepsView(state: EpisodesState, { goStep }: EpisodesActions): TemplateResult {
   const at = stepAtTop(state);
   const step = at === null ? '' : `${at.mode === 'val' ? 'validation' : 'step'} ${at.step}`;
@@ -46,7 +46,7 @@ function stepsView(state: EpisodesState, { goStep }: EpisodesActions): TemplateR
   </div>`;
 }
 
-/** The choices of mode and order; the mode is hidden if the filter line sets it. */
+/** Renders the choices of mode and order; the mode is hidden if the filter line sets it. */
 function choicesView({ data, query, settings }: EpisodesState, actions: EpisodesActions): TemplateResult {
   const { modes } = data;
   const mode = listedMode(data, settings);

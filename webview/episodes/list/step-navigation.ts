@@ -1,7 +1,7 @@
 // Moving through the list by training steps. Pure functions.
 import type { EpisodesState } from '../state';
 
-/** The step at the top of the list; null if the list is empty or not grouped by step. */
+/** Returns the step at the top of the list; null if the list is empty or not grouped by step. */
 export function stepAtTop({ data, matches, settings, top }: EpisodesState): {
   step: number;
   mode: 'train' | 'val';
@@ -11,8 +11,8 @@ export function stepAtTop({ data, matches, settings, top }: EpisodesState): {
 }
 
 /**
- * Index of the list item at which another training step begins: the step before (−1) or after (1) the topmost visible
- * step. Null if there is no such step.
+ * Returns the index of the list item at which another training step begins: the step before (−1) or after (1) the
+ * topmost visible step. Returns null if there is no such step.
  */
 export function indexOfStep({ data: { table }, matches, settings, top }: EpisodesState, by: -1 | 1): number | null {
   const first = matches?.listing.rowAt(top) ?? -1;

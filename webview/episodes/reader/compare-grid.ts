@@ -76,7 +76,7 @@ function head(
   >`;
 }
 
-/** The row of a turn. A state that is the same in all episodes is shown once, above the cells. */
+/** Renders the row of a turn. A state that is the same in all episodes is shown once, above the cells. */
 function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateResult {
   const { columns, reference, turns, options } = grid;
   const isEnd = at === turns;
@@ -113,7 +113,7 @@ function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, is
   >`;
 }
 
-/** The content of a turn's cell; the state is omitted if it is the same in all episodes (`isShared`). */
+/** Renders the content of a turn's cell; the state is omitted if it is the same in all episodes (`isShared`). */
 function turnCell(
   { reference, largest, options }: Grid,
   episode: Episode,
@@ -139,7 +139,10 @@ function turnCell(
     >${rewardView(turn, running, largest, options.theme)}`;
 }
 
-/** Index of the first turn whose actions differ from the actions in the reference episode; -1 if all are equal. */
+/**
+ * Returns the index of the first turn whose actions differ from the actions in the reference episode; -1 if all are
+ * equal.
+ */
 export function partingTurn({ turns }: Pick<Episode, 'turns'>, reference: Pick<Episode, 'turns'>): number {
   return turns.findIndex((turn, i) => !sameActions(turn.executed, reference.turns[i]?.executed ?? []));
 }

@@ -63,7 +63,7 @@ function membersView(members: readonly EpisodeRow[], id: string, actions: Episod
   >`;
 }
 
-/** Button that opens a group member. The button is filled if the episode succeeded. */
+/** Renders a button that opens a group member. The button is filled if the episode succeeded. */
 function memberButton(row: EpisodeRow, current: boolean, { open }: EpisodesActions): TemplateResult {
   const { member, success, reward, score } = row;
   const outcome = success ? 'success' : 'no success';

@@ -37,7 +37,7 @@ export function episodeView(
   </article>`;
 }
 
-/** A sentence about how the episode ended. */
+/** Returns a sentence about how the episode ended. */
 export function ending({
   success,
   terminated,
@@ -51,8 +51,8 @@ export function ending({
 }
 
 /**
- * A collapsed section with the messages before the first response, that is, the system message and the first user
- * message.
+ * Renders a collapsed section with the messages before the first response, that is, the system message and the first
+ * user message.
  */
 function promptView({ messages }: Episode): TemplateResult | typeof nothing {
   const answer = messages.findIndex(message => message.role === 'assistant');

@@ -2,7 +2,7 @@
 import { html, type TemplateResult } from 'lit';
 import type { Part } from './text-diff';
 
-/** `title` is the tooltip of each mark. */
+/** Renders the parts of a text. `title` is the tooltip of each mark. */
 export function markedText(parts: readonly Part[], title: string): (string | TemplateResult)[] {
   const pieces: (string | TemplateResult)[] = [];
   for (const { text, changed } of parts) {

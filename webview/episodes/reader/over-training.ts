@@ -26,7 +26,7 @@ export function occurrences(table: EpisodeTable, rows: readonly number[]): Occur
 
 /**
  * Chooses from an occurrence the row that the reader compares with `row`. This is the row with the same group and
- * member; if the occurrence has no such row, it is the row with the same member, else the first row.
+ * member. If there is no such row, it is the row with the same member; if there is no such row either, the first row.
  */
 export function counterpart(table: EpisodeTable, { rows }: Occurrence, row: number): number {
   const [group, member] = [table.column('group'), table.column('member')];

@@ -31,7 +31,7 @@ export interface PromptHistory {
   readonly hasValidation: boolean;
 }
 
-/** The reader's subject when `row` is the open episode; depends on the setting `reading`. */
+/** Returns the subject of the reader when `row` is the open episode. The subject depends on the setting `reading`. */
 export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: EpisodeRow): Subject {
   const { reading } = settings;
   const members = membersOf(data.table, row);
@@ -40,13 +40,13 @@ export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: Ep
   return { row, reading, members, history, others };
 }
 
-/** The episodes of a prompt group. If `member` is no longer in the table, returns only `member`. */
+/** Returns the episodes of a prompt group. If `member` is no longer in the table, returns only `member`. */
 export function membersOf(table: EpisodeTable, member: EpisodeRow): EpisodeRow[] {
   const at = table.find(member.id);
   return at < 0 ? [member] : groupRows(table, at).map(row => table.row(row));
 }
 
-/** The occurrences of an episode's prompt. */
+/** Returns the occurrences of an episode's prompt. */
 export function historyOf(
   { table, modes }: EpisodeData,
   { against }: EpisodesSettings,
@@ -63,12 +63,13 @@ export function historyOf(
   };
 }
 
-/** The episode of `occurrence` that the reader compares with the given episode (`counterpart`). */
+/** Returns the episode of `occurrence` that the reader compares with the given episode (`counterpart`). */
 export const episodeAt = (table: EpisodeTable, occurrence: Occurrence, { id }: EpisodeRow): EpisodeRow =>
   table.row(counterpart(table, occurrence, table.find(id)));
 
 /**
- * The episode of an earlier occurrence with which `row` is compared; empty if `row` belongs to the first occurrence.
+ * Returns a list with the episode of an earlier occurrence with which `row` is compared. The list is empty if `row`
+ * belongs to the first occurrence.
  */
 function compared({ table, all, at, against }: PromptHistory, row: EpisodeRow): EpisodeRow[] {
   return at <= 0 ? [] : [episodeAt(table, all[against === 'first' ? 0 : at - 1], row)];

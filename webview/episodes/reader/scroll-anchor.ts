@@ -28,7 +28,8 @@ export function holdPosition(pane: HTMLElement | null, before: Shown | null, now
 }
 
 /**
- * The turn being read: the last turn that starts above the end of the pane's upper third. Null at scroll position 0.
+ * Returns the turn being read: the last turn that starts above the end of the pane's upper third. Returns null at
+ * scroll position 0.
  */
 function turnInView(pane: HTMLElement): Anchor | null {
   if (pane.scrollTop === 0) return null;

@@ -12,7 +12,10 @@ import type { PromptHistory, Subject } from './reader-subject';
 import { timelineView } from './timeline';
 import type { TurnOptions } from './turn-options';
 
-/** The members of a group. `episodes[i]` is the episode of `members[i]`; null if it no longer exists. */
+/**
+ * Renders the members of a group side by side. `episodes[i]` is the episode of `members[i]`; it is null if it no longer
+ * exists.
+ */
 export function groupView(
   { row: current, members }: Subject,
   episodes: readonly (Episode | null)[],
@@ -40,7 +43,8 @@ export function groupView(
 }
 
 /**
- * An episode next to another episode of the same prompt; `other` is null if no earlier step has episodes of the prompt.
+ * Renders an episode next to another episode of the same prompt. `other` is null if no earlier step has episodes of the
+ * prompt.
  */
 export function trainingView(
   row: EpisodeRow,

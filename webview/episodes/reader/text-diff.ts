@@ -12,15 +12,15 @@ export interface Part {
 const longest = 400;
 
 /**
- * The lines of `state`. Lines outside the longest common subsequence with `previous` are marked; without a previous
- * state, no line is marked.
+ * Splits `state` into lines. Lines outside the longest common subsequence with `previous` are marked; if there is no
+ * previous state, no line is marked.
  */
 export const markedLines = (state: string, previous: string | null): Part[] =>
   marked(state.split('\n'), previous?.split('\n') ?? null);
 
 /**
- * The words of a text with their trailing blanks. Words outside the longest common subsequence with `reference` are
- * marked.
+ * Splits a text into words with their trailing blanks. Words outside the longest common subsequence with `reference`
+ * are marked.
  */
 export const markChanges = (text: string, reference: string | null): Part[] =>
   marked(wordsOf(text), reference === null ? null : wordsOf(reference), part => part.trimEnd());
@@ -45,7 +45,7 @@ function marked(parts: string[], before: string[] | null, keyOf: (part: string) 
   return found;
 }
 
-/** A table whose element [i][j] is the length of the longest common subsequence of a[i…] and b[j…]. */
+/** Returns a table whose element [i][j] is the length of the longest common subsequence of a[i…] and b[j…]. */
 function commonLengths(a: string[], b: string[]): Uint16Array[] {
   const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {

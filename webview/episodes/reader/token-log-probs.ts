@@ -14,7 +14,7 @@ export interface SampledToken {
   advantage: number | null;
 }
 
-/** The sampled tokens of a turn. */
+/** Returns the sampled tokens of a turn. */
 export function sampledTokens(
   { tokens }: Pick<Episode, 'tokens'>,
   { span: [from, to] }: Pick<EpisodeTurn, 'span'>,

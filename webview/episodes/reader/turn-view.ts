@@ -1,5 +1,5 @@
-// One turn: the state shown to the model, its reasoning and actions, and the reward. Texts of model and environment are
-// inserted as text, never as markup.
+// One turn: the state shown to the model, its reasoning and actions, and the reward. The texts of the model and of the
+// environment are inserted as plain text, never as markup.
 import type { TurnOptions } from './turn-options';
 import { html, nothing, type TemplateResult } from 'lit';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
@@ -11,8 +11,8 @@ import { stateView } from './state-view';
 import { sampledTokens, tokenStrip, tokenSummary } from './token-log-probs';
 
 /**
- * Renders a turn. `running` is the return up to and including this turn, without penalties; `largest` is the largest
- * absolute reward, to which the bar is scaled.
+ * Renders a turn. `running` is the return up to and including this turn, without penalties. `largest` is the largest
+ * absolute reward; it determines the scale of the bar.
  */
 export function turnView(
   episode: Episode,
@@ -55,7 +55,7 @@ function thoughtView({ thought, raw }: EpisodeTurn): TemplateResult {
   return html`<p class="thought">${thought === '' ? html`<span class="muted">no thought</span>` : thought}</p>`;
 }
 
-/** The actions of a turn; an action that was not executed is shown with the reason. */
+/** Renders the actions of a turn; an action that was not executed is shown with the reason. */
 export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateResult | typeof nothing {
   const outcomes = actionOutcomes(turn, endsEpisode);
   if (outcomes.length === 0) {
@@ -73,7 +73,7 @@ export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateRe
   >`;
 }
 
-/** The rewards of a turn: `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
+/** Renders the rewards of a turn: `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
 export function rewardView(
   { reward, penalty }: EpisodeTurn,
   running: number,

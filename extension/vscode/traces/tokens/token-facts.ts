@@ -96,9 +96,9 @@ export function tokenFacts(
 }
 
 /**
- * Whether PPO clips a token, which means that its clipped objective is flat at `ratio`. The objective is the minimum of
- * the clipped and the unclipped term. It is therefore flat above the clip range for positive advantages, and below the
- * clip range for negative advantages.
+ * Whether PPO clips a token: whether the token's objective is flat at `ratio`. The objective is the minimum of the
+ * clipped and the unclipped term. It is therefore flat above the clip range for positive advantages, and below the clip
+ * range for negative advantages.
  */
 export const isClipped = (ratio: number, advantage: number, { low, high }: ClipRange): boolean =>
   (advantage > 0 && ratio > 1 + high) || (advantage < 0 && ratio < 1 - low);

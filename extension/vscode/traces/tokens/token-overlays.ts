@@ -1,7 +1,7 @@
 // Token overlays of a trace. An overlay shows one value of each token, such as its log-prob, as one of at most seven
-// shades. The number of shades is small, because each shade needs its own editor decoration. Sequential scales have one
-// hue, which is more intense for higher shades. Signed scales have one hue for negative values and another hue for
-// positive values. Pure functions. Names and meanings of the overlays are in ../trace-overlay.ts.
+// shades. The number of shades is small, because each shade needs its own editor decoration. A sequential scale has one
+// hue, and a higher shade is more intense. A signed scale has one hue for negative values and another hue for positive
+// values. Pure functions. Names and meanings of the overlays are in ../trace-overlay.ts.
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { TokenFacts } from './token-facts';
 
@@ -13,12 +13,12 @@ export type Shade = number;
 
 export interface Overlay {
   scale: 'sequential' | 'signed';
-  /** Whether a checkpoint must compute values that the episode does not record. */
+  /** Whether the overlay shows values that the episode does not record, so that a checkpoint must compute them. */
   needsModel: boolean;
   value(facts: TokenFacts): number | null;
   /**
-   * The smallest absolute value for shade 1, for shade 2, and so on, ascending. Null if these bounds are relative to
-   * the largest value of the episode.
+   * Lower bounds of the shades, ascending: the smallest absolute value for shade 1, for shade 2, and so on. Null if the
+   * bounds are fixed shares of the largest absolute value in the episode.
    */
   edges: readonly number[] | null;
 }

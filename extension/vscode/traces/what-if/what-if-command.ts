@@ -1,7 +1,7 @@
-// What-if command: the user selects a turn of an episode, a change in this turn, and the player of the remaining turns.
-// The result is shown beside the original episode. The inspection process plays the episode. If the user plays, a
-// document shows the turns so far, and a dialog requests each answer. The dialogs end when the episode ends or the user
-// lets a checkpoint play the rest.
+// What-if command: the user selects a turn of an episode, a change in this turn, and the player of the remaining turns
+// (a checkpoint or the user). The result is shown beside the original episode. The inspection process runs the episode.
+// If the user is the player, a document shows the turns so far, and a dialog requests each answer. The dialogs end when
+// the episode ends or the user lets a checkpoint play the rest.
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
@@ -49,7 +49,10 @@ class WhatIfs implements vscode.Disposable {
     this.documents.dispose();
   }
 
-  /** The command. Uses the episode and turn in `argument` or, without an argument, the trace in the active editor. */
+  /**
+   * Runs the command for the episode and turn in `argument` or, without an argument, for the trace in the active
+   * editor.
+   */
   async ask(argument: unknown): Promise<void> {
     const location = traceLocationOf(argument) ?? locationInEditor();
     if (!location)
