@@ -18,8 +18,8 @@ export function relativePosition(value: number, { min, max }: Range, log = false
 }
 
 /**
- * Returns a range around positive values whose ends are integer powers of ten. Returns `previous` if the values fit
- * into it and fill at least a third of its decades.
+ * Returns a range that contains the positive values `low` and `high` and has integer powers of ten at both ends.
+ * Returns `previous` if the values fit into it and fill at least a third of its decades.
  */
 export function logRange(low: number, high: number, previous: Range | null): Range {
   const decades = (from: number, to: number) => Math.log10(to / from);
@@ -64,7 +64,7 @@ export function valueRange(low: number, high: number, previous: Range | null): R
   const flat = high - low <= size * 1e-9;
   const pad = flat ? (size === 0 ? 0.5 : size * 0.5) : 0;
   let [from, to] = [low - pad, high + pad];
-  // The range starts at zero if its end closer to zero would be less than 40 % of its other end.
+  // If the end closer to zero is less than 40 % of the other end, it is moved to zero.
   if (from > 0 && from < to * 0.4) from = 0;
   if (to < 0 && to > from * 0.4) to = 0;
   const step = roundUp((to - from) / 4, [1, 2, 2.5, 5]);

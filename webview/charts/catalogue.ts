@@ -312,7 +312,10 @@ function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   };
 }
 
-/** Returns a prefix for the title of a key's chart. It distinguishes two keys that differ only in their first part. */
+/**
+ * Returns a prefix for the title of a key's chart. The prefix distinguishes two keys that differ only in their first
+ * part.
+ */
 function sideOf(key: string): string {
   if (key.startsWith('val-env/')) return 'validation ';
   if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))

@@ -2,8 +2,8 @@
 // keeps scrolling and pointer movement smooth while many charts change.
 
 /**
- * Milliseconds of drawing per frame. Until all charts have been drawn for the first time, `firstBudget` applies
- * instead: the user cannot scroll a page that is still empty.
+ * Milliseconds of drawing per frame. `firstBudget` applies until all charts have been drawn for the first time. It is
+ * larger, because scrolling need not be smooth yet: the user cannot scroll a page that is still empty.
  */
 const budget = 7;
 const firstBudget = 60;

@@ -1,7 +1,7 @@
-// A chart drawn with Chart.js, which no other file uses. The plot draws prepared data and converts between pixels and
-// values; smoothing, decimation and ranges are computed elsewhere. Animation and parsing are disabled. All y axes have
-// the same width, so that crosshairs align. Only changed parts of the chart are updated, because most drawings add only
-// a few points.
+// A plot is a chart drawn with Chart.js. No other file uses Chart.js. The plot draws prepared data and converts between
+// pixels and values; smoothing, decimation and ranges are computed elsewhere. Animation and parsing are disabled. All y
+// axes have the same width, so that crosshairs align. Only changed parts of the chart are updated, because most
+// drawings add only a few points.
 import {
   Chart,
   Filler,

@@ -1,6 +1,6 @@
-// The chart of one metric as an element without a shadow root. The draw queue calls the function that computes the
-// drawing, and this function recomputes it only if values, theme or smoothing have changed. While it is off screen, the
-// chart draws nothing and holds no canvas memory.
+// The chart of one metric as an element without a shadow root. The draw queue calls the function that updates the
+// drawing. This function recomputes the drawing only if values, theme or smoothing have changed. While the chart is off
+// screen, it draws nothing and holds no canvas memory.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { chartCard, chartValue } from '../components/chart-card';
 import type { OnScreen } from '../components/on-screen';

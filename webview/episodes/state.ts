@@ -73,8 +73,8 @@ export const matchesNothing = ({ data, matches }: EpisodesState): boolean =>
   data.table.rows > 0 && matches?.listing.rows.length === 0 && matches.searched === null;
 
 /**
- * Returns the line below the filter. It contains the number of episodes, the success rate, and the shares of the
- * episodes that have been searched and indexed.
+ * Returns the line below the filter. It contains the number of episodes, the success rate, the share of the episodes
+ * that has been searched, and the share that has been indexed.
  */
 export function listFacts({ data, query, matches, read, searchFailure }: EpisodesState): string {
   if (data.table.rows === 0) return read < 1 ? 'reading the episodes' : '';

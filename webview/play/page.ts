@@ -1,6 +1,6 @@
-// The Play page: the user plays an environment in the model's place. The session is in the host, which replies to each
-// request with the session's state. The page displays the state and the key bindings. Only one request is in flight,
-// and keys pressed meanwhile are dropped.
+// The Play page: the user takes the model's place and plays an environment. The session is in the host, which replies
+// to each request with the session's state. The page displays the state and the key bindings. Only one request is in
+// flight; keys that the user presses in the meantime are dropped.
 import { render } from 'lit';
 import type { PlayDo } from '../../extension/protocol/environment-tools';
 import { playCommand, playDo, playReady, playStale } from '../../extension/protocol/play-page';

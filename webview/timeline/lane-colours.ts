@@ -17,7 +17,9 @@ const hues: Readonly<Record<Lane, number>> = {
   episodes: hue.grey,
 };
 
-/** Opacity of lanes that are distinguished from another lane of the same hue only by being fainter. */
+/**
+ * Opacity of lanes that have the hue of another lane. They are fainter, so that users can distinguish the two lanes.
+ */
 const opacities: Partial<Record<Lane, number>> = { phases: 0.45, requests: 0.6 };
 
 export const laneColour = (lane: Lane, { palette }: Theme): string =>

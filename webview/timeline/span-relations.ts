@@ -26,8 +26,8 @@ export function causeOf({ spans, names }: StepTimeline, i: number): number {
 }
 
 /**
- * Returns the indices of the row spans of a generator call (one span per row that the call sampled), sorted from the
- * longest to the shortest.
+ * A call of the generator samples a batch of rows, and each row has a span. Returns the indices of these spans, sorted
+ * from the longest to the shortest.
  */
 export function rowsOfCall({ spans, names }: StepTimeline, call: number): number[] {
   const [from, to] = [spans.start[call], spans.start[call] + spans.us[call]];

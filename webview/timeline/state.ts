@@ -96,7 +96,10 @@ export function newestStep({ facts }: TimelineState): ShownStep | null {
   return facts.run.live && facts.current !== '' ? 'current' : (facts.kept.at(-1) ?? null);
 }
 
-/** Returns the nearest step before or after the open step whose spans the run still contains; null if there is none. */
+/**
+ * Of the steps whose spans the run still contains, returns the nearest one before or after the open step; null if there
+ * is none.
+ */
 export function neighbour({ facts, open, settings }: TimelineState, by: -1 | 1): ShownStep | null {
   if (!facts) return null;
   const at = open?.timeline.step ?? (settings.step === 'current' ? Infinity : (settings.step ?? 0));

@@ -15,7 +15,7 @@ import { rangeOf } from './trace-structure';
 
 /** Number of tokens above which only the visible part is decorated. */
 const paintedWhole = 3000;
-/** Number of lines that are decorated above the visible lines of a long episode, and below them. */
+/** Number of lines decorated above the visible lines of a long episode, and number of lines decorated below them. */
 const beyond = 60;
 
 const shadeNames = [-3, -2, -1, 1, 2, 3].map(String);

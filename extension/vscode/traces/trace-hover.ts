@@ -1,4 +1,4 @@
-// Hovers of a trace: a token's card or, for a state that is a board, a picture of the board.
+// Hovers of a trace: a card about a token or, for a state that is a board, a picture of the board.
 import * as vscode from 'vscode';
 import { describeBoard, gameOf, readBoard } from '../../common/board';
 import { boardDrawing, boardSvg } from '../../common/board-picture';

@@ -90,8 +90,8 @@ export class RunPlane extends LitElement {
   }
 
   /**
-   * Returns the diagnosis nearest to the pointer. Returns undefined if this diagnosis is too far away: by at least 12
-   * pixels and at least a twelfth of the plot's width.
+   * Returns the diagnosis nearest to the pointer. Returns undefined if even this diagnosis is at least 12 pixels and at
+   * least a twelfth of the plot's width away from the pointer.
    */
   private nearest({ currentTarget, clientX, clientY }: PointerEvent): PathPoint | undefined {
     const { left, top, width, height } = (currentTarget as HTMLElement).getBoundingClientRect();

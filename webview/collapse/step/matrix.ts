@@ -29,7 +29,7 @@ export interface Matrix {
 }
 
 /**
- * Sorts the rows by the column of their own prompt. From all values of a row, subtracts the row's value under its own
+ * Sorts the rows by the column of their own prompt. Subtracts from each value of a row the row's value under its own
  * prompt.
  */
 export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily): Matrix {
@@ -47,7 +47,10 @@ export function matrixOf({ log_probs_per_token: values, column }: CollapseFamily
   return { order, against, own, best, scale };
 }
 
-/** A family with its matrix. Each of its prompts is split into lines shared by all prompts and differing lines. */
+/**
+ * A family with its matrix. Each prompt of the family is split into the lines that all prompts share and the lines in
+ * which prompts differ.
+ */
 export interface ScoredFamily {
   readonly family: CollapseFamily;
   readonly matrix: Matrix;

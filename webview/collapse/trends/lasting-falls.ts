@@ -88,9 +88,9 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
 }
 
 /**
- * Detects a lasting fall of H(Z|X) to less than half of its value at the first diagnosis (`from`). Means over three
- * values are compared with this half. `since` is the first step since which all means have been below it. Returns null
- * if the newest mean is not below it.
+ * Detects that H(Z|X) has fallen to less than half of `from`, its value at the first diagnosis. Means over three values
+ * are compared with `from` / 2. `since` is the first step since which all means have been smaller. Returns null if the
+ * newest mean is not smaller.
  */
 export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
   const means = smoothed(

@@ -131,7 +131,7 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
   return judgedPath(path);
 }
 
-/** Adds to each point its regime. The regime follows from this point and all earlier points. */
+/** Adds a regime to each point. The regime of a point follows from the point itself and all earlier points. */
 export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
   const judgements = judgeRegimes(
     points.map(({ information, entropy, retrieval, chance }) => ({

@@ -18,8 +18,7 @@ const markDistance = 11;
 
 export interface ChartContext extends PlotContext {
   /**
-   * Identifies everything that affects the drawings, except the rows and their range. When any of it changes, this
-   * field becomes a new object.
+   * Replaced by a new object whenever anything that affects the drawings has changed, except the rows and their range.
    */
   readonly look: object;
   /** The x range of all rows; `x` is the visible part of this range. */

@@ -1,5 +1,5 @@
-// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. If a new row would change
-// the last drawing by less than half a pixel, as usual in a long run, the last drawing is reused too.
+// The drawing of a chart. It is recomputed only if rows, columns or settings have changed. Even then, the last drawing
+// is reused if a new row would change it by less than half a pixel. This is usual in a long run.
 import { areSame } from '../../shared/memoize-latest';
 import { relativePosition, type Range } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';

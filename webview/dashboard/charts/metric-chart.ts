@@ -1,7 +1,7 @@
 // A chart of metrics. Its header has a short name, the latest value, the change over the last ten steps, and a menu;
 // key and description are in a tooltip. A table of the values can replace the drawing. The draw queue calls the
-// function that computes the drawing, and this function recomputes it only if rows, columns or settings have changed.
-// Titles: webview/charts/catalogue.ts; values of the header: chart-values.ts; tooltips: chart-hints.ts.
+// function that updates the drawing. This function recomputes the drawing only if rows, columns or settings have
+// changed. Titles: webview/charts/catalogue.ts; values of the header: chart-values.ts; tooltips: chart-hints.ts.
 import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../../components/chart-card';

@@ -96,7 +96,7 @@ export function tokenFacts(
 }
 
 /**
- * Whether PPO clips a token: whether the token's objective is flat at `ratio`. The objective is the minimum of the
+ * Whether PPO clips a token, so that the token's objective is flat at `ratio`. The objective is the minimum of the
  * clipped and the unclipped term. It is therefore flat above the clip range for positive advantages, and below the clip
  * range for negative advantages.
  */
