@@ -57,8 +57,8 @@ interface Planned {
   /** Whether to show the chart even if the run has not logged any of the chart's keys yet. */
   always?: boolean;
   /**
-   * Whether to omit bands from minimum to maximum. With such a band, the y range would be so large that the line would
-   * look flat.
+   * Whether to omit the bands that reach from a minimum to a maximum. Such a band would make the y range so large that
+   * the line would look flat.
    */
   plain?: boolean;
 }

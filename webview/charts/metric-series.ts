@@ -80,7 +80,7 @@ export class SeriesStore {
     return this.stepCurve.values;
   }
 
-  /** Metric keys in order of first appearance; the same array until a key is added. */
+  /** Metric keys in order of first appearance. The array is replaced only when a key is added. */
   get keys(): readonly string[] {
     return this.keyList;
   }

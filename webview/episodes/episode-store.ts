@@ -52,7 +52,7 @@ export class EpisodeStore {
     return true;
   }
 
-  /** All episodes as columns; the same object until rows are added. */
+  /** All episodes as columns. The object is replaced only when rows are added. */
   get data(): EpisodeData {
     const { table } = this;
     return (this.latest ??= { table, order: naturalOrder(table), modes: modesOf(table) });

@@ -48,7 +48,7 @@ export const firstSettings: EpisodesSettings = {
   tokens: false,
 };
 
-/** All episodes of the run; a new object whenever rows have been added. */
+/** All episodes of the run. The object is replaced whenever rows have been added. */
 export interface EpisodeData {
   readonly table: EpisodeTable;
   /** All rows in natural order: by step, group and member. */

@@ -104,7 +104,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
 
   /**
    * Scrolls the list to the previous (−1) or the next (1) step, or to the start of the list (0). If the reader compares
-   * episodes of one prompt at different steps, opens an episode of the prompt's previous or next step instead.
+   * episodes of one prompt at different steps, opens the previous or the next occurrence of this prompt instead.
    */
   function goStep(by: -1 | 0 | 1): void {
     const { state } = store;

@@ -20,7 +20,7 @@ export type LiveEvent =
   | { readonly type: 'tag'; readonly tag: string }
   | { readonly type: 'theme'; readonly theme: Theme };
 
-/** New tokens of the newest turn. They replace the turn's tokens at index `at` and all later tokens. */
+/** New tokens of the newest turn. They replace all tokens of the turn from index `at` on. */
 export interface NewTokens {
   readonly id: string;
   readonly turn: number;

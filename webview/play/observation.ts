@@ -1,5 +1,6 @@
 // The observation in large type: its images and its unmodified text. Characters that differ from the previous step's
-// text are marked if both texts have the same number of lines and the same line lengths, as two states of a board do.
+// text are marked if both texts have the same number of lines and the same line lengths. This is usual if the texts
+// show a board.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { Shown } from '../../extension/protocol/environment-tools';
 

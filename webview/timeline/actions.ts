@@ -11,7 +11,7 @@ export interface TimelineActions {
   move(by: -1 | 1): void;
   follow(on: boolean): void;
   showTable(on: boolean): void;
-  /** Places the overview's mark, which the arrow keys move, on a step. */
+  /** Places the overview's mark on a step. The arrow keys move the mark, too. */
   mark(index: number): void;
   /** Shows the time range [from, to] of the step, in microseconds. */
   zoom(from: number, to: number): void;

@@ -54,7 +54,7 @@ export interface TimelineState {
   readonly steps: readonly StepSummary[];
   /** The visible range of the overview; null shows all steps. */
   readonly overview: Range | null;
-  /** Index of the step at the overview's mark, which the arrow keys move. */
+  /** Index of the marked step of the overview. The arrow keys move the mark. */
   readonly marked: number;
   readonly open: OpenStep | null;
   /**

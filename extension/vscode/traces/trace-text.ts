@@ -161,8 +161,8 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
 }
 
 /**
- * Describes whether training used the episode: a what-if or validation episode is not trained on; other episodes are
- * kept or dropped by the rollout filter.
+ * Describes whether training used the episode. What-if and validation episodes are never used; the rollout filter keeps
+ * or drops the other episodes.
  */
 function useOf({ kept, what_if }: Episode): string {
   if (what_if) return `what-if of ${what_if.of}, from turn ${what_if.turn} on; not trained on`;

@@ -1,7 +1,7 @@
 // Assesses from a run's diagnoses how strongly the reasoning depends on its prompt, how much the reasoning varies, and
-// whether the mutual information of prompt and reasoning has fallen. If the reasoning does not depend on its prompt,
-// such a fall shows that the policy no longer uses the prompt. If there was no such fall, the policy has not yet learnt
-// to use the prompt.
+// whether the mutual information of prompt and reasoning has fallen. Reasoning that does not depend on its prompt has
+// two possible causes. If the mutual information has fallen, the policy no longer uses the prompt. If the mutual
+// information has not fallen, the policy has not yet learnt to use the prompt.
 import { median } from '../../../extension/common/mean-estimate';
 import { retrievalOverChance } from '../../../extension/run-data/regimes';
 import type { PathPoint } from '../trends/run-series';

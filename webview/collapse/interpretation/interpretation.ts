@@ -23,7 +23,7 @@ export interface Interpretation {
   advice: Advice[];
 }
 
-/** Number of latest diagnoses that must lie in the same regime for high confidence. */
+/** High confidence requires that this many of the latest diagnoses all lie in the same regime. */
 const recent = 5;
 /** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;

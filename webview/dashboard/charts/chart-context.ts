@@ -79,7 +79,7 @@ export function contextMaker(store: SeriesStore): (state: DashboardState, run: R
   };
 }
 
-/** Returns a function that looks up the meaning of a key and caches it. */
+/** Returns a function that looks up the meaning of a key and caches this meaning. */
 function known(meanings: DashboardState['meanings']): (key: string) => string | undefined {
   const found = new Map<string, string | undefined>();
   return key => {

@@ -24,7 +24,10 @@ export class ChartDrawing {
   private isLog = false;
   private rows: readonly unknown[] = [];
   private shape: readonly unknown[] = [];
-  /** Axes, width and last points of the last drawing (`endOf`), used to detect a visible change. */
+  /**
+   * Axes, width and last points of the last drawing, as a text (`endOf`). A visible change of the drawing changes this
+   * text.
+   */
   private end = '';
 
   /** Whether the inputs equal the inputs of the last `update`. */

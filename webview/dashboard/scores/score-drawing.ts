@@ -1,6 +1,6 @@
 // Draws the distribution of scores on a canvas: one strip per tag, with steps on the x axis and scores on the y axis.
-// Each cell belongs to one column of steps and to one score. The more of the column's episodes have this score, the
-// more opaque the cell is. Axes and colours match the other charts.
+// Each cell belongs to one column of steps and to one score. A cell is more opaque if a larger share of the column's
+// episodes has this score. Axes and colours match the other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { withAlpha } from '../../shared/run-colours';
