@@ -99,7 +99,7 @@ export function diagnosesOf(series: RunSeries, family: FamilyName): Diagnoses {
   return { path, stops: path.map(({ step }) => step), evidence: evidenceOf(series, family, path), charts };
 }
 
-/** Whether the run can be diagnosed: only a training run with at least one finished step can. */
+/** Whether the run can be diagnosed. It must be a training run with at least one finished step. */
 export const isDiagnosable = (facts: RunFacts, series: RunSeries): boolean =>
   series.steps.length > 0 && !facts.run.status.episodes;
 

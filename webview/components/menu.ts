@@ -13,8 +13,8 @@ export interface MenuItem {
 }
 
 /**
- * Shows the items under `anchor`; null is a separator. When the user presses a key that closes the menu or selects an
- * item, the focus returns to `anchor`.
+ * Shows the items under `anchor`; null is a separator. The focus returns to `anchor` when the user selects an item or
+ * closes the menu with a key.
  */
 export function openMenu(anchor: HTMLElement, label: string, items: readonly (MenuItem | null)[]): void {
   const menu = document.createElement('div');

@@ -1,6 +1,6 @@
 // The engine of a run: this machine or a server from the user's list. If the user chooses a server, the form disables
 // each setting that the server ignores or for which it supports only one value. For other settings, the form disables
-// the values that the server does not support. The reason is next to the control. The rules are those of the trainer
+// the values that the server does not support. The reason is next to the control. The trainer applies the same rules
 // (run-data/engine-limits.ts).
 import { html, type TemplateResult } from 'lit';
 import type { NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';

@@ -1,6 +1,6 @@
 // Computes the bars of the overview. Each bar stands for one step or, if there are more steps than pixels, for several
 // consecutive steps. The height of each part of a bar is the mean number of seconds that a step spent in one lane. Time
-// that belongs to no lane is empty. Pure functions.
+// that belongs to no lane is left blank. Pure functions.
 import { lanes, type Lane, type StepSummary } from '../../extension/run-data/timeline';
 import type { Range } from './state';
 

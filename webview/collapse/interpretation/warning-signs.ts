@@ -15,7 +15,7 @@ export interface Sign {
   kind: SignKind;
   text: string;
   anchor: Anchor;
-  /** Step at which the sign began; a click selects it. */
+  /** Step at which the sign began. A click on the sign selects this step. */
   step?: number;
   onset?: Onset;
   /** Key of the changed setting that may be the cause. */

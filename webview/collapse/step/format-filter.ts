@@ -46,8 +46,8 @@ export function formatFilter(filter: FilterSettings | null, groups: readonly Pro
 }
 
 /**
- * Returns the groups, each with its statistics and the reason why it was kept or dropped, sorted by the deviation of
- * their scores, largest first.
+ * Returns the groups, each with its statistics and the reason why it was kept or dropped. The groups are sorted by the
+ * deviation of their scores, largest first.
  */
 export function judgedGroups(filter: FilterSettings | null, groups: readonly PromptGroup[]): JudgedGroup[] {
   const judged = groups.map(group => ({ ...group, ...moments(group.episodes.map(({ score }) => score)), why: '' }));

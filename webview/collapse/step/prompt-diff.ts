@@ -10,8 +10,8 @@ export interface PromptParts {
 }
 
 /**
- * Splits each prompt into its own lines and the leading and trailing lines that all prompts share. If all prompts are
- * equal, `own` is the complete prompt.
+ * Splits each prompt into three parts: the leading lines that all prompts share, its own lines, and the trailing lines
+ * that all prompts share. If all prompts are equal, `own` is the complete prompt.
  */
 export function differingParts(prompts: readonly string[]): PromptParts[] {
   const split = prompts.map(text => text.split('\n'));

@@ -34,8 +34,8 @@ function textState(state: string, previous: string | null): TemplateResult {
 }
 
 /**
- * Cache of the recognised game by episode, because detection reads all states of the episode. Null if no game was
- * recognised.
+ * Recognised game of each episode; null if no game was recognised. It is cached, because the detection reads all states
+ * of the episode.
  */
 const games = new WeakMap<Episode, Game | null>();
 

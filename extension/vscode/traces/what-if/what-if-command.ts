@@ -86,7 +86,7 @@ class WhatIfs implements vscode.Disposable {
     return askForPlayer(await this.inspections.checkpoints(folder), step, title);
   }
 
-  /** Runs `work` with a cancellable progress notification; undefined if the user cancelled. */
+  /** Runs `work` with a cancellable progress notification. Returns undefined if the user cancelled. */
   private async run<T>(target: WhatIfTarget, work: (options: RequestOptions) => Promise<T>): Promise<T | undefined> {
     const controller = new AbortController();
     const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
@@ -114,7 +114,7 @@ class WhatIfs implements vscode.Disposable {
     }
   }
 
-  /** Shows a dialog for each turn until the episode is over. Undefined if the user discarded the episode. */
+  /** Shows a dialog for each turn until the episode is over. Returns undefined if the user discarded the episode. */
   private async byHand(target: WhatIfTarget, first: WhatIfState): Promise<WhatIfState | undefined> {
     const uri = this.documents.show(target, first);
     const editor = await vscode.window.showTextDocument(uri, {

@@ -1,4 +1,5 @@
-// Dialogs of the what-if command: the turn, its change, who plays the remaining turns, and the user's answer in a turn.
+// Dialogs of the what-if command. The user chooses a turn, the change in this turn, and the player of the remaining
+// turns. A user who plays also enters the answer of each turn.
 import * as vscode from 'vscode';
 import { formatSigned } from '../../../common/numbers';
 import {
@@ -12,7 +13,7 @@ import type { Episode, EpisodeTurn } from '../../../run-data/episode';
 import { plain } from '../../plain-text';
 import { shortId } from '../trace-text';
 
-/** Lets the user choose a turn of an episode; undefined if the user cancels. */
+/** Lets the user choose a turn of an episode. Returns undefined if the user cancels. */
 export async function askForTurn({ turns }: Episode): Promise<number | undefined> {
   const items = turns.map(({ turn, answer, raw, reward }) => ({
     label: vscode.l10n.t('Turn {0}', turn),
@@ -24,7 +25,7 @@ export async function askForTurn({ turns }: Episode): Promise<number | undefined
 }
 
 /**
- * Lets the user choose what to change in the turn; undefined if the user cancels. `actionsOf` returns the legal
+ * Lets the user choose what to change in the turn. Returns undefined if the user cancels. `actionsOf` returns the legal
  * actions.
  */
 export async function askForChange(
@@ -95,8 +96,8 @@ export async function askForChange(
 }
 
 /**
- * Lets the user choose who plays the remaining turns. Returns a checkpoint's name, null for the user, or undefined if
- * cancelled. `step` is the step of the original episode.
+ * Lets the user choose who plays the remaining turns. Returns the name of a checkpoint, null for the user, or undefined
+ * if the user cancels. `step` is the step of the original episode.
  */
 export async function askForPlayer(
   all: readonly CheckpointChoice[],
