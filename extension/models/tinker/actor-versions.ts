@@ -1,5 +1,5 @@
-// Publishes versions of the actor's weights for sampling. Each version is published at most once. Versions from which no
-// row is sampled any more are deleted from the server's disk.
+// Publishes versions of the actor's weights for sampling, each version at most once. Deletes a version from the
+// server's disk when no more rows will be sampled from it.
 import type { ServerDisk } from './server-disk';
 import type { ServerModel } from './server-model';
 
@@ -34,7 +34,10 @@ export class ActorVersions {
     return session;
   }
 
-  /** Forgets the newest version. Needed after weights were loaded, because other weights may then have its number. */
+  /**
+   * Forgets which version was published last. Must be called after weights were loaded, because they may have the same
+   * version number as the different weights that were published last.
+   */
   forget(): void {
     this.newest = null;
   }
@@ -44,7 +47,7 @@ export class ActorVersions {
     await Promise.all(this.onDisk.splice(0).map(session => this.disk.removeVersion(session)));
   }
 
-  /** Records that a version was published. Deletes the versions from which no row is sampled any more. */
+  /** Records that a version was published. Deletes the oldest versions if more than `kept` versions are on the disk. */
   private keep(session: string): void {
     this.onDisk.push(session);
     const old = this.onDisk.splice(0, Math.max(0, this.onDisk.length - this.kept));

@@ -11,11 +11,11 @@ import type { NamedTensor } from '../../engine/engine';
 import { adapterWeightsName, peftPrefix } from '../adapters/peft-adapter';
 import { SafetensorsFile } from '../weights/safetensors';
 
-/** Maximum bytes of an unpacked archive; Node 20 has no larger buffers. */
+/** Maximum bytes of an unpacked archive, because Node 20 has no larger buffers. */
 const unpackedBytes = 2 ** 32;
 
 /**
- * Returns the tensors of the archive's adapter, under their names without PEFT's prefix.
+ * Returns the tensors of the archive's adapter. PEFT's prefix is removed from their names.
  * @param most maximum bytes of the unpacked archive
  * @throws UserError if the archive contains no adapter weights, is damaged or is too large
  */

@@ -1,11 +1,11 @@
-// Converts lora.target_modules to the API's choice of layers that get adapters. The API offers three parts: attention,
-// MLP and unembedding. Each part can be chosen only as a whole, so a list with only some layers of a part cannot be
-// expressed. The unembedding is never chosen, because the local engine supports no adapters on it and therefore could
-// not load such a checkpoint.
+// Converts lora.target_modules to the form in which the API selects layers for adapters. The API divides the layers
+// into three parts: attention, MLP and unembedding. Each part can be selected only as a whole, so a list with only some
+// layers of a part cannot be expressed. The unembedding is never selected. The local engine supports no adapter on the
+// unembedding, and could not load a checkpoint that contains one.
 import type { AdapterOptions } from '../../engine/load-options';
 import { choosesAll } from '../adapters/lora';
 
-/** Which parts of the model get adapters, with the API's names. */
+/** For each part of the model, under the API's name: whether its layers get adapters. */
 export interface AdapterParts {
   train_attn: boolean;
   train_mlp: boolean;

@@ -1,6 +1,7 @@
-// Explains why a request to a server got no answer, and decides whether a later attempt may succeed. A certificate that
-// this machine does not trust is not trusted later either, but a server that is down may come back. An unknown host and
-// a failed TLS handshake count as lasting only if the server has never answered, because a restart can cause both.
+// Explains why a request to a server got no answer, and decides whether a later attempt may succeed. An attempt fails
+// again if this machine does not trust the certificate, but may succeed later if the server was down. An unknown host
+// and a failed TLS handshake can be caused by a restart of the server. They therefore count as lasting only if the
+// server has never answered.
 import { secrets } from '../../node/secrets';
 
 /** An error of the network, of TLS or of undici. */
@@ -8,14 +9,17 @@ export type ConnectionError = Pick<NodeJS.ErrnoException, 'code' | 'name' | 'mes
 
 const otherHost = 'ERR_TLS_CERT_ALTNAME_INVALID';
 const outOfDate = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
-/** Matches the codes of a handshake that the server ends, for example because it requires a certificate of the client. */
+/**
+ * Matches the error codes of TLS handshakes that the server ended, for example because it requires a client
+ * certificate.
+ */
 const refusedByServer = /^ERR_SSL_.*ALERT/;
 /** Matches Node's error codes for certificates that this machine does not trust. */
 const untrusted = /CERT|SIGNATURE|ISSUER/;
 const otherProtocol = /SSL|EPROTO/;
 const invalidRequest = 'UND_ERR_INVALID_ARG';
 
-/** Whether a later attempt would fail too. `hasAnswered`: whether the server has answered a request before. */
+/** Returns whether a later attempt would fail too. `hasAnswered`: whether the server has ever answered a request. */
 export function isLasting({ code = '' }: ConnectionError, hasAnswered: boolean): boolean {
   if (code === invalidRequest) return true;
   const isHandshake = refusedByServer.test(code) || otherProtocol.test(code);

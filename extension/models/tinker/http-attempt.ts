@@ -1,6 +1,6 @@
 // Sends one HTTP request to a Tinker server, with limits on time and size. The result is the server's answer, or the
-// reason why no answer arrived. If the answer reports a failure, `detailOf` reads the error text from it, and
-// `passingFailure` decides by the answer's status whether another attempt may succeed.
+// reason why no answer arrived. If the answer reports a failure, `detailOf` returns the answer's error text, and
+// `passingFailure` decides whether another attempt may succeed.
 import { request, type Agent } from 'undici';
 import { bodyBytes, BodyTooLong } from '../../../envs/api/response-body';
 import { isRecord } from '../../common/json';
@@ -17,7 +17,7 @@ export interface Attempt {
   body?: object;
   agent: Agent;
   signal: AbortSignal;
-  /** Maximum milliseconds until the answer's headers arrive, and then between two parts of its body. */
+  /** Maximum milliseconds until the answer's headers arrive, and maximum milliseconds between two parts of its body. */
   timeoutMs: number;
   /** Maximum bytes of the answer's body. */
   most: number;
@@ -56,7 +56,7 @@ const notExecuted = new Set([425, 429, 503]);
 
 /**
  * Sends one request.
- * @throws the reason of `signal` when it is aborted, or a UserError if the answer is too long
+ * @throws the abort reason of `signal` when `signal` is aborted, or a UserError if the answer is too long
  */
 export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: Attempt): Promise<Answer | Unanswered> {
   try {
@@ -81,8 +81,8 @@ export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: At
 }
 
 /**
- * Returns the failure that an answer reports, if a later attempt may succeed. Returns undefined for a success, and for
- * a failure that another attempt would not avoid.
+ * Returns the failure that an answer reports, if a later attempt may succeed. Returns undefined if the answer reports a
+ * success, or a failure that would occur again.
  */
 export function passingFailure({ status, bytes }: Answer): Failure | undefined {
   if (status === 408 || notExecuted.has(status) || (status >= 500 && !isDeliberate(status, jsonOf(bytes))))
@@ -91,8 +91,8 @@ export function passingFailure({ status, bytes }: Answer): Failure | undefined {
 }
 
 /**
- * Whether a status 500 is the server's own report of a failure, which FastAPI sends with a text `detail`. A crash or a
- * proxy sends another body.
+ * Whether an answer has status 500 because the server itself reports a failure. FastAPI sends such a report as JSON
+ * with a string `detail`. Answers after a crash of the server, or from a proxy, contain no such `detail`.
  */
 const isDeliberate = (status: number, json: unknown): boolean =>
   status === 500 && isRecord(json) && typeof json.detail === 'string';

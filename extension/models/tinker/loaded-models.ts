@@ -1,7 +1,7 @@
 // Creates the models of a run on a Tinker server. First opens a session, and probes the server with a model that is
-// used for nothing else. Then creates the actor and, if the run needs it, the critic. If the server lacks something
-// that the run needs, the error is reported here, before the first step. The message names the configuration key, its
-// value and the remedy.
+// used for nothing else. Then creates the actor and, if the run needs one, a critic. If the server lacks something that
+// the run needs, an error is thrown here, before the first step. The error message names the configuration key, the
+// key's value and the remedy.
 import { UserError } from '../../common/user-error';
 import type { ServerState } from '../../engine/engine';
 import type { AdapterOptions, LoadOptions } from '../../engine/load-options';
@@ -42,7 +42,7 @@ export interface LoadSettings extends ConnectionOptions {
 /** Milliseconds between attempts to create a model while the server has no room for another adapter. */
 const roomMs = 10_000;
 
-/** Returns the options of the adapters to train. @throws UserError if the API cannot express them */
+/** Returns the options of the adapters to train. @throws UserError if the API cannot express these options */
 export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { parts: AdapterParts } {
   if (!lora) throw new UserError('config: lora.rank is 0, but a Tinker server trains adapters: set lora.rank above 0');
   const parts = adapterParts(lora.targets);
@@ -54,8 +54,8 @@ export function requireAdapters(lora: LoadOptions['lora']): AdapterOptions & { p
 
 /**
  * Connects to a server and creates a run's models.
- * @param created receives each model that was created on the server. The caller must unload these models at the end and
- * after an error
+ * @param created receives each model that was created on the server. The caller must unload these models at the end of
+ * the run, and after an error
  * @param draw samples a response to a prompt from a published version, always with the same seed
  */
 export async function loadModels(
@@ -88,7 +88,10 @@ export async function loadModels(
   return critic ? { ...loaded, critic: await createCritic(create, facts, url) } : loaded;
 }
 
-/** Throws a UserError if a state was saved for another base model, or without the critic that the run needs. */
+/**
+ * Throws a UserError if the saved state belongs to another base model, or if the run needs a critic and the state
+ * contains none.
+ */
 export function requireFitting(
   saved: Pick<ServerState['server'], 'base' | 'critic'>,
   { base, critic }: Pick<LoadedModels, 'base' | 'critic'>,
@@ -120,9 +123,9 @@ async function createCritic(
 }
 
 /**
- * Returns the result of `create`. If a resumed run finds that the server has no room for another adapter, calls
- * `create` again, for at most `outageMs`. The wait is useful because the models of a lost session stay on the server
- * until this session times out.
+ * Returns the result of `create`. If the run is resumed and the server has no room for another adapter, calls `create`
+ * repeatedly for at most `outageMs`. Room may become free, because the models of a lost session stay on the server only
+ * until that session times out.
  */
 async function whenRoom(
   connection: TinkerConnection,
@@ -148,8 +151,8 @@ async function whenRoom(
 }
 
 /**
- * Returns the name of the base model to use. @throws UserError if the server lists models, but not the chosen model; or
- * if no model is chosen and the server does not list exactly one
+ * Returns the name of the base model to use. @throws UserError if the server lists models and the chosen model is not
+ * among them, or if no model is chosen and the server does not list exactly one model
  */
 function chosenModel(chosen: string | null, offered: readonly string[], url: string): string {
   if (chosen === null && offered.length === 1) return offered[0];

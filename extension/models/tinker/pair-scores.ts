@@ -1,10 +1,10 @@
-// Cross-scoring on a server: each text is scored after each prompt, as one sample per pair, because the server computes
-// no shared prefixes.
+// Cross-scoring on a server: scores each text after each prompt. Each pair of a prompt and a text is sent as a sample
+// of its own, because the server cannot share the computation of a common prefix.
 import type { MaskedSample } from './server-model';
 
 /**
- * Returns the sum of the log-probs of each text after each prompt, one row per text.
- * @param read returns the log-probs of samples
+ * Returns one row per text, with one number per prompt: the sum of the text's log-probs after this prompt.
+ * @param read returns the log-probs of the samples that it receives
  */
 export async function pairScores(
   prompts: readonly Int32Array[],

@@ -11,8 +11,8 @@ export class ReadNumbers {
   }
 
   /**
-   * Returns the numbers of all samples for a version of the weights. Returns undefined if the numbers of at least one
-   * sample are not cached.
+   * Returns the cached numbers of the samples for a version of the weights. Returns undefined if the numbers of at
+   * least one sample are not cached.
    */
   get(samples: readonly MaskedSample[], version: number): Float32Array[] | undefined {
     const found: Float32Array[] = [];

@@ -1,10 +1,10 @@
-// Limits how many jobs of all callers together run at the same time. Waiting jobs start in the order in which `run` was
-// called.
+// Limits how many jobs run at the same time, counting the jobs of all callers. Waiting jobs start in the order in which
+// `run` was called.
 
 /** Number of connections that sampling leaves free for scoring and training. */
 const trainingRequests = 5;
 
-/** Returns how many rows may be sampled at the same time if there are `connections` connections. */
+/** Returns the maximum number of rows that may be sampled at the same time with this number of connections. */
 export const samplingSlots = (connections: number): number =>
   Math.max(1, connections - Math.min(trainingRequests, connections >> 1));
 

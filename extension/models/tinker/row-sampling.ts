@@ -1,6 +1,6 @@
-// Samples the responses of rows from published versions of the actor, and reports tokens and finished rows. The number of
-// rows that are sampled at the same time is limited by the number of connections. If the server does not return
-// log-probs with a sample, a forward pass computes them.
+// Samples the responses of rows from published versions of the actor, and reports the sampled tokens and the finished
+// rows. The number of rows that are sampled at the same time is limited by the number of connections. If the server
+// does not return log-probs with a sample, a forward pass computes them.
 import pMap from 'p-map';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RequestSlots, samplingSlots } from './request-slots';
@@ -15,9 +15,9 @@ export interface RowSamplingOptions {
   connections: number;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
-  /** Called with the number of tokens that the running calls have sampled. */
+  /** Called with the number of tokens that all running calls of `generate` have sampled so far. */
   onTokens(sampled: number): void;
-  /** Called with the rows whose response is complete. */
+  /** Called with rows whose responses have become complete. */
   onRows(rows: readonly string[]): void;
 }
 
@@ -49,7 +49,7 @@ export class RowSampling {
     this.rows = new TinkerRows(options.decode);
   }
 
-  /** Appends ids to rows and samples their responses. `weights` is called after the ids were appended. */
+  /** Appends ids to rows and samples a response for each row. Calls `weights` after it has appended the ids. */
   async generate(
     rows: readonly GenerationRow[],
     sampling: SamplingOptions,
@@ -90,7 +90,9 @@ export class RowSampling {
   }
 }
 
-/** Returns the sequence with log-probs. If the server has not returned log-probs with the sample, calls `read`. */
+/**
+ * Returns the sequence with log-probs. Calls `read` for them if the server has returned the sample without log-probs.
+ */
 async function withLogprobs(
   prompt: readonly number[],
   sequence: SampledSequence,

@@ -1,4 +1,4 @@
-// Computes the policy loss of a mini-batch for engines that return only the log-probs of the sampled tokens, and no
+// Computes the policy loss of a mini-batch for engines that return the log-probs of the sampled tokens, but not the
 // complete distributions. Returns the gradient for each token, and the metrics. The entropy of a token's distribution
 // is estimated by −log π of the sampled token. This estimate is unbiased on-policy.
 import {
@@ -48,9 +48,9 @@ export function sampledLoss(
 }
 
 /**
- * Adds the gradient of the entropy bonus, −coefficient · Σ weight · entropy, to the given gradients in place. The
- * gradient is a score-function estimate. Its component for the log π of a sampled token is coefficient · weight · (log
- * π − b). The baseline b is the mean log-prob of the other tokens of the mini-batch.
+ * Adds an estimate of the gradient of the entropy bonus, −coefficient · Σ weight · entropy, to the given gradients in
+ * place. The estimate is a score-function estimate: the derivative with respect to a sampled token's log π is
+ * coefficient · weight · (log π − b). The baseline b is the mean log-prob of the other tokens of the mini-batch.
  */
 function addEntropyBonus(
   gradients: readonly Float64Array[],

@@ -33,14 +33,14 @@ export class ServerActor {
     return logprobs;
   }
 
-  /** Returns the log-probs that `score` has read; undefined if it has not read them since the weights changed. */
+  /** Returns the samples' log-probs if `score` has read them under the current weights; otherwise undefined. */
   knownLogprobs(samples: readonly MaskedSample[]): readonly Float32Array[] | undefined {
     return this.known.get(samples, this.steps);
   }
 
   /**
-   * Returns the data of an optimizer step. `logprobs` are those under the current weights, and `gradients` the derivative
-   * dL/dlogπ of each token. Returns null if a number is not finite.
+   * Returns the data of an optimizer step. `logprobs` contains the log-probs under the current weights, and `gradients`
+   * contains dL/dlogπ of each token. Returns null if a number is not finite.
    */
   surrogate(
     samples: readonly MaskedSample[],
@@ -59,7 +59,7 @@ export class ServerActor {
     return metrics[this.facts.gradientNorm] ?? NaN;
   }
 
-  /** Loads weights and optimizer state after `updates` optimizer steps. */
+  /** Loads saved weights and optimizer state. `updates` is the number of optimizer steps that led to this state. */
   async load(path: string, updates: number): Promise<void> {
     await this.model.load(path);
     this.steps = updates;

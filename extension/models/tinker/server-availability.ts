@@ -1,6 +1,7 @@
 // Detects outages of a server, and limits how long requests wait for it. An outage begins with a failed request or with
-// several unanswered heartbeats, and ends with the next answer; both are reported. If an outage lasts longer than
-// `outageMs`, or if the server does not answer after a stop of the run, all requests and waits end with the reason.
+// several unanswered heartbeats, and ends with the next answer. The beginning and the end are reported. If an outage
+// lasts longer than `outageMs`, or if the server does not answer after a stop of the run, all requests and waits throw
+// an error with the reason.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserError } from '../../common/user-error';
@@ -8,11 +9,11 @@ import { RunStopped } from '../../engine/run-stopped';
 import { heartbeatMs, ServerHeartbeat } from './server-heartbeat';
 
 export interface AvailabilityOptions {
-  /** Maximum milliseconds of an outage. If an outage lasts longer, the pending requests fail. */
+  /** Maximum duration of an outage in milliseconds. If an outage lasts longer, the pending requests fail. */
   outageMs: number;
   /** Reports the reason of an outage when it begins, and null when the server answers again. */
   onOutage(reason: string | null): void;
-  /** Milliseconds of the first pause between two attempts, and of the longest pause. */
+  /** Duration in milliseconds of the first pause between two attempts, and of the longest pause. */
   pauseMs?: { first: number; longest: number };
   /** Milliseconds between heartbeats. */
   heartbeatMs?: number;
@@ -26,7 +27,7 @@ export interface AvailabilityOptions {
 const defaultStopMs = 120_000;
 
 export class ServerAvailability {
-  /** When aborted, all requests and waits end. The reason of the signal is the error that they throw. */
+  /** When this is aborted, all requests and waits throw its abort reason. */
   private readonly ended = new AbortController();
   private heartbeat: ServerHeartbeat | undefined;
   /** Start of the current outage by `performance.now()`; null while the server answers. */
@@ -39,7 +40,10 @@ export class ServerAvailability {
   private progressed = 0;
   private stopping = false;
 
-  /** @param unreachable returns the error of a request that failed for `reason` during an outage that was too long */
+  /**
+   * @param unreachable returns the error for a request that failed with `reason` during an outage longer than
+   * `outageMs`
+   */
   constructor(
     private readonly options: AvailabilityOptions,
     private readonly unreachable: (path: string, reason: string) => UserError,
@@ -76,7 +80,7 @@ export class ServerAvailability {
   }
 
   /**
-   * Waits before the next attempt of a failed request. The longer the outage lasts, the longer the pause is.
+   * Waits before the next attempt of a failed request. The pause grows with the duration of the outage.
    * @throws UserError if the outage lasts longer than `outageMs`, or RunStopped after a stop
    */
   async retry(path: string, reason: string): Promise<void> {
@@ -87,13 +91,15 @@ export class ServerAvailability {
     await this.pause(Math.min(this.pauses.longest, Math.max(this.pauses.first, lasted)));
   }
 
-  /** Waits, by default for the first pause. @throws the reason of `signal` if it is aborted during the wait */
+  /**
+   * Waits, by default as long as the first pause. @throws the abort reason of `signal` if it is aborted during the wait
+   */
   async pause(ms = this.pauses.first): Promise<void> {
     const { signal } = this;
     await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
-  /** Sends heartbeats with `send` until `end` is called. `send` resolves to whether the server has answered. */
+  /** Sends heartbeats with `send` until `end` is called. `send` resolves with true if the server has answered. */
   keepAlive(send: (timeoutMs: number) => Promise<boolean>): void {
     this.heartbeat = new ServerHeartbeat({
       everyMs: this.options.heartbeatMs ?? heartbeatMs,
@@ -127,8 +133,8 @@ export class ServerAvailability {
   }
 
   /**
-   * Begins an outage if the server is silent, and ends this outage if the server is no longer silent. If the outage has
-   * lasted longer than `outageMs`, aborts all requests.
+   * Begins an outage if the server is silent. If the server answers again, ends an outage that began in this way. If
+   * such an outage has lasted longer than `outageMs`, aborts all requests.
    */
   private judge(silent: boolean): void {
     if (silent && this.outageSince === null) {

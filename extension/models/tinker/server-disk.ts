@@ -1,7 +1,7 @@
-// Deletes data that a run no longer needs from a server's disk. These are published versions from which no row is
-// sampled any more, copies that were made for a download, and saved states to which no checkpoint in the run folder
-// refers. Some servers do not support the API's request for deletion. After the first refusal, the reason is reported,
-// and no further deletion is requested.
+// Deletes from a server's disk what a run no longer needs: published versions from which no more rows will be sampled,
+// copies that were made for a download, and saved states to which no checkpoint in the run folder refers. Some servers
+// do not support requests for deletion. When the server refuses such a request for the first time, the reason is
+// reported, and no further deletion is requested.
 import { z } from 'zod';
 import type { TinkerConnection } from './tinker-connection';
 
@@ -16,8 +16,8 @@ export class ServerDisk {
   ) {}
 
   /**
-   * Deletes the weights at an address, such as tinker://model/weights/name. Never throws, and does not repeat a request
-   * that fails.
+   * Deletes the weights at an address, such as tinker://model/weights/name. Never throws, and never repeats a failed
+   * request.
    */
   async remove(address: string): Promise<void> {
     const [, model, name] = /^tinker:\/\/([^/]+)\/(.+)$/.exec(address) ?? [];

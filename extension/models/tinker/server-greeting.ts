@@ -1,7 +1,7 @@
 // Sends the first requests to a server of the Tinker API, before anything is created on the server. Checks whether the
-// server answers, whether its certificate is trusted, and whether it accepts the key. Determines the server's name and
-// models, and the time of a round trip. Each request is sent only once. Every failure is reported as one sentence with
-// the remedy.
+// server answers, whether its certificate is trusted, and whether it accepts the key. Finds out the server's name and
+// models, and the duration of a round trip. No failed request is repeated. Every failure is reported as one sentence
+// with the remedy.
 import { performance } from 'node:perf_hooks';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
@@ -23,7 +23,7 @@ export interface GreetingOptions {
   signal: AbortSignal;
 }
 
-/** What the first requests have shown about a server. */
+/** What the first requests have found out about a server. */
 export interface Greeting {
   server: { name: string; version: string } | null;
   key: 'accepted' | 'not checked' | 'none';
@@ -46,7 +46,7 @@ const rootSchema = z.looseObject({ name: z.string(), version: z.string() });
 
 interface Reply {
   status: number;
-  /** Undefined if the body is not JSON. */
+  /** The parsed body; undefined if the body is not JSON. */
   json: unknown;
   /** Seconds by which the Date header is ahead of this machine's clock. */
   clockDifferenceS: number | null;

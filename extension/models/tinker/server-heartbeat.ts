@@ -1,7 +1,7 @@
 // Sends the heartbeats of a session. Without heartbeats, the server would drop the session's models. Heartbeats also
 // show whether the server still answers: after several unanswered heartbeats, the server is considered silent, even if
-// no pending request has failed yet. After a stop of the run, heartbeats are sent more often, and fewer unanswered
-// heartbeats are enough to end the wait for the server.
+// no pending request has failed yet. After a stop of the run, heartbeats are sent more often, and the run waits for the
+// server only until a smaller number of heartbeats is unanswered.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds between heartbeats. A server drops a session's models if it receives no heartbeat for 300 s. */
@@ -10,8 +10,8 @@ export const heartbeatMs = 10_000;
 const silentAfter = 3;
 /**
  * Milliseconds between two heartbeats after a stop, and maximum milliseconds until a heartbeat is answered. After
- * `stopAfter` consecutive unanswered heartbeats, the wait ends. One unanswered heartbeat is not enough, because an
- * answer may be late while this process computes a loss.
+ * `stopAfter` consecutive unanswered heartbeats, the run no longer waits for the server. One unanswered heartbeat is
+ * not enough, because an answer may be noticed late while this process computes a loss.
  */
 const stopBeatMs = 750;
 const stopAfter = 2;
@@ -22,8 +22,8 @@ export interface HeartbeatOptions {
   /** Sends one heartbeat; resolves with whether the server answered. Rejects when the connection has ended. */
   send(timeoutMs: number): Promise<boolean>;
   /**
-   * Returns the number of answers to requests of any kind so far. If this number grows while a heartbeat waits for its
-   * answer, the heartbeat counts as answered.
+   * Returns the number of answers to requests of any kind so far. If this number grows while the answer to a heartbeat
+   * is awaited, the heartbeat counts as answered.
    */
   answers(): number;
   /** Called after each heartbeat. `silent` is true if several consecutive heartbeats were not answered. */
@@ -36,7 +36,7 @@ export class ServerHeartbeat {
 
   constructor(private readonly options: HeartbeatOptions) {}
 
-  /** Sends heartbeats until `end`. */
+  /** Sends heartbeats until `end` is called. */
   start(): void {
     this.beating ??= this.beat();
   }
@@ -53,7 +53,7 @@ export class ServerHeartbeat {
 
   /**
    * Resolves when the server has not answered two consecutive heartbeats, or when `mayWait` returns false. Called after
-   * a stop: the run then waits for a server only as long as the server answers.
+   * a stop, because a stopped run waits for the server only as long as the server answers heartbeats.
    */
   async untilSilent(mayWait: () => boolean): Promise<void> {
     const limit = Math.min(stopBeatMs, this.options.everyMs);
@@ -78,7 +78,7 @@ export class ServerHeartbeat {
     return answered || this.options.answers() > before;
   }
 
-  /** Waits. Resolves with false if `end` was called. */
+  /** Waits for `ms` milliseconds. Resolves with false if `end` was called. */
   private pause(ms: number): Promise<boolean> {
     return sleep(ms, true, { signal: this.ended.signal, ref: false }).catch(() => false);
   }

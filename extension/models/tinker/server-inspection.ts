@@ -1,6 +1,6 @@
 // Measures what a server of the Tinker API supports, and how fast it samples. The models that are created for these
-// measurements are unloaded at the end, even if the inspection ends early. Except for the speed, a run makes the same
-// measurements when it connects (server-probe.ts).
+// measurements are unloaded at the end, even if the inspection ends early. A run that connects to a server makes the
+// same measurements, except that of the speed (server-probe.ts).
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../common/user-error';
@@ -26,7 +26,7 @@ export interface InspectionOptions {
   critic: boolean;
   /** Maximum milliseconds of one HTTP request; computations may take longer. */
   requestMs: number;
-  /** Must be aborted to end the inspection; `inspectServer` then throws the signal's reason. */
+  /** Abort this signal to end the inspection early; `inspectServer` then throws the signal's abort reason. */
   signal: AbortSignal;
   /** Called at the start of each phase with a description of the phase. */
   onPhase(phase: string): void;
@@ -36,14 +36,15 @@ export interface InspectionOptions {
 const [rows, rowTokens] = [8, 32];
 /** The prompt of each sampled row; every vocabulary contains these ids. */
 const prompt = [1, 2, 3, 4, 5, 6, 7, 8];
-/** Maximum milliseconds of an outage of the server, and of the unloading at the end. */
+/** Maximum milliseconds of a server outage, and maximum milliseconds for unloading the models at the end. */
 const [outageMs, unloadMs] = [10_000, 5000];
 /** Parts of the model that get adapters: all parts that the local engine supports. */
 const parts = { train_attn: true, train_mlp: true, train_unembed: false };
 
 /**
  * Inspects a server.
- * @throws UserError with reason and remedy, if the server cannot be used; the reason of `signal` when it is aborted
+ * @throws UserError with reason and remedy, if the server cannot be used; the abort reason of `signal` when it is
+ * aborted
  */
 export async function inspectServer(options: InspectionOptions): Promise<MeasuredEngine> {
   const { url, key, signal, requestMs } = options;
@@ -106,7 +107,7 @@ class Inspection {
   }
 
   /**
-   * Unloads the created models. If the server refuses this, it drops the models itself when it receives no more
+   * Unloads the created models. If the server refuses, it drops the models later, because it receives no more
    * heartbeats.
    */
   async unload(): Promise<void> {
@@ -115,8 +116,8 @@ class Inspection {
   }
 
   /**
-   * Measures how fast the server samples all rows concurrently. An earlier round is not measured, because the server
-   * may need time to prepare.
+   * Measures how fast the server samples all rows concurrently. Samples one round before the measurement, because the
+   * server may need time to prepare.
    */
   private async rate(sampler: string): Promise<MeasuredEngine['sampling']> {
     const round = async (seed: number): Promise<number> => {
