@@ -1,6 +1,6 @@
-// Client of the Ray Jobs REST API: submit, read, list, log, stop and delete jobs. `fetch` cannot be used, because Ray
-// refuses requests with the header sec-fetch-mode, which fetch always sends. Every answer is validated. Errors name the
-// address, the reason and the remedy, without secrets.
+// Client of the Ray Jobs REST API: submits, reads, lists, stops and deletes jobs, and reads their logs. `fetch` cannot
+// be used, because it always sends the header sec-fetch-mode, and Ray refuses requests with this header. Every answer
+// is validated. Error messages name the dashboard's address, the reason and the remedy, without secrets.
 import { request, type Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { jsonOrNothing } from '../common/json';
@@ -20,7 +20,7 @@ import {
   type RayJob,
 } from './ray-wire';
 
-/** Milliseconds within which a request must be answered. */
+/** Maximum milliseconds until a request is answered. */
 const timeoutMs = 30_000;
 /** Maximum bytes of an answer. The largest answers are logs, because Ray returns the complete log. */
 const mostBytes = 64 * 2 ** 20;
@@ -29,10 +29,10 @@ const mostDetail = 400;
 /** Version of the REST API. */
 const restVersion = '4';
 
-/** The dashboard did not answer, or its answer was cut off. The request may succeed later. */
+/** Thrown if the dashboard did not answer, or if its answer was cut off. The same request may succeed later. */
 export class RayUnreachable extends UserError {}
 
-/** Ray answered that it has no such job. */
+/** Thrown if Ray answers that it does not know the job. */
 class NoSuchJob extends UserError {}
 
 export class RayJobs {
@@ -45,7 +45,7 @@ export class RayJobs {
     return this.server.url;
   }
 
-  /** Checks that the address is a Ray dashboard with this REST API; returns Ray's version. */
+  /** Checks that a Ray dashboard with this REST API is at the address. Returns Ray's version. */
   async version(): Promise<string> {
     const { version, ray_version } = await this.exchange('GET', '/api/version', versionSchema);
     if (version !== restVersion)
@@ -56,8 +56,8 @@ export class RayJobs {
   }
 
   /**
-   * Submits a job, once. If the answer is lost, the job is looked up by its id, so that it is neither lost nor
-   * submitted twice.
+   * Submits a job. The request is sent only once, so that the job cannot be submitted twice. If the answer is lost,
+   * looks up by the job's id whether Ray has received the job.
    */
   async submit(job: JobRequest): Promise<void> {
     try {
@@ -72,7 +72,7 @@ export class RayJobs {
     return this.ifKnown(this.exchange('GET', this.path(id), jobSchema));
   }
 
-  /** Returns all jobs, in Ray's order. */
+  /** Returns all jobs in the order in which Ray lists them. */
   list(): Promise<RayJob[]> {
     return this.exchange('GET', '/api/jobs/', jobsSchema);
   }
@@ -84,9 +84,9 @@ export class RayJobs {
   }
 
   /**
-   * Stops a job. Ray sends SIGTERM and, after a waiting time, SIGKILL. The job's environment variable
-   * RAY_JOB_STOP_WAIT_TIME_S contains the waiting time in seconds; the default is 3. Returns false if the job had
-   * already ended.
+   * Stops a job. Ray sends SIGTERM to the job and, after a waiting time, SIGKILL. The job's environment variable
+   * RAY_JOB_STOP_WAIT_TIME_S sets the waiting time in seconds; the default is 3. Returns false if the job had already
+   * ended.
    */
   async stop(id: string): Promise<boolean> {
     return (await this.exchange('POST', `${this.path(id)}/stop`, stoppedSchema)).stopped;
@@ -159,7 +159,8 @@ export class RayJobs {
       return new UserError(
         `ray: ${this.url} refuses access (${status}): set RAY_AUTH_TOKEN to a token of this cluster, or RAY_JOB_HEADERS to its headers`,
       );
-    // Ray's error texts are tracebacks, sometimes of several nested errors. Their last line with words is the reason.
+    // Ray's error text is a traceback, or several for nested errors. The last line of the text that contains a word
+    // states the reason.
     const reason = this.shown(text.split('\n').findLast(line => /\w/.test(line)) ?? '');
     return new UserError(
       `ray: ${this.url} answered ${status} to ${method} ${path} (${reason}): see the log of the Ray dashboard`,

@@ -1,5 +1,6 @@
-// Address of a Ray cluster's dashboard, and the headers of requests to it. Token and headers come from the environment
-// variables of Ray's own tools, and are never part of an address, a configuration or a run folder.
+// Determines the address of a Ray cluster's dashboard, and the headers of requests to the dashboard. A token and
+// headers are read from the environment variables that Ray's own tools use. They are never written into an address, a
+// configuration or a run folder.
 import { isRecord, jsonOrNothing } from '../common/json';
 import { UserError } from '../common/user-error';
 import { secrets } from '../node/secrets';
@@ -10,10 +11,12 @@ export interface RayServer {
   headers: Readonly<Record<string, string>>;
 }
 
-/** Names of two environment variables, as in Ray 2.57: one holds a token, the other holds further headers as JSON. */
+/**
+ * Names of the environment variables that contain a token, and further headers as JSON. Ray 2.57 uses the same names.
+ */
 const [tokenVariable, headersVariable] = ['RAY_AUTH_TOKEN', 'RAY_JOB_HEADERS'];
 
-/** Returns the canonical form of a dashboard's address. @throws UserError if it is not a plain http(s) URL */
+/** Returns the canonical form of a dashboard's address. @throws UserError if the address is not a plain http(s) URL */
 export function rayAddress(text: string): string {
   if (URL.canParse(text)) {
     const { protocol, username, password, search, hash, origin, pathname } = new URL(text);
@@ -27,7 +30,8 @@ export function rayAddress(text: string): string {
 }
 
 /**
- * Returns the server at an address, with the token and headers in `env`. @throws UserError if the headers are invalid
+ * Returns the server at an address, with the token and headers that `env` contains. @throws UserError if the headers
+ * are invalid
  */
 export function rayServer(address: string, env: NodeJS.ProcessEnv = process.env): RayServer {
   const headers: Record<string, string> = {};

@@ -1,4 +1,4 @@
-// The part of the Ray Jobs REST API (version 4) that is used. Fields that are not used are not checked.
+// Schemas for the used part of the Ray Jobs REST API (version 4). Fields that are not used are not checked.
 import { z } from 'zod';
 
 export const versionSchema = z.object({ version: z.string(), ray_version: z.string() });
@@ -35,5 +35,5 @@ export interface JobRequest {
   entrypoint_resources: Record<string, number>;
 }
 
-/** Whether a job has ended. */
+/** Returns whether a job has ended. */
 export const isOver = ({ status }: Pick<RayJob, 'status'>): boolean => status !== 'PENDING' && status !== 'RUNNING';

@@ -1,16 +1,16 @@
-// What a run cannot do on a server of the Tinker API, and which settings the server ignores. The trainer refuses
-// configurations that violate this list, `ragen engine probe` prints the list, and the New Run form disables values
-// that the list does not permit. Some abilities differ between servers. A limit that depends on such an ability applies
-// only after a measurement has shown that the server lacks the ability.
+// Lists the limits of runs on a server of the Tinker API, and the settings that such a server ignores. The trainer
+// refuses configurations that violate a limit, `ragen engine probe` prints the limits, and the New Run form disables
+// values that a limit does not permit. Some limits depend on an ability that not every server has. Such a limit applies
+// only if a measurement has shown that the server lacks the ability.
 import { valueAt } from './changeable-settings';
 
 type Value = string | number | boolean | null;
 
-/** Abilities that differ between servers; null if they have not been measured. */
+/** Abilities that not every server has. An ability is null if it has not been measured. */
 export interface EngineAbilities {
   /** Whether the server can train a critic. */
   critic: boolean | null;
-  /** Whether a published version of the weights stays as it is while the next step trains. */
+  /** Whether a published version of the weights stays unchanged while the next step is trained. */
   keepsVersions: boolean | null;
 }
 
@@ -18,25 +18,25 @@ export interface EngineAbilities {
 export const unmeasured: EngineAbilities = { critic: null, keepsVersions: null };
 
 /**
- * The supported values of a key. `only` is the single supported value. With `not`, a value is supported if it begins
- * with none of these texts. With `above`, a number is supported if it is above this bound.
+ * The supported values of a key. `only` is the single supported value. `not` lists texts with which a supported value
+ * must not begin. `above` is a number that a supported value must exceed.
  */
 export type Supported = { only: Value } | { not: readonly string[] } | { above: number };
 
 export interface EngineLimit {
   key: string;
-  /** Key at which a resolved configuration contains the value; absent if the value is at `key`. */
+  /** Key that contains the value in a resolved configuration; absent if `key` contains the value. */
   valueKey?: string;
   supported: Supported;
-  /** Reason why other values are not supported, as a sentence without its full stop. */
+  /** Reason why other values are not supported: a sentence without a full stop. */
   reason: string;
-  /** Remedy in the error message for an unsupported value. */
+  /** Remedy that the error message for an unsupported value names. */
   remedy: string;
   /** Kind of run that the limit concerns. If absent, the limit concerns both kinds. */
   of?: 'training' | 'evaluation';
   /** If set, the limit applies only to servers that lack this ability. */
   lacks?: keyof EngineAbilities;
-  /** If set, the limit applies only if another key has this value. */
+  /** If set, the limit applies only if the given other key has the given value. */
   with?: { key: string; value: Value };
 }
 
@@ -143,7 +143,7 @@ export const engineLimits: readonly EngineLimit[] = [
   },
 ];
 
-/** Settings without an effect on a server, and why. */
+/** Settings that have no effect on a server, each with the reason. */
 export const ignoredByEngine: readonly { key: string; reason: string }[] = [
   { key: 'workbench.device', reason: 'The server has its own devices' },
   { key: 'workbench.precision', reason: 'The server determines its precision' },
@@ -153,14 +153,14 @@ export const ignoredByEngine: readonly { key: string; reason: string }[] = [
   { key: 'log_prob_micro_batch_size_per_gpu', reason: 'The server splits batches itself' },
 ];
 
-/** Whether a limit permits a value. */
+/** Returns whether a limit permits a value. */
 export function permits({ supported }: Pick<EngineLimit, 'supported'>, value: unknown): boolean {
   if ('only' in supported) return value === supported.only;
   if ('above' in supported) return typeof value === 'number' && value > supported.above;
   return !supported.not.some(beginning => String(value).startsWith(beginning));
 }
 
-/** Returns the limits of an engine with these abilities. */
+/** Returns the limits that apply to a server with these abilities. */
 export const limitsOf = (abilities: EngineAbilities): EngineLimit[] =>
   engineLimits.filter(({ lacks }) => lacks === undefined || abilities[lacks] === false);
 
@@ -177,10 +177,10 @@ export function brokenLimits(
     .filter(({ limit, value }) => !permits(limit, value));
 }
 
-/** A reason as a clause within a sentence. */
+/** Returns a reason with a lower-case first letter, for use within a sentence. */
 export const reasonClause = (reason: string): string => reason.charAt(0).toLowerCase() + reason.slice(1);
 
-/** The supported values in words, such as `only 1` or `not gae`. */
+/** Returns a text that describes the supported values, such as `only 1` or `not gae`. */
 export function supportedText(supported: Supported): string {
   if ('only' in supported) return `only ${String(supported.only)}`;
   if ('above' in supported) return `above ${supported.above}`;

@@ -1,6 +1,7 @@
-// One model on a Tinker server: a policy or a critic. Requests its log-probs or values, makes optimizer steps,
-// publishes versions of its weights for sampling, and saves and loads its state. Batches are split into requests of
-// limited size. Every request has a sequence number, by which newer servers recognise repeated requests.
+// One model on a Tinker server: a policy or a critic. Requests the model's log-probs or values, makes optimizer steps,
+// publishes versions of the weights for sampling, and saves and loads weights and optimizer state. Batches are split
+// into requests of limited size. Every request has a sequence number. Newer servers use this number to recognise
+// repeated requests.
 import pMap from 'p-map';
 import { UserError } from '../../common/user-error';
 import { WeightsUncertain } from '../../engine/weights-uncertain';
@@ -23,10 +24,10 @@ import {
   type Datum,
 } from './tinker-wire';
 
-/** A sample without the fields that only its loss needs. */
+/** A training sample without the fields that only the computation of a loss needs. */
 export type MaskedSample = Pick<TrainingSample, 'ids' | 'mask'>;
 
-/** Data from which a model is created. */
+/** Properties of a model that is to be created. */
 export interface NewModel {
   session: string;
   /** Number of the model within the session. */
@@ -42,8 +43,8 @@ export interface NewModel {
 /** For each role: the output of `forward` that is used, and the loss that the request must name to get this output. */
 const read = { policy: ['logprobs', 'cross_entropy'], critic: ['values', 'ppo_critic'] } as const;
 /**
- * For each role: the loss of the server that is used as a surrogate, so that the server applies the gradient that was
- * computed on this machine (surrogate.ts, value-surrogate.ts).
+ * For each role: which of the server's losses serves as the surrogate loss. With it, the server applies the gradient
+ * that was computed on this machine (surrogate.ts, value-surrogate.ts).
  */
 const carriers = { policy: 'importance_sampling', critic: 'ppo_critic' };
 
@@ -53,9 +54,9 @@ export const requestTokens = 2 ** 17;
 const scoringRequests = 4;
 /** Maximum bytes of an adapter's archive. */
 const archiveBytes = 2 ** 32;
-/** Mask for the bits of a seed that servers accept: the lowest 31. */
+/** Mask that keeps the lowest 31 bits of a seed, because servers accept only these. */
 export const seedMask = 0x7fffffff;
-/** LoRA's alpha in SkyRL's JAX backend. Used if a server does not report its value of alpha. */
+/** LoRA's alpha in SkyRL's JAX backend. Used for servers that do not report their alpha. */
 const usualAlpha = 32;
 
 export class ServerModel {
@@ -95,12 +96,12 @@ export class ServerModel {
     return new ServerModel(connection, url, id, result.lora_config?.alpha ?? usualAlpha, role);
   }
 
-  /** Returns the log-probs at the masked tokens under the current weights of a policy; 0 where mask = 0. */
+  /** Returns a policy's log-probs of the masked tokens under the current weights; 0 where mask = 0. */
   logprobs(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
     return this.forward(samples, units);
   }
 
-  /** Returns the values at the masked tokens under the current weights of a critic; 0 where mask = 0. */
+  /** Returns a critic's values of the masked tokens under the current weights; 0 where mask = 0. */
   values(samples: readonly MaskedSample[], units: WorkUnits): Promise<Float32Array[]> {
     return this.forward(samples, units);
   }
@@ -136,11 +137,11 @@ export class ServerModel {
   }
 
   /**
-   * Makes one optimizer step with the gradient of the surrogate loss over `data`. Returns the server's metrics. Each
-   * request is sent while the server still computes the previous request, so that the server is never idle between two
+   * Makes one optimizer step with the gradient of the surrogate loss over `data`. Returns the server's metrics. Sends
+   * each request while the server still computes the previous one, so that the server is never idle between two
    * requests.
-   * @throws WeightsUncertain if an answer is lost, or if the server reports a failed gradient when the request for the
-   * optimizer step has already been sent
+   * @throws WeightsUncertain if an answer is lost, or if the server has already received the request for the optimizer
+   * step when it reports a failed gradient
    */
   async step(
     data: readonly Datum[],
@@ -195,8 +196,8 @@ export class ServerModel {
   }
 
   /**
-   * Downloads the tensors of the adapter. Their names are those of the local engine. For the download, the server saves
-   * a copy of the adapter, which stays at the address `copy`.
+   * Downloads the adapter's tensors, and returns them under the names that the local engine uses. For the download, the
+   * server saves a copy of the adapter. The copy stays on the server at the returned address `copy`.
    */
   async parameters(newName: () => string): Promise<{ tensors: NamedTensor[]; copy: string }> {
     let name = '';
@@ -211,7 +212,10 @@ export class ServerModel {
     return { tensors: await adapterTensors(bytes, this.url), copy: result.path };
   }
 
-  /** Removes the model from the server. One that the server no longer has, as after a lost answer, counts as removed. */
+  /**
+   * Removes the model from the server. Does not throw if the server no longer has the model, for example because the
+   * answer to an earlier attempt was lost.
+   */
   async unload(): Promise<void> {
     try {
       await this.connection.later('unload_model', { model_id: this.id }, loadedSchema);
@@ -221,7 +225,7 @@ export class ServerModel {
   }
 }
 
-/** Throws a UserError if the server reports that other parts of the model have adapters than requested. */
+/** Throws a UserError if the server reports that the parts of the model with adapters are not the requested parts. */
 function checkParts(asked: AdapterParts, made: Partial<Record<keyof AdapterParts, boolean | null>>, url: string): void {
   const other = (Object.keys(asked) as (keyof AdapterParts)[]).filter(
     part => (made[part] ?? asked[part]) !== asked[part],

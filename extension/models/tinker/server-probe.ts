@@ -1,9 +1,10 @@
-// Measures three properties of a server with a model that is used for nothing else: whether the server sums or averages
-// losses over tokens and samples, under which name it reports gradient norms, and whether a published version stays
-// unchanged while training continues. To find out how losses are reduced, four gradient norms of a new adapter are
-// compared: of one sample, of the same sample sent twice, of the sample with doubled token weights, and of the sample
-// together with a sample that has fewer weighted tokens. In all samples, the same two tokens have an advantage, so all
-// gradients are parallel. The ratios of their norms therefore show how the server reduces losses.
+// Measures three properties of a server, with a model that is used for nothing else: whether the server sums or
+// averages losses over tokens and samples, under which name it reports gradient norms, and whether a published version
+// stays unchanged while training continues. To find out how the server reduces losses, the probe compares four gradient
+// norms of a new adapter. These are the norms for one sample, for the same sample sent twice, for the sample with
+// doubled token weights, and for the sample together with a sample that has fewer weighted tokens. In all samples, the
+// same two tokens have an advantage, so all gradients are parallel. The ratios of their norms therefore show how the
+// server reduces losses.
 import { UserError } from '../../common/user-error';
 import { unwatched } from '../../engine/work-units';
 import type { ServerModel } from './server-model';
@@ -17,8 +18,8 @@ export interface ServerFacts {
   /** Name under which the server reports the gradient norm among the metrics of an optimizer step. */
   gradientNorm: string;
   /**
-   * Whether a published version is not changed by later optimizer steps, so that it can be sampled while the next step
-   * is trained.
+   * True if later optimizer steps do not change a published version. Rows can then be sampled from the version while
+   * the next step is trained.
    */
   keepsVersions: boolean;
 }
@@ -28,11 +29,11 @@ export type ProbedModel = Pick<ServerModel, 'step' | 'publish' | 'logprobs'>;
 
 /** Maximum relative deviation of a measured ratio from the expected ratio. */
 const tolerance = 0.02;
-/** The token ids of the probe's samples, which every vocabulary has. */
+/** The token ids of the probe's samples. Every vocabulary contains these ids. */
 const ids = [1, 2, 3, 4, 5, 6, 7, 8, 9];
 /**
- * Number of tokens with an advantage in every sample, and number of weighted tokens in the shorter and the longer
- * sample.
+ * Number of tokens with an advantage, which is the same in every sample; number of weighted tokens in the shorter
+ * sample; and number of weighted tokens in the longer sample.
  */
 const [active, few, many] = [2, 2, 8];
 /**
@@ -47,8 +48,8 @@ const noStep = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weig
 /**
  * Probes a server. `model` must be new and used for nothing else. The caller must unload it afterwards.
  * @param draw samples a response to a prompt from a published version, always with the same seed
- * @throws UserError if the server reports no gradient norm, or if its losses are neither sums nor means that this
- * engine supports
+ * @throws UserError if the server reports no gradient norm, or if it reduces losses in a way that this engine does not
+ * support
  */
 export async function probeServer(
   model: ProbedModel,
@@ -109,8 +110,8 @@ function checkUneven({ tokens, samples }: Reduction, ratio: number, url: string)
 const isAbout = (ratio: number, expected: number): boolean => Math.abs(ratio / expected - 1) < tolerance;
 
 /**
- * Whether an optimizer step leaves a published version unchanged. To find out, samples a response from the version,
- * makes an optimizer step that changes the response's log-probs, and samples again with the same seed.
+ * Returns whether an optimizer step leaves a published version unchanged. Samples a response from the version, makes an
+ * optimizer step that changes the response's log-probs, and samples from the version again with the same seed.
  */
 async function keepsVersions(
   model: ProbedModel,
@@ -135,6 +136,6 @@ async function keepsVersions(
   );
 }
 
-/** Returns the largest absolute difference between two entries with the same index. */
+/** Returns the largest absolute difference between entries of `a` and `b` with the same index. */
 const farthest = (a: ArrayLike<number | null>, b: ArrayLike<number | null>): number =>
   Array.from(a).reduce<number>((most, value, i) => Math.max(most, Math.abs((value ?? NaN) - (b[i] ?? NaN))), 0);

@@ -1,12 +1,12 @@
-// The errors of requests that a server refuses or cannot execute: its own reason, without secrets, with the remedy if one
-// is known.
+// Errors for requests that a server refuses or cannot execute. The message contains the server's own reason without
+// secrets, and a remedy if one is known.
 import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';
 
 /** Maximum characters of a server's error text in a message. */
 const mostDetail = 400;
 
-/** A request that the server refused or could not execute. */
+/** Thrown for a request that the server refused or could not execute. */
 export class ServerRefusal extends UserError {
   constructor(
     message: string,
@@ -21,7 +21,7 @@ export class ServerRefusal extends UserError {
 export const shownText = (text: string): string => secrets.text(text.replace(/\s+/g, ' ').trim()).slice(0, mostDetail);
 
 /**
- * Returns the error of a request to `path` that the server refused.
+ * Returns the error to throw for a request to `path` that the server refused.
  * @param detail the server's own reason
  */
 export function refusalOf(

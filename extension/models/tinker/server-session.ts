@@ -1,9 +1,9 @@
-// Opens a session on a server, and sends sampling requests. Used by runs and by the inspection of a server.
+// Opens a session on a server, and sends sampling requests. Used by runs, and by the inspection of a server.
 import { UserError } from '../../common/user-error';
 import type { TinkerConnection } from './tinker-connection';
 import { modelInput, sampledSchema, sessionSchema, type SampledSequence } from './tinker-wire';
 
-/** Version of the SDK whose protocol the requests follow. */
+/** Version of the tinker SDK whose protocol the requests follow. */
 const sdkVersion = '0.24.1';
 
 /** Sampling parameters in the API's form. */

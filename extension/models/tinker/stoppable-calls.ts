@@ -1,5 +1,5 @@
-// Calls of an engine on a server that end with RunStopped as soon as the run is stopped. A request that was sent is not
-// cancelled on the server; its result is ignored.
+// Makes the calls of an engine on a server throw RunStopped as soon as the run is stopped. Requests that were already
+// sent are not cancelled on the server, but their results are ignored.
 import { RunStopped } from '../../engine/run-stopped';
 import { StoppableUnits } from '../../engine/work-units';
 
@@ -11,13 +11,13 @@ export class StoppableCalls {
     this.units = new StoppableUnits(onUnits);
   }
 
-  /** Ends all calls, also later ones. */
+  /** Makes all running calls, and all calls that begin later, throw RunStopped. */
   stop(): void {
     this.units.stop();
     this.interrupted.abort();
   }
 
-  /** Returns the result of a call. Throws RunStopped as soon as the run is stopped. */
+  /** Waits for a call and returns its result. Throws RunStopped as soon as the run is stopped. */
   async result<T>(call: Promise<T>): Promise<T> {
     const { signal } = this.interrupted;
     let end = (): void => undefined;

@@ -1,9 +1,9 @@
-// Makes a Tinker server apply any gradient that was computed on this machine. For this purpose, the server's
-// importance-sampling loss −exp(logπ − logprobs)·advantage serves as a surrogate loss. If `logprobs` are the current
-// log-probs, the derivative of this loss with respect to a token's log-prob is −advantage. With advantage = −dL/dlogπ,
-// the server therefore applies exactly the gradient of the loss L, whatever clipping, masks, KL terms and aggregation L
-// contains. Some servers sum token losses and others average them (`Reduction`, measured by server-probe.ts). The
-// advantages are scaled so that the result is the sum on every server.
+// Makes a Tinker server apply an arbitrary gradient that was computed on this machine. The server's importance-sampling
+// loss −exp(logπ − logprobs)·advantage serves as the surrogate loss. If `logprobs` are the current log-probs, the
+// derivative of this loss with respect to a token's log-prob is −advantage. If the advantages are set to −dL/dlogπ, the
+// server therefore applies exactly the gradient of the loss L, for any clipping, masks, KL terms and aggregation in L.
+// Some servers sum token losses and others average them (`Reduction`, measured by server-probe.ts). The advantages are
+// scaled so that every server applies the gradient of the sum.
 import type { TrainingSample } from '../../engine/training-samples';
 import { datumOf, type Datum } from './tinker-wire';
 
@@ -20,8 +20,8 @@ export interface Reduction {
 
 /**
  * Returns the datums for which the surrogate loss has the gradient `gradients` (dL/dlogπ per token). `logprobs` are the
- * current log-probs. Every sample must have a masked token. All samples of an optimizer step must be passed in one
- * call. Returns null if a number that would be sent is not finite.
+ * current log-probs. Every sample must have at least one masked token. All samples of an optimizer step must be passed
+ * in one call. Returns null if a number that would be sent is not finite.
  */
 export function surrogateData(
   samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],

@@ -1,8 +1,8 @@
-// Sends requests to a server of the Tinker REST API, polls for results that the server computes later, and handles
+// Sends requests to a server of the Tinker REST API, polls the server for results that it computes later, and handles
 // failures. One loop (`persist`) repeats requests, polls and downloads during an outage of the server
-// (server-availability.ts). A failure that a later attempt would not avoid is an error at once. A request that changes
-// weights is sent only once. If the answer to such a request is lost, WeightsUncertain is thrown, because the server may
-// have executed the request. Secrets are removed from the server's error texts before they are shown.
+// (server-availability.ts). A failure that would occur again is reported as an error at once. A request that changes
+// weights is sent only once. If the answer to such a request is lost, WeightsUncertain is thrown, because the server
+// may have executed the request. Secrets are removed from the server's error texts before they are shown.
 import { Agent } from 'undici';
 import type { z } from 'zod';
 import { UserError } from '../../common/user-error';
@@ -29,8 +29,8 @@ export interface ConnectionOptions extends AvailabilityOptions {
 }
 
 /**
- * Time limit of a poll for a result in milliseconds; then another poll is sent. Servers delay the answer to a poll by
- * up to 300 s.
+ * Milliseconds after which an unanswered poll is abandoned, and a new poll for the same result is sent. Servers delay
+ * the answer to a poll by up to 300 s.
  */
 const pollMs = 45_000;
 /** Maximum bytes of a JSON response; enough for the log-probs of about 10 million tokens. */
@@ -46,14 +46,14 @@ const mostCrashedPolls = 5;
 export type Repeatable = 'repeatable' | 'once';
 
 /**
- * The result of an attempt: a value; the reason why another attempt is needed after a pause; or `pending`, if the
- * server has not computed the result yet.
+ * The result of an attempt is a value, the reason why another attempt is needed after a pause, or `pending` if the
+ * server has not computed the value yet.
  */
 type Outcome<T> = { value: T } | { reason: string } | 'pending';
 
 export class TinkerConnection {
   private readonly agent: Agent;
-  /** Connections that only heartbeats use, because polls may occupy all other connections. */
+  /** Connections for heartbeats alone, because polls may occupy all other connections. */
   private readonly ownAgent = new Agent({ connections: 2, pipelining: 1 });
   private readonly availability: ServerAvailability;
 
@@ -82,12 +82,12 @@ export class TinkerConnection {
   }
 
   /**
-   * Sends a POST request that the server executes later. Waits for the result and returns it, together with the model
-   * id from the server's first answer. If `body` is a function, it is called for each attempt, so that each attempt can
-   * contain a new name.
+   * Sends a POST request that the server executes later. Waits for the result. Returns the result and the model id from
+   * the server's first answer. If `body` is a function, it is called for each attempt, so that each attempt can contain
+   * a new name.
    * @throws UserError with the server's reason if the request fails
-   * @throws WeightsUncertain if `repeatable` is `once` and the answer is lost, or if the server no longer knows the
-   * request
+   * @throws WeightsUncertain if the server no longer knows the request, or if `repeatable` is `once` and the answer is
+   * lost
    * @throws RunStopped if the server does not answer after a stop
    */
   async later<T>(
@@ -101,8 +101,8 @@ export class TinkerConnection {
   }
 
   /**
-   * Sends a POST request like `later`, but resolves as soon as the server has accepted the request. `result` is a
-   * promise of the request's result.
+   * Sends a POST request like `later`, but resolves as soon as the server has accepted the request. The returned
+   * `result` is a promise of the request's result.
    */
   async submit<T>(
     path: string,
@@ -161,7 +161,10 @@ export class TinkerConnection {
     return this.observed(path, bytes);
   }
 
-  /** Sends a DELETE request once. Returns the reason if the server refuses it; null if it succeeds or may succeed later. */
+  /**
+   * Sends a DELETE request once. Returns the server's reason if the server refuses the request. Returns null if the
+   * request succeeds, or if it fails but a later attempt may succeed.
+   */
   async remove(path: string): Promise<string | null> {
     const answer = await this.send('DELETE', this.url(path), undefined, heartbeatMs, shortBytes);
     if ('reason' in answer || answer.status < 400 || passingFailure(answer)) return null;
@@ -169,8 +172,8 @@ export class TinkerConnection {
   }
 
   /**
-   * Sends heartbeats of a session until `close` is called. If the server does not answer several heartbeats, an outage
-   * begins.
+   * Sends heartbeats of a session until `close` is called. When several consecutive heartbeats are unanswered, an
+   * outage begins.
    */
   keepAlive(session_id: string): void {
     const path = this.url('session_heartbeat');
@@ -185,7 +188,7 @@ export class TinkerConnection {
     this.availability.interrupt();
   }
 
-  /** Waits. Throws the reason if all requests are aborted during the wait. */
+  /** Waits for `ms` milliseconds. If all requests are aborted during the wait, throws the abort reason. */
   pause(ms: number): Promise<void> {
     return this.availability.pause(ms);
   }
@@ -233,7 +236,10 @@ export class TinkerConnection {
     return this.passing(path, answer);
   }
 
-  /** Returns what the answer to a poll shows about the result of the request to `path`. */
+  /**
+   * Evaluates the answer to a poll for the result of a request to `path`: returns the result, `pending`, or the reason
+   * why another poll is needed.
+   */
   private async polled<T>(path: string, answer: Answer | Failure, schema: z.ZodType<T>): Promise<Outcome<T>> {
     if ('reason' in answer) return answer.reason === timedOut ? 'pending' : answer;
     const json = jsonOf(answer.bytes);
@@ -258,7 +264,10 @@ export class TinkerConnection {
     throw new WeightsUncertain(`the result of ${path} is unreadable (${issueOf(result.error)})`);
   }
 
-  /** Calls `once` until it returns a value. Waits between attempts during an outage. */
+  /**
+   * Calls `once` until it returns a value, and returns this value. Waits before the next call if `once` returns a
+   * reason.
+   */
   private async persist<T>(path: string, once: () => Promise<Outcome<T>>): Promise<T> {
     for (;;) {
       const outcome = await once();
@@ -272,9 +281,9 @@ export class TinkerConnection {
   }
 
   /**
-   * Sends one request to a URL. Adds the key only if the URL belongs to the server, and not for a redirect to another
-   * host.
-   * @throws UserError if no answer arrived, and a later attempt would fail too
+   * Sends one request to a URL. Adds the key only if the URL belongs to the server. After a redirect to another host,
+   * the key is therefore not sent.
+   * @throws UserError if no answer arrived and a later attempt would fail too
    */
   private async send(
     method: 'GET' | 'POST' | 'DELETE',

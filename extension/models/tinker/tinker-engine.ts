@@ -1,10 +1,10 @@
 // An engine whose model is on a server that speaks the Tinker REST API. The training loop and the environments run on
 // this machine; the server samples, scores and trains. Losses and their gradients are computed on this machine, and the
-// server receives a surrogate loss with the same gradients (surrogate.ts). Invariants: `generate` samples only from the
-// newest published version, and nothing is sampled between a gradient and the next publication. On some servers,
-// training also changes the published version. `versions` exists only for servers on which published versions do not
-// change. Ids are checked before they are sent. A request that changes weights is sent only once.
-// trainer/config/engine-checks.ts rejects configurations that the protocol does not support.
+// server receives a surrogate loss with the same gradients (surrogate.ts). `generate` samples only from the newest
+// published version. Nothing is sampled between a gradient and the next publication, because on some servers training
+// changes the published version too. `versions` exists only for servers on which published versions do not change. Ids
+// are checked before they are sent. A request that changes weights is sent only once. trainer/config/engine-checks.ts
+// rejects configurations that the protocol does not support.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '../../common/user-error';
 import type { NamedTensor, ServerState, WhichPolicy } from '../../engine/engine';
@@ -38,7 +38,7 @@ export interface TinkerSettings extends LoadSettings {
    * rows may still be sampled.
    */
   keptVersions: number;
-  /** Receives a warning for the user; the run continues unchanged. */
+  /** Receives a warning for the user. A warning does not affect the run. */
   onWarning(sentence: string): void;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
@@ -64,7 +64,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   private reference?: Promise<ServerModel>;
   /** Number of optimizer steps since `remember` was called. */
   private steps = 0;
-  /** Counter whose values make the names of saved states distinct. */
+  /** Counter that makes the names of saved states distinct. */
   private saves = 0;
 
   constructor(private readonly settings: TinkerSettings) {
@@ -129,8 +129,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return this.sampling.generate(rows, sampling, () =>
       version === null
         ? { session: this.publish(), logprobs: async sample => (await actor.model.logprobs([sample], unwatched))[0] }
-        : // A forward pass uses the current weights, so it cannot compute the log-probs of an older version. Servers for
-          // which `version` is set always return log-probs (server-probe.ts).
+        : // A forward pass uses the current weights, so it cannot compute the log-probs of an older version. This is not
+          // needed, because `version` is set only for servers that always return log-probs (server-probe.ts).
           { session: Promise.resolve(version), logprobs: null },
     );
   }
@@ -144,7 +144,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return this.published.publish(model, updates);
   }
 
-  /** Deletes saved states from the server's disk, by their addresses. */
+  /** Deletes the saved states at these addresses from the server's disk. */
   async discard(states: readonly string[]): Promise<void> {
     for (const address of states) await this.disk.remove(address);
   }
@@ -167,8 +167,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   /**
-   * Returns the reference policy: a model that is never trained. Its new adapter has no effect, so the model is equal
-   * to the base.
+   * Returns the reference policy: a model that is never trained. Because its adapter is new and has no effect, the
+   * reference policy is equal to the base model.
    */
   private referenceModel(): Promise<ServerModel> {
     return (this.reference ??= this.models.create(0));
@@ -201,8 +201,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   /**
-   * Returns the samples' log-probs under the current weights. Uses cached log-probs if the weights have not changed
-   * since.
+   * Returns the samples' log-probs under the current weights. Uses the cached log-probs if they were read under the
+   * current weights.
    */
   private async currentLogprobs(samples: readonly MaskedSample[]): Promise<readonly Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
@@ -210,7 +210,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return actor.knownLogprobs(samples) ?? this.untilStep(units => actor.model.logprobs(samples, units));
   }
 
-  /** Makes a call. A stop interrupts the call, unless the current training step has already made an optimizer step. */
+  /**
+   * Makes a call. If the run is stopped, interrupts the call, unless the current training step has already begun an
+   * optimizer step.
+   */
   private untilStep<T>(call: (units: WorkUnits) => Promise<T>): Promise<T> {
     return this.steps > 0 ? call(this.calls.units.unstoppable) : this.calls.result(call(this.calls.units));
   }
@@ -233,7 +236,10 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return { grad_norm, lr: optimizer.lr, skipped: 0 };
   }
 
-  /** Counts an optimizer step. @throws RunStopped if the run is stopped before the first one */
+  /**
+   * Counts an optimizer step. @throws RunStopped if the run was stopped before the first optimizer step of the training
+   * step
+   */
   private beginStep(): void {
     if (this.steps === 0) this.calls.units.check();
     this.steps++;
@@ -308,7 +314,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
 
   /**
    * Makes rollout and scoring calls throw RunStopped. An optimizer step that has begun is finished if the server
-   * answers. If the server does not answer, this step throws RunStopped too, and `rollBack` cannot undo it.
+   * answers. If the server does not answer, the optimizer step also throws RunStopped, and `rollBack` cannot undo the
+   * step.
    */
   interrupt(): void {
     this.calls.stop();
@@ -331,7 +338,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     checkIds(sequences, this.settings.vocabSize, this.models.modelFolder);
   }
 
-  /** The properties of the server that were measured when the run connected. */
+  /** The properties of the server, as measured when the run connected. */
   get facts(): ServerFacts {
     return this.models.facts;
   }

@@ -1,7 +1,6 @@
-// Stores the ids of each row, because a Tinker server stores no rows, and ends each sampled response where it must
-// stop. Requests contain only stop ids, because a server may not accept both stop ids and stop strings. Stop strings
-// are found here: the response is cut after the first one. The cut does not change the distribution of the remaining
-// tokens.
+// Stores the token ids of each row, because a Tinker server stores no rows. Also cuts each sampled response after its
+// first stop string. The server does not look for stop strings: requests contain only stop ids, because some servers do
+// not accept both. The cut does not change the distribution of the remaining tokens.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -9,8 +8,8 @@ import { completesStop } from '../generation/stop-strings';
 import type { SampledSequence } from './tinker-wire';
 
 /**
- * Whether a sequence contains the log-probs of its tokens. Servers with vLLM return 0 for each missing log-prob, so
- * log-probs that are all 0 are considered missing.
+ * Whether a sequence contains the log-probs of its tokens. Servers with vLLM return 0 for each missing log-prob. If all
+ * log-probs are 0, they are therefore considered missing.
  */
 export const hasLogprobs = ({ tokens, logprobs }: SampledSequence): boolean =>
   logprobs?.length === tokens.length && (tokens.length === 0 || logprobs.some(logprob => logprob !== 0));
@@ -21,7 +20,7 @@ export class TinkerRows {
 
   constructor(private readonly decode: (ids: readonly number[]) => string) {}
 
-  /** Appends new ids to a row, and returns the list of all ids of the row. Later calls change this same list. */
+  /** Appends new ids to a row, and returns the list of all ids of the row. Later calls change the returned list. */
   append({ row, append }: GenerationRow): number[] {
     const ids = this.rows.get(row) ?? [];
     appendAll(ids, append);
@@ -48,10 +47,7 @@ export class TinkerRows {
     for (const row of rows) this.rows.delete(row);
   }
 
-  /**
-   * Returns the number of tokens up to and including the first token that ends the response, and the reason for the
-   * end.
-   */
+  /** Returns how many tokens belong to the response, including the token that ends it, and why the response ends. */
   private end(
     tokens: readonly number[],
     { stop, stop_token_ids }: SamplingOptions,
@@ -70,5 +66,8 @@ export class TinkerRows {
 const isFinite = (logprobs: SampledSequence['logprobs']): logprobs is number[] =>
   logprobs?.every(Number.isFinite) ?? false;
 
-/** Maximum number of tokens that are searched for a stop string at each position; more than any stop string needs. */
+/**
+ * At each position, a stop string is searched for in at most this many preceding tokens. No stop string has more
+ * tokens.
+ */
 const longestStop = 256;

@@ -1,6 +1,6 @@
 // The requests and responses of the Tinker REST API that this engine uses (tinker SDK 0.24 to 0.38; SkyRL 0.3 is the
 // reference server). Requests are plain objects; responses are parsed by schemas, which ignore additional keys. Tokens
-// are counted from 0: at position t of a datum, the model predicts token t + 1 of the sequence from the tokens 0 to t.
+// are counted from 0. At position t of a datum, the model predicts token t + 1 of the sequence from tokens 0 to t.
 import { z } from 'zod';
 
 /** A tensor as JSON; `data` contains its elements in one flat list. */
@@ -15,7 +15,7 @@ export interface ModelInput {
   chunks: [{ type: 'encoded_text'; tokens: number[] }];
 }
 
-/** One training sequence: the input tokens, the target tokens, and the inputs of the loss for each target. */
+/** One training sequence: the input tokens, the target tokens, and, for each target token, the inputs of the loss. */
 export interface Datum {
   model_input: ModelInput;
   loss_fn_inputs: Record<'target_tokens' | 'weights', TensorData> & Partial<Record<LossInput, TensorData>>;
@@ -37,8 +37,8 @@ const floats = (data: ArrayLike<number>): TensorData => ({
 });
 
 /**
- * Returns the datum of a sequence. `weights` and the arrays in `inputs` have the same length as `ids`. The entries of
- * token 0 are omitted, because no model predicts this token.
+ * Returns the datum of a sequence. `weights` and the arrays in `inputs` have the same length as `ids`. The entries for
+ * token 0 are omitted, because the model does not predict this token.
  */
 export function datumOf(
   ids: ArrayLike<number>,
@@ -68,8 +68,8 @@ export const sessionSchema = z.looseObject({ session_id: z.string().min(1) });
 export const pendingSchema = z.looseObject({ request_id: z.string().min(1), model_id: z.string().optional() });
 
 /**
- * An answer of retrieve_future without a result. `notReadySchema`: the result is not computed yet. `failedSchema`: the
- * request failed; Twinkle and the official service report failures in this way.
+ * Answers of retrieve_future that contain no result. `notReadySchema`: the result is not computed yet. `failedSchema`:
+ * the request failed. Twinkle and the official service report failures in this form.
  */
 export const notReadySchema = z.looseObject({ type: z.literal('try_again') });
 export const failedSchema = z.looseObject({ error: z.string(), category: z.string().nullish() });

@@ -1,6 +1,7 @@
-// Trains or evaluates a run to its end: opens the run's session, and writes the state of the run to its status and
-// events. If it becomes unknown which weights a server has, the run returns to its newest checkpoint. At the end, the
-// status file records the final state and, after an error, one sentence with the cause. main.ts owns the process.
+// Executes a run until it ends: opens the session that trains or evaluates, and writes the run's state to the status
+// file and the events. If it becomes unknown which weights the engine's server has, the run returns to its newest
+// checkpoint. At the end, the status file contains the final state and, after an error, one sentence with the cause.
+// main.ts controls the process.
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { UserError } from '../../common/user-error';
@@ -19,36 +20,36 @@ import type { Watchers } from './status-writer';
 import { changedConfig, onlyEvaluates } from './stored-config';
 
 /**
- * Maximum number of returns to the same checkpoint. A run returns to its checkpoint if it no longer knows which weights
- * the engine's server has, for example after a lost connection.
+ * Maximum number of returns to the same checkpoint. A run returns to its newest checkpoint if it is unknown which
+ * weights the engine's server has, for example after a lost connection.
  */
 const mostReturns = 5;
 
 /** The state from which a run starts, resumes, or continues after a return to its checkpoint. */
 export interface Start {
   checkpoint: StoredCheckpoint | null;
-  /** Warnings for the user about the logs of the resumed run. */
+  /** Warnings for the user about the log files of a resumed run. */
   notes: string[];
-  /** Setting changes that apply from the next step on, by key; emptied when they have been applied. */
+  /** Changed settings by key, which apply from the next step on. Emptied when they have been applied. */
   settings: Record<string, number>;
-  /** Why the run has returned to this checkpoint; null at the start of the trainer. */
+  /** Why the run has returned to this checkpoint; null for the first start of this trainer process. */
   because: string | null;
 }
 
-/** What stays the same when a run returns to its checkpoint. */
+/** Objects that remain in use when a run returns to its checkpoint. */
 export interface Serving {
   folder: RunFolder;
   workspace: string;
   control: RunControl;
   watchers: Watchers;
   log: Logger;
-  /** Receives the journal that is open, or undefined when it is closed. */
+  /** Receives each journal when it is opened, and undefined when it is closed. */
   onJournal(journal: Journal | undefined): void;
   /** Ends the process, because the run's folder is gone. */
   onFolderGone(): never;
 }
 
-/** Finds the checkpoint to start from and rolls the run folder back to it. */
+/** Finds the checkpoint from which the run starts, and rolls the run folder back to it. */
 export async function startFrom(
   folder: RunFolder,
   from: { resume: boolean; checkpoint?: string; workspace: string; 'accept-damaged-logs': boolean },
@@ -62,8 +63,8 @@ export async function startFrom(
 }
 
 /**
- * Trains or evaluates until the run ends. Whenever it is unknown which weights the server has, the run returns to its
- * newest checkpoint.
+ * Trains or evaluates until the run ends. Whenever it becomes unknown which weights the server has, returns to the
+ * newest checkpoint and continues from there.
  */
 export async function serveToEnd(serving: Serving, first: Start, accept: boolean): Promise<void> {
   const { folder, workspace, log } = serving;
@@ -99,7 +100,7 @@ async function failReturn(serving: Serving, start: Start, sentence: string): Pro
   }
 }
 
-/** Initial status values of a resumed run, from its checkpoint. */
+/** Initial status values of a resumed run, as stored in its checkpoint. */
 interface Earlier {
   wall_s?: number;
   success?: number | null;
@@ -108,7 +109,7 @@ interface Earlier {
 
 const earlierIn = (checkpoint: StoredCheckpoint | null): Earlier => (checkpoint?.manifest.state ?? {}) as Earlier;
 
-/** The status of a run before its session is open. */
+/** Returns the status of a run whose session is not open yet. */
 export function firstStatus(folder: RunFolder, checkpoint: StoredCheckpoint | null): RunStatus {
   const earlier = earlierIn(checkpoint);
   return {
@@ -143,8 +144,8 @@ async function closeJournal({ onJournal }: Serving, journal: Journal): Promise<v
 }
 
 /**
- * Trains or evaluates from `start` until the run ends or must return to its newest checkpoint. Returns the reason why
- * it must return, or null if it has ended.
+ * Trains or evaluates from `start` until the run ends or must return to its newest checkpoint. Returns the reason if
+ * the run must return, or null if the run has ended.
  */
 async function serve(serving: Serving, start: Start, mayReturn: boolean): Promise<string | null> {
   const { folder, workspace, control, log } = serving;
@@ -194,7 +195,7 @@ async function serve(serving: Serving, start: Start, mayReturn: boolean): Promis
 const halfStep = ({ message }: WeightsUncertain): string =>
   `the run was stopped within a step (${message}), so ragen resume continues from the newest checkpoint`;
 
-/** Returns the error message of a failed run: the cause of the failure and what the user can do. */
+/** Returns the error message of a failed run, which states the cause of the failure and what the user can do. */
 function failureSentence(failure: Error): string {
   if (failure instanceof UserError) return failure.message;
   if (failure instanceof WeightsUncertain)
@@ -202,15 +203,15 @@ function failureSentence(failure: Error): string {
   return `trainer: ${failure.message} (see trainer.log)`;
 }
 
-/** Planned number of steps; 0 for an evaluation. */
+/** Returns the planned number of steps; 0 for an evaluation. */
 function plannedSteps(folder: RunFolder): number {
   const config = changedConfig(folder);
   return onlyEvaluates(config) ? 0 : (valueAt(config, 'trainer.total_training_steps') as number);
 }
 
 /**
- * Writes the final status of a run that was stopped before its model was loaded, or of a stopped evaluation. Returns
- * the error if the status could not be written.
+ * Writes the final status of a run that was stopped before its model was loaded, or of an evaluation that was stopped.
+ * If the status could not be written, returns the error.
  */
 async function stoppedEarly(journal: Journal): Promise<Error | undefined> {
   journal.update({ state: 'stopped', phase: 'idle', download: undefined, eta_s: null });

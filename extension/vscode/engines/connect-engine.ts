@@ -1,6 +1,6 @@
-// `RAGEN: Connect to Engine…`: asks for the address and the API key of a server, tests the server, shows what the
-// server can do, and saves the server under a name that the user chooses. If the user typed the key, the key is stored
-// in the editor's secret storage, but only when the server is saved.
+// `RAGEN: Connect to Engine…`: asks for the address and the API key of a server, tests the server, shows what it can
+// do, and saves it under a name that the user chooses. A key that the user typed is stored in the editor's secret
+// storage, but not before the server is saved.
 import * as vscode from 'vscode';
 import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/server-url';
 import { UserError } from '../../common/user-error';
@@ -32,8 +32,8 @@ const steps = 3;
 const title = (): string => vscode.l10n.t('Connect to Engine');
 
 /**
- * Connects to a server and saves it. If `edited` is given, changes this saved engine instead of adding one. Returns the
- * name under which the server is saved, or undefined if the user cancels.
+ * Connects to a server and saves the server. If `edited` is given, changes that saved engine instead of adding a new
+ * one. Returns the name under which the server is saved, or undefined if the user cancels.
  */
 export async function connectEngine(connecting: Connecting, edited?: KeptEngine): Promise<string | undefined> {
   let url = edited?.url ?? '';
@@ -125,8 +125,8 @@ async function askKey({ secrets }: Host, url: string, now: string | null): Promi
 }
 
 /**
- * Tests a server. If the server offers several models, asks the user for one. Returns `again` if the user goes back to
- * change the address, or undefined if the user cancels.
+ * Tests a server. If the server offers several models, asks the user to choose one. Returns `again` if the user goes
+ * back to change the address, or undefined if the user cancels.
  */
 async function test(
   { host }: Connecting,

@@ -1,5 +1,5 @@
-// The commands on engine servers. One command connects to a server. Another command lists the saved servers; the user
-// can test, change or forget a saved server, or start a new run on it.
+// Commands for engine servers. One command connects to a server. Another command lists the saved servers. The user can
+// then choose a server, and test, change or forget it, or start a new run on it.
 import * as vscode from 'vscode';
 import { engineText } from '../../protocol/engine-report-text';
 import { registerActions } from '../command';
@@ -36,7 +36,7 @@ async function connect(connecting: Connecting, edited?: KeptEngine): Promise<voi
   });
 }
 
-/** Lists the saved engines. If no engine is saved, asks for a server to connect to. */
+/** Lists the saved engines. If no engine is saved, connects to a server. */
 async function manage(connecting: Connecting): Promise<void> {
   const { engines } = connecting.store;
   if (engines.length === 0) return connect(connecting);

@@ -3,7 +3,7 @@ import * as vscode from 'vscode';
 
 const scheme = 'ragen-engine';
 
-/** Shows the newest report of each server under the server's address. */
+/** Provides one document per server address, which contains the newest test report of that server. */
 export class EngineDocuments implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly texts = new Map<string, string>();
   private readonly changed = new vscode.EventEmitter<vscode.Uri>();

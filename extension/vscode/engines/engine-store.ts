@@ -1,5 +1,5 @@
-// The saved engine servers: reads and writes the setting `ragen.engines`. The setting has machine scope, so that the
-// settings in an opened folder cannot add a server to which the user's API keys would be sent.
+// Reads and writes the setting `ragen.engines`, which contains the saved engine servers. The setting has machine scope,
+// so that the settings in an opened folder cannot add a server. API keys of the user would be sent to such a server.
 import * as vscode from 'vscode';
 import { enginesIn, type EngineEntry, type KeptEngine } from './kept-engines';
 

@@ -1,6 +1,6 @@
-// Engine servers that the user has saved under a name (setting `ragen.engines`): the schema of the setting, the
-// configuration keys of a run on a saved server, and the environment variable for a key that the user types. The
-// setting contains names of environment variables, never API keys. Must not import `vscode`.
+// Defines the schema of the setting `ragen.engines`, which contains the engine servers that the user has saved under a
+// name. Also determines the configuration keys of a run on a saved server, and the environment variable for an API key
+// that the user types. The setting contains names of environment variables, never API keys. Must not import `vscode`.
 import { z } from 'zod';
 import { isServerUrl, withoutSlash } from '../../common/server-url';
 import { formatNumber } from '../../common/numbers';
@@ -21,7 +21,7 @@ const entrySchema = z.object({
   url: z.string().refine(isServerUrl),
   /** Name of the base model on the server. May be null if the server offers only one model. */
   model: z.string().min(1).nullable().default(null),
-  /** Environment variable with the API key; null for none. */
+  /** Name of the environment variable that contains the API key; null if the server needs no key. */
   keyEnv: z
     .string()
     .regex(/^[A-Z_][A-Z0-9_]{0,63}$/)
@@ -34,7 +34,7 @@ export interface KeptEngine extends EngineEntry {
   name: string;
 }
 
-/** Reads the setting; entries that are invalid are left out. */
+/** Returns the engines in the setting. Invalid entries are left out. */
 export function enginesIn(setting: unknown): KeptEngine[] {
   const entries = typeof setting === 'object' && setting !== null ? Object.entries(setting) : [];
   return entries.flatMap(([name, value]) => {
@@ -43,7 +43,7 @@ export function enginesIn(setting: unknown): KeptEngine[] {
   });
 }
 
-/** Returns the configuration keys, with values, that make a run use a server. */
+/** Returns configuration keys with the values that a run on this server needs. */
 export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, string | null> => ({
   'workbench.engine': 'tinker',
   'workbench.engine_url': url,
@@ -51,13 +51,13 @@ export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, 
   'workbench.engine_api_key_env': keyEnv,
 });
 
-/** The options of `ragen plan` with the rates that the newest probe has measured. */
+/** Returns the options that pass the rates of the newest test to `ragen plan`. */
 export function rateArguments({ facts }: Pick<EngineEntry, 'facts'>): string[] {
   const rates = { '--round-trip-ms': facts?.roundTripMs, '--sampled-per-s': facts?.tokensPerSecond };
   return Object.entries(rates).flatMap(([option, rate]) => (rate ? [`${option}=${rate}`] : []));
 }
 
-/** Returns those facts of a test report that are saved in the setting. */
+/** Returns the facts of a test report that are saved in the setting. */
 export function factsOf({ server, measured, round_trip_ms }: EngineReport, at: Date): EngineFacts {
   return {
     at: at.toISOString(),
@@ -96,14 +96,14 @@ export function freeEngineName(url: string, used: readonly string[]): string {
   }
 }
 
-/** Returns why a name cannot be used, or undefined. `own` is the name that the entry has now. */
+/** Returns why a name cannot be used, or undefined if it can be used. `own` is the current name of the entry. */
 export function engineNameProblem(name: string, used: readonly string[], own: string | undefined): string | undefined {
   if (name.trim() === '') return 'The name is empty: enter a name, such as cluster.';
   if (name.length > 60) return 'The name has more than 60 characters: shorten it.';
   return name !== own && used.includes(name) ? `${name} is in use: choose another name.` : undefined;
 }
 
-/** The arguments of `ragen engine probe` for a server. */
+/** Returns the arguments with which `ragen engine probe` tests a server. */
 export const probeArguments = (
   { url, model, keyEnv }: Omit<EngineEntry, 'facts'>,
   more: readonly string[],

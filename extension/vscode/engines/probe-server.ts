@@ -7,15 +7,15 @@ import { withProgress } from '../notifications';
 import { askCli } from '../processes/cli-command';
 import { probeArguments, type EngineEntry } from './kept-engines';
 
-/** The server to test. `newKey` is the API key if the user has typed one that is not stored yet. */
+/** The server to test. `newKey` is an API key that the user has typed and that is not stored yet, if there is one. */
 export interface ProbedServer extends Omit<EngineEntry, 'facts'> {
   newKey?: string;
 }
 
 /**
- * Tests a server and shows a progress notification. Returns undefined if the user cancels.
+ * Tests a server and shows a progress notification meanwhile. Returns undefined if the user cancels.
  * @param more further arguments of `ragen engine probe`
- * @throws UserError with the reason and the remedy
+ * @throws UserError that states the reason and the remedy
  */
 export async function probeServer(
   host: Pick<Host, 'cliFor' | 'extensionPath'>,
@@ -36,7 +36,7 @@ export async function probeServer(
   });
 }
 
-/** Tests a server without a notification. */
+/** Tests a server without showing a notification. */
 export async function askServer(
   host: Pick<Host, 'cliFor' | 'extensionPath'>,
   { newKey, ...server }: ProbedServer,

@@ -1,14 +1,14 @@
-// Asks questions in the editor's quick input, one per step. A question asks for a text or for a choice. It shows the
-// number of its step, and a button that goes back to the previous step.
+// Asks questions in the editor's quick input, one per step. A question asks for a text or for a choice. The input shows
+// the number of the step, and a button that goes back to the previous step.
 import * as vscode from 'vscode';
 import { plain } from '../plain-text';
 
-/** The answer if the user goes back to the previous step. */
+/** Returned in place of an answer if the user goes back to the previous step. */
 export const back = Symbol('back');
 
 export interface Step {
   title: string;
-  /** `step`: number of this step, from 1. `of`: number of all steps. */
+  /** `step`: number of this step, counted from 1. `of`: total number of steps. */
   step: number;
   of: number;
 }
@@ -18,11 +18,11 @@ export interface TextQuestion extends Step {
   value?: string;
   placeholder?: string;
   password?: boolean;
-  /** Returns why a text is not accepted, or undefined. */
+  /** Returns why a text is not accepted, or undefined if it is accepted. */
   problem(text: string): string | undefined;
 }
 
-/** Asks for a text; undefined if the user cancels. */
+/** Asks for a text. Returns undefined if the user cancels. */
 export function askText(question: TextQuestion): Promise<string | typeof back | undefined> {
   const { prompt, value = '', placeholder, password = false, problem } = question;
   const box = prepare(vscode.window.createInputBox(), question);
@@ -42,7 +42,7 @@ export interface Choice<T> extends vscode.QuickPickItem {
   chosen?: T;
 }
 
-/** Asks for one of several items; undefined if the user cancels. */
+/** Asks the user to choose one of several items. Returns undefined if the user cancels. */
 export function askChoice<T>(
   question: Step & { placeholder: string; items: readonly Choice<T>[] },
 ): Promise<T | typeof back | undefined> {
