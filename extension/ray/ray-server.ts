@@ -12,7 +12,8 @@ export interface RayServer {
 }
 
 /**
- * Names of the environment variables that contain a token, and further headers as JSON. Ray 2.57 uses the same names.
+ * Names of two environment variables, the same as in Ray 2.57. The first variable contains a token. The second variable
+ * contains further headers as JSON.
  */
 const [tokenVariable, headersVariable] = ['RAY_AUTH_TOKEN', 'RAY_JOB_HEADERS'];
 

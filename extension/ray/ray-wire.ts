@@ -1,4 +1,4 @@
-// Schemas for the used part of the Ray Jobs REST API (version 4). Fields that are not used are not checked.
+// Schemas for those parts of the Ray Jobs REST API (version 4) that are used. Fields that are not used are not checked.
 import { z } from 'zod';
 
 export const versionSchema = z.object({ version: z.string(), ray_version: z.string() });

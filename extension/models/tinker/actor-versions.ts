@@ -18,8 +18,8 @@ export class ActorVersions {
   ) {}
 
   /**
-   * Publishes the actor's weights as `version`, unless this version has already been published. Returns the sampling
-   * session.
+   * Publishes the actor's weights as `version`, unless this version has already been published. Returns the id of the
+   * sampling session that uses this version.
    */
   publish(actor: ServerModel, version: number): Promise<string> {
     if (this.newest?.version === version) return this.newest.session;
@@ -35,8 +35,8 @@ export class ActorVersions {
   }
 
   /**
-   * Forgets which version was published last. Must be called after weights were loaded, because they may have the same
-   * version number as the different weights that were published last.
+   * Forgets which version was published last. Must be called after other weights were loaded, because these may have
+   * the number of the version that was published last.
    */
   forget(): void {
     this.newest = null;

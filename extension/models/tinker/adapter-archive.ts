@@ -11,7 +11,7 @@ import type { NamedTensor } from '../../engine/engine';
 import { adapterWeightsName, peftPrefix } from '../adapters/peft-adapter';
 import { SafetensorsFile } from '../weights/safetensors';
 
-/** Maximum bytes of an unpacked archive, because Node 20 has no larger buffers. */
+/** Maximum bytes of an unpacked archive. Node 20 has no larger buffers. */
 const unpackedBytes = 2 ** 32;
 
 /**

@@ -1,7 +1,7 @@
-// Explains why a request to a server got no answer, and decides whether a later attempt may succeed. An attempt fails
-// again if this machine does not trust the certificate, but may succeed later if the server was down. An unknown host
-// and a failed TLS handshake can be caused by a restart of the server. They therefore count as lasting only if the
-// server has never answered.
+// Explains why a request to a server got no answer, and decides whether a later attempt may succeed. A failure is
+// lasting if a later attempt cannot succeed, for example because this machine does not trust the server's certificate.
+// It is not lasting if the server is down. An unknown host and a failed TLS handshake can be caused by a restart of the
+// server. These two failures are therefore considered lasting only if the server has never answered.
 import { secrets } from '../../node/secrets';
 
 /** An error of the network, of TLS or of undici. */
@@ -10,7 +10,7 @@ export type ConnectionError = Pick<NodeJS.ErrnoException, 'code' | 'name' | 'mes
 const otherHost = 'ERR_TLS_CERT_ALTNAME_INVALID';
 const outOfDate = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 /**
- * Matches the error codes of TLS handshakes that the server ended, for example because it requires a client
+ * Matches the error codes of TLS handshakes that the server ended, for example because the server requires a client
  * certificate.
  */
 const refusedByServer = /^ERR_SSL_.*ALERT/;
@@ -27,7 +27,7 @@ export function isLasting({ code = '' }: ConnectionError, hasAnswered: boolean):
   return untrusted.test(code);
 }
 
-/** Returns a sentence that explains why no answer arrived. It contains the URL, the reason and the remedy. */
+/** Returns a sentence that explains why no answer arrived. The sentence contains the URL, the reason and the remedy. */
 export function explainFailure(url: string, { code = '', name, message }: ConnectionError, timeoutMs: number): string {
   const { hostname } = new URL(url);
   if (code === 'ECONNREFUSED')

@@ -20,7 +20,7 @@ export interface LoadedModels {
   /** The critic, if the run needs one. */
   critic?: ServerCritic;
   facts: ServerFacts;
-  /** Name of the base model on the server. */
+  /** The base model's name on the server. */
   base: string;
   /** Folder of the tokenizer; used in error messages. */
   modelFolder: string;
@@ -30,7 +30,7 @@ export interface LoadedModels {
 
 /** Settings for connecting. */
 export interface LoadSettings extends ConnectionOptions {
-  /** Name of the base model on the server. May be null if the server offers only one model. */
+  /** The base model's name on the server. This may be null if the server offers only one model. */
   baseModel: string | null;
   /**
    * Whether the run is resumed from a checkpoint. The models of the run's earlier session may then still be on the
@@ -124,8 +124,8 @@ async function createCritic(
 
 /**
  * Returns the result of `create`. If the run is resumed and the server has no room for another adapter, calls `create`
- * repeatedly for at most `outageMs`. Room may become free, because the models of a lost session stay on the server only
- * until that session times out.
+ * repeatedly for at most `outageMs`. A later call may succeed, because the models of a lost session stay on the server
+ * only until that session times out.
  */
 async function whenRoom(
   connection: TinkerConnection,

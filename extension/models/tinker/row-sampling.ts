@@ -11,7 +11,7 @@ import { hasLogprobs, TinkerRows } from './tinker-rows';
 import type { SampledSequence } from './tinker-wire';
 
 export interface RowSamplingOptions {
-  /** Maximum number of concurrent HTTP requests of the connection. */
+  /** Maximum number of concurrent HTTP requests to the server. */
   connections: number;
   /** Decodes ids, for stop strings. */
   decode(ids: readonly number[]): string;
@@ -91,7 +91,7 @@ export class RowSampling {
 }
 
 /**
- * Returns the sequence with log-probs. Calls `read` for them if the server has returned the sample without log-probs.
+ * Returns the sequence with log-probs. If the server has returned the sample without log-probs, `read` computes them.
  */
 async function withLogprobs(
   prompt: readonly number[],

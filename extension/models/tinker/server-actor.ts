@@ -20,7 +20,7 @@ export class ServerActor {
     private readonly facts: ServerFacts,
   ) {}
 
-  /** Number of optimizer steps so far, including those before the loaded state. */
+  /** Number of optimizer steps so far, including the steps that led to the loaded state. */
   get updates(): number {
     return this.steps;
   }

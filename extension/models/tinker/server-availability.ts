@@ -1,7 +1,7 @@
-// Detects outages of a server, and limits how long requests wait for it. An outage begins with a failed request or with
-// several unanswered heartbeats, and ends with the next answer. The beginning and the end are reported. If an outage
-// lasts longer than `outageMs`, or if the server does not answer after a stop of the run, all requests and waits throw
-// an error with the reason.
+// Detects outages of a server, and limits how long requests wait for the server. An outage begins with a failed request
+// or with several unanswered heartbeats, and ends with the next answer. The beginning and the end are reported. If an
+// outage lasts longer than `outageMs`, or if the server does not answer after a stop of the run, all requests and waits
+// throw an error with the reason.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { UserError } from '../../common/user-error';
@@ -18,8 +18,8 @@ export interface AvailabilityOptions {
   /** Milliseconds between heartbeats. */
   heartbeatMs?: number;
   /**
-   * After a stop: if the server still answers heartbeats, requests continue until no request has been completed for
-   * this number of milliseconds.
+   * A time in milliseconds. After a stop, requests continue as long as the server answers heartbeats and completes at
+   * least one request within this time.
    */
   stopMs?: number;
 }

@@ -1,7 +1,7 @@
 // Sends the heartbeats of a session. Without heartbeats, the server would drop the session's models. Heartbeats also
 // show whether the server still answers: after several unanswered heartbeats, the server is considered silent, even if
-// no pending request has failed yet. After a stop of the run, heartbeats are sent more often, and the run waits for the
-// server only until a smaller number of heartbeats is unanswered.
+// no pending request has failed yet. After a stop of the run, heartbeats are sent more often, and the run stops waiting
+// for the server after fewer unanswered heartbeats.
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds between heartbeats. A server drops a session's models if it receives no heartbeat for 300 s. */
@@ -19,7 +19,7 @@ const stopAfter = 2;
 export interface HeartbeatOptions {
   /** Milliseconds between two heartbeats, and maximum milliseconds until a heartbeat is answered. */
   everyMs: number;
-  /** Sends one heartbeat; resolves with whether the server answered. Rejects when the connection has ended. */
+  /** Sends one heartbeat; resolves with true if the server answered. Rejects when the connection has ended. */
   send(timeoutMs: number): Promise<boolean>;
   /**
    * Returns the number of answers to requests of any kind so far. If this number grows while the answer to a heartbeat

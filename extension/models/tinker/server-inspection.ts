@@ -18,7 +18,7 @@ export interface InspectionOptions {
   /** URL without a trailing slash. */
   url: string;
   key: string | null;
-  /** Name of the base model on the server. */
+  /** The base model's name on the server. */
   model: string;
   /** LoRA rank of the models that are created. */
   rank: number;

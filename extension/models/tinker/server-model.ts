@@ -43,7 +43,7 @@ export interface NewModel {
 /** For each role: the output of `forward` that is used, and the loss that the request must name to get this output. */
 const read = { policy: ['logprobs', 'cross_entropy'], critic: ['values', 'ppo_critic'] } as const;
 /**
- * For each role: which of the server's losses serves as the surrogate loss. With it, the server applies the gradient
+ * For each role: the name of the server's loss that serves as the surrogate loss. The surrogate loss has the gradient
  * that was computed on this machine (surrogate.ts, value-surrogate.ts).
  */
 const carriers = { policy: 'importance_sampling', critic: 'ppo_critic' };
@@ -213,8 +213,8 @@ export class ServerModel {
   }
 
   /**
-   * Removes the model from the server. Does not throw if the server no longer has the model, for example because the
-   * answer to an earlier attempt was lost.
+   * Removes the model from the server. Does not throw if the server no longer has the model, for example because an
+   * earlier attempt removed the model and its answer was lost.
    */
   async unload(): Promise<void> {
     try {
@@ -225,7 +225,7 @@ export class ServerModel {
   }
 }
 
-/** Throws a UserError if the server reports that the parts of the model with adapters are not the requested parts. */
+/** Throws a UserError if the server reports that it added adapters to other parts of the model than requested. */
 function checkParts(asked: AdapterParts, made: Partial<Record<keyof AdapterParts, boolean | null>>, url: string): void {
   const other = (Object.keys(asked) as (keyof AdapterParts)[]).filter(
     part => (made[part] ?? asked[part]) !== asked[part],

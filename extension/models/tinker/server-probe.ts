@@ -93,8 +93,8 @@ function kindOf(what: string, ratio: number, url: string): 'sum' | 'mean' {
 }
 
 /**
- * Checks the gradient norm of two samples with different numbers of weighted tokens. `ratio` is this norm divided by
- * the norm of the longer sample alone.
+ * Checks the gradient norm for a batch of two samples with different numbers of weighted tokens. `ratio` is this norm
+ * divided by the norm for the longer sample alone.
  */
 function checkUneven({ tokens, samples }: Reduction, ratio: number, url: string): void {
   const expected = (tokens === 'mean' ? 1 + many / few : 2) / (samples === 'mean' ? 2 : 1);

@@ -39,7 +39,10 @@ const mostBytes = 2 ** 28;
 const shortBytes = 2 ** 16;
 /** Maximum redirects of a download. */
 const mostRedirects = 3;
-/** Number of consecutive polls with status 500 after which the request fails, because the server cannot send the result. */
+/**
+ * A request fails after this number of consecutive poll answers with status 500, because the server cannot send the
+ * result.
+ */
 const mostCrashedPolls = 5;
 
 /** Whether a request may be sent again if its answer is lost. */

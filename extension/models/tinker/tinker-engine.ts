@@ -136,8 +136,8 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   }
 
   /**
-   * Publishes the actor's weights for sampling, unless this version has already been published. Returns the sampling
-   * session.
+   * Publishes the actor's weights for sampling, unless this version has already been published. Returns the id of the
+   * sampling session that uses this version.
    */
   private publish(): Promise<string> {
     const { model, updates } = this.models.actor;
@@ -200,10 +200,7 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
     return -logprobs.reduce((sum, values) => sum + values.reduce((all, value) => all + value, 0), 0) / total;
   }
 
-  /**
-   * Returns the samples' log-probs under the current weights. Uses the cached log-probs if they were read under the
-   * current weights.
-   */
+  /** Returns the samples' log-probs under the current weights, from the cache if possible. */
   private async currentLogprobs(samples: readonly MaskedSample[]): Promise<readonly Float32Array[]> {
     this.checkIds(samples.map(({ ids }) => ids));
     const { actor } = this.models;

@@ -1,6 +1,6 @@
-// Stores the token ids of each row, because a Tinker server stores no rows. Also cuts each sampled response after its
-// first stop string. The server does not look for stop strings: requests contain only stop ids, because some servers do
-// not accept both. The cut does not change the distribution of the remaining tokens.
+// Stores the token ids of each row, because a Tinker server stores no rows. Also searches each sampled response for
+// stop strings, and cuts the response after the first one. Requests contain stop ids but no stop strings, because a
+// server may not accept both in one request. The cut does not change the distribution of the remaining tokens.
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { NotFiniteError } from '../../engine/optimizer/not-finite';
@@ -67,7 +67,7 @@ const isFinite = (logprobs: SampledSequence['logprobs']): logprobs is number[] =
   logprobs?.every(Number.isFinite) ?? false;
 
 /**
- * At each position, a stop string is searched for in at most this many preceding tokens. No stop string has more
- * tokens.
+ * At each position, stop strings are searched for in at most this many of the latest tokens. Every stop string has
+ * fewer tokens.
  */
 const longestStop = 256;

@@ -22,12 +22,12 @@ export interface Datum {
 }
 
 /**
- * Inputs of a loss. A policy's loss needs the log-probs and advantages of tokens; a critic's loss needs their old
- * values and returns.
+ * Inputs of a loss. A policy's loss needs the log-probs and advantages of tokens; a critic's loss needs the old values
+ * and the returns of tokens.
  */
 type LossInput = 'logprobs' | 'advantages' | 'values' | 'returns';
 
-/** Returns token ids as the input of a model. */
+/** Returns the model input that consists of these token ids. */
 export const modelInput = (tokens: number[]): ModelInput => ({ chunks: [{ type: 'encoded_text', tokens }] });
 
 const floats = (data: ArrayLike<number>): TensorData => ({

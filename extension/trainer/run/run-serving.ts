@@ -30,7 +30,10 @@ export interface Start {
   checkpoint: StoredCheckpoint | null;
   /** Warnings for the user about the log files of a resumed run. */
   notes: string[];
-  /** Changed settings by key, which apply from the next step on. Emptied when they have been applied. */
+  /**
+   * Changed settings, by key. They apply from the next step on, and are removed from this object once they have been
+   * applied.
+   */
   settings: Record<string, number>;
   /** Why the run has returned to this checkpoint; null for the first start of this trainer process. */
   because: string | null;

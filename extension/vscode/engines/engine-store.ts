@@ -1,5 +1,5 @@
 // Reads and writes the setting `ragen.engines`, which contains the saved engine servers. The setting has machine scope,
-// so that the settings in an opened folder cannot add a server. API keys of the user would be sent to such a server.
+// so that the settings in an opened folder cannot add a server and thereby obtain the user's API keys.
 import * as vscode from 'vscode';
 import { enginesIn, type EngineEntry, type KeptEngine } from './kept-engines';
 

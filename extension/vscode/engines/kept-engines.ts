@@ -19,7 +19,7 @@ export type EngineFacts = z.infer<typeof factsSchema>;
 
 const entrySchema = z.object({
   url: z.string().refine(isServerUrl),
-  /** Name of the base model on the server. May be null if the server offers only one model. */
+  /** The base model's name on the server. May be null if the server offers only one model. */
   model: z.string().min(1).nullable().default(null),
   /** Name of the environment variable that contains the API key; null if the server needs no key. */
   keyEnv: z
