@@ -1,7 +1,7 @@
 // Explains why a request to a server got no answer, and decides whether a later attempt may succeed. A failure is
 // lasting if a later attempt cannot succeed, for example because this machine does not trust the server's certificate.
-// It is not lasting if the server is down. An unknown host and a failed TLS handshake can be caused by a restart of the
-// server. These two failures are therefore considered lasting only if the server has never answered.
+// A failure is not lasting if the server is only down. An unknown host and a failed TLS handshake can be caused by a
+// restart of the server. These two failures are therefore considered lasting only if the server has never answered.
 import { secrets } from '../../node/secrets';
 
 /** An error of the network, of TLS or of undici. */

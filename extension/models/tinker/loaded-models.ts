@@ -81,7 +81,9 @@ export async function loadModels(
   };
   const scratch = await create(seed);
   const facts = await probeServer(scratch, draw, url);
-  await scratch.unload(); // before the actor is created: a published version may have replaced the weights in training
+  // The model is unloaded before the actor is created, because its published version may have replaced the weights in
+  // training.
+  await scratch.unload();
   created.delete(scratch);
   const actor = new ServerActor(await create(seed), facts);
   const loaded = { actor, facts, base, modelFolder, create };

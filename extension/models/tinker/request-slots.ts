@@ -23,7 +23,7 @@ export class RequestSlots {
     try {
       return await job();
     } finally {
-      const next = this.waiting.shift(); // its slot passes on
+      const next = this.waiting.shift(); // this job gets the slot of the finished job
       if (next) next();
       else this.free++;
     }

@@ -48,7 +48,7 @@ export class ServerAvailability {
     private readonly options: AvailabilityOptions,
     private readonly unreachable: (path: string, reason: string) => UserError,
   ) {
-    setMaxListeners(0, this.ended.signal); // each request has one
+    setMaxListeners(0, this.ended.signal); // each request adds a listener
   }
 
   get signal(): AbortSignal {

@@ -23,7 +23,7 @@ export class ServerDisk {
     const [, model, name] = /^tinker:\/\/([^/]+)\/(.+)$/.exec(address) ?? [];
     if (this.refused || model === undefined) return;
     const path = `training_runs/${encodeURIComponent(model)}/checkpoints/${encodeURI(name)}`;
-    const reason = await this.connection.remove(path).catch(() => null); // the connection has ended
+    const reason = await this.connection.remove(path).catch(() => null); // rejects if the connection has ended
     if (reason === null || this.refused) return;
     this.refused = true;
     this.onRefusal(reason);
@@ -34,7 +34,7 @@ export class ServerDisk {
     if (this.refused) return;
     const sampler = await this.connection
       .get(`samplers/${encodeURIComponent(session)}`, samplerSchema)
-      .catch(() => undefined); // the server does not tell its address
+      .catch(() => undefined); // the server does not report the address of the weights
     if (sampler?.model_path) await this.remove(sampler.model_path);
   }
 }

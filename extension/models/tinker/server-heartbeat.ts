@@ -72,7 +72,8 @@ export class ServerHeartbeat {
     const late = new AbortController();
     const answered = await Promise.race([
       this.options.send(limitMs).catch(() => false),
-      sleep(limitMs, false, { signal: late.signal, ref: false }).catch(() => false), // also limits the connecting
+      // This limit includes the time for connecting.
+      sleep(limitMs, false, { signal: late.signal, ref: false }).catch(() => false),
     ]);
     late.abort();
     return answered || this.options.answers() > before;

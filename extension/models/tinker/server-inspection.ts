@@ -84,7 +84,7 @@ class Inspection {
     onPhase('creating a model');
     const create = async (number: number, role: 'policy' | 'critic'): Promise<ServerModel> => {
       const model = await ServerModel.create(connection, url, { session, number, base, rank, seed: 1, parts, role });
-      this.created.unshift(model); // a critic is unloaded before its policy
+      this.created.unshift(model); // at the front, so that a critic is unloaded before the policy
       return model;
     };
     const model = await create(0, 'policy');

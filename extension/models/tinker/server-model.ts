@@ -85,7 +85,8 @@ export class ServerModel {
         model_seq_id: number,
         base_model: base,
         lora_config: { rank, seed: seed & seedMask, ...parts },
-        ...(role === 'critic' && { model_role: role }), // unknown to other servers
+        // The key is sent only for critics, because some servers do not know it.
+        ...(role === 'critic' && { model_role: role }),
         type: 'create_model',
       },
       createdSchema,
@@ -152,7 +153,8 @@ export class ServerModel {
     const results: Promise<unknown>[] = [];
     for (const [k, part] of parts.entries()) {
       units.next(k, parts.length);
-      await results.at(-2); // at most two parts are sent ahead, because each is held in memory
+      // At most two parts are unanswered at the same time, because unanswered parts are held in memory.
+      await results.at(-2);
       const forward_backward_input = { data: part, loss_fn: carriers[this.role] };
       const body = { model_id: this.id, forward_backward_input, seq_id: this.requests++ };
       const { result } = await this.connection.submit('forward_backward', body, accumulatedSchema, 'once');
@@ -168,12 +170,14 @@ export class ServerModel {
     return (await result).metrics ?? {};
   }
 
-  /** Publishes the current weights as version `version`; returns the sampling session that uses them. */
+  /**
+   * Publishes the current weights as version `version`; returns the id of the sampling session that uses these weights.
+   */
   async publish(version: number): Promise<string> {
     const body = (): object => ({
       model_id: this.id,
       sampling_session_seq_id: version,
-      seq_id: this.requests++, // must be new at each attempt
+      seq_id: this.requests++, // each attempt needs a new number
       type: 'save_weights_for_sampler',
     });
     const { result } = await this.connection.later('save_weights_for_sampler', body, publishedSchema);

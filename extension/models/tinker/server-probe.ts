@@ -65,7 +65,7 @@ export async function probeServer(
       );
     return found;
   };
-  await norm(sample(many)); // the first step of a server may differ
+  await norm(sample(many)); // not used, because the norm of the first step may differ
   const [gradientNorm, one] = await norm(sample(many));
   const [, twice] = await norm(sample(many), sample(many));
   const [, doubled] = await norm(sample(many, 2));

@@ -118,7 +118,7 @@ export class TinkerConnection {
       path,
       accepted.then(({ request_id }) => this.result(path, request_id, schema)),
     );
-    result.catch(() => undefined); // the caller may await it later
+    result.catch(() => undefined); // no unhandled rejection if the caller awaits the result later
     return { modelId: (await accepted).model_id, result };
   }
 

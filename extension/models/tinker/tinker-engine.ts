@@ -89,7 +89,9 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
       this.requests.draw(...about),
     );
     this.loadedModels = models;
-    if (options.referenceFolder !== null) await this.referenceModel(); // a limit of adapters is found before the first step
+    // The reference policy is created here, so that a server without room for another adapter is noticed before the
+    // first step.
+    if (options.referenceFolder !== null) await this.referenceModel();
     const { samples, tokens } = models.facts.reduction;
     return {
       parameters: 0,
@@ -322,9 +324,11 @@ export class TinkerEngine implements RemoteEngine<ServerState> {
   /** Unloads the models to free the server's memory. Gives up if the server does not answer in time. */
   async stop(): Promise<void> {
     const unload = async (): Promise<void> => {
-      const critic = this.loadedModels?.critic?.model; // last, because SkyRL then ends all models
+      // The critic is unloaded last, because SkyRL ends all models when a critic is unloaded.
+      const critic = this.loadedModels?.critic?.model;
       const last = [...this.created].sort((a, b) => Number(a === critic) - Number(b === critic));
-      for (const model of last) await model.unload().catch(() => undefined); // a refusal must not keep the others
+      // If the server refuses to unload one model, the others are unloaded nevertheless.
+      for (const model of last) await model.unload().catch(() => undefined);
       await this.published.removeAll();
     };
     await Promise.race([unload(), sleep(unloadMs, undefined, { ref: false })]);

@@ -30,10 +30,7 @@ export interface Start {
   checkpoint: StoredCheckpoint | null;
   /** Warnings for the user about the log files of a resumed run. */
   notes: string[];
-  /**
-   * Changed settings, by key. They apply from the next step on, and are removed from this object once they have been
-   * applied.
-   */
+  /** Changed settings, by key. They apply from the next step on. This record is empty once they have been applied. */
   settings: Record<string, number>;
   /** Why the run has returned to this checkpoint; null for the first start of this trainer process. */
   because: string | null;
@@ -142,7 +139,7 @@ function openJournal({ folder, control, watchers, onJournal }: Serving, { checkp
 }
 
 async function closeJournal({ onJournal }: Serving, journal: Journal): Promise<void> {
-  onJournal(undefined); // requests until the next journal only change the control
+  onJournal(undefined); // until the next journal is open, requests only change the control
   await journal.close();
 }
 
@@ -173,7 +170,7 @@ async function serve(serving: Serving, start: Start, mayReturn: boolean): Promis
     await journal.sync();
     log.info({ step: session.step() }, end);
   } catch (error) {
-    if (!existsSync(folder.path)) serving.onFolderGone(); // a deleted run folder causes further errors
+    if (!existsSync(folder.path)) serving.onFolderGone(); // the error may be a consequence of a deleted run folder
     const isUncertain = error instanceof WeightsUncertain;
     if (isUncertain && !control.stopped.aborted && mayReturn) {
       log.warn(error.message);
