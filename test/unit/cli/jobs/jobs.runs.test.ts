@@ -273,7 +273,7 @@ test('the job receives only the variables that are passed by name', { timeout: 1
   expect(passed.runtime_env).toMatchObject({ env_vars: { MY_SERVICE_TOKEN: 'tok-55aa77bb99' } });
   expect(JSON.stringify(plain)).not.toContain('tok-55aa77bb99');
   const unset = await train('--pass-env', 'NOT_SET_ANYWHERE');
-  expect(unset.answer.error?.message).toContain('--pass-env NOT_SET_ANYWHERE: the variable is not set');
+  expect(unset.answer.error?.message).toContain('--pass-env NOT_SET_ANYWHERE: the environment variable is not set');
 });
 
 test('an unreachable cluster is reported before a run folder exists', async () => {
