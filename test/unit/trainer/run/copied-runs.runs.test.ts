@@ -25,10 +25,13 @@ afterAll(async () => {
 
 const ragen = (...args: string[]) =>
   document<{ error?: { message: string } } & { run: string; live: boolean; state: string }[]>(workspace.folder, args);
-/** Copies the run as `cp -r` does; the copy's lease may have the format of an earlier version. */
+/**
+ * Copies the run as `cp -r` does, without the files that the trainer may remove meanwhile; the copy's lease may have the
+ * format of an earlier version.
+ */
 function copied(name: string, lease: object = {}): string {
   const copy = join(original, '..', name);
-  cpSync(original, copy, { recursive: true, filter: source => !/\.sock$|\.tmp-|checkpoints/.test(source) });
+  cpSync(original, copy, { recursive: true, filter: source => !/\.sock$|\.tmp-|checkpoints|timeline/.test(source) });
   writeFileSync(join(copy, 'lease'), JSON.stringify({ ...leaseOf(original), ...lease }));
   return copy;
 }
