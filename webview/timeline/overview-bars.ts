@@ -9,14 +9,7 @@ import type { Range } from './state';
  * lane was busy.
  */
 export const barLanes: readonly Lane[] = [
-  'sampling',
-  'environments',
-  'scoring',
-  'update',
-  'publishing',
-  'diagnosis',
-  'validation',
-  'checkpoint',
+  ...lanes.filter(lane => lane !== 'phases' && lane !== 'requests' && lane !== 'episodes'),
   'phases',
 ];
 

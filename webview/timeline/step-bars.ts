@@ -1,7 +1,8 @@
 // The drawing of the overview: a bar for each step shows the seconds per lane, and below the bars is the number of
 // requests in flight. A click opens a step. Arrow keys move the mark, and Enter opens the marked step. Turning the
 // wheel while pressing Ctrl zooms, and dragging moves the visible range.
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
+import { PaintedElement } from '../components/painted-element';
 import { maximum } from '../../extension/common/lists';
 import type { StepSummary } from '../../extension/run-data/timeline';
 import { formatDuration, formatTick } from '../shared/format';
@@ -17,7 +18,7 @@ const flightHeight = 44;
 const slackPixels = 3;
 const wheelFactor = 1.25;
 
-export class StepBars extends LitElement {
+export class StepBars extends PaintedElement {
   static override properties = {
     steps: { attribute: false },
     range: { attribute: false },
@@ -36,21 +37,6 @@ export class StepBars extends LitElement {
   declare onOpen: (step: number) => void;
   declare onZoom: (from: number, to: number) => void;
   private drag: { x: number; from: number; to: number; moved: boolean } | null = null;
-  private readonly resizes = new ResizeObserver(() => this.paint());
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.resizes.observe(this);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.resizes.disconnect();
-  }
-
-  protected override createRenderRoot(): HTMLElement {
-    return this;
-  }
 
   protected override render(): TemplateResult {
     const { steps, range } = this;
@@ -66,10 +52,6 @@ export class StepBars extends LitElement {
       @pointerup=${(event: PointerEvent) => this.onUp(event)}
       @keydown=${(event: KeyboardEvent) => this.onKey(event)}
     ></canvas>`;
-  }
-
-  protected override updated(): void {
-    this.paint();
   }
 
   private get plotWidth(): number {
@@ -141,7 +123,7 @@ export class StepBars extends LitElement {
     event.stopPropagation();
   }
 
-  private paint(): void {
+  protected override paint(): void {
     const canvas = this.querySelector('canvas');
     const context = canvas?.getContext('2d');
     const { clientWidth: width, clientHeight: height } = this;

@@ -3,7 +3,8 @@
 // or by turning the wheel while pressing Ctrl. Dragging moves the visible range. A double click on a span zooms to the
 // span. Left and right arrow keys move the selection within a row; up and down arrow keys move it to another row. For
 // screen readers, a status line says what is selected, and a table replaces the canvas.
-import { html, LitElement, type PropertyValues, type TemplateResult } from 'lit';
+import { html, type PropertyValues, type TemplateResult } from 'lit';
+import { PaintedElement } from '../components/painted-element';
 import type { Theme } from '../shared/theme';
 import { spanLabel } from './labels';
 import { wholeStep, type OpenStep } from './state';
@@ -16,7 +17,7 @@ const slackPixels = 3;
 /** A wheel event of 100 units widens or narrows the visible range by this factor. */
 const wheelFactor = 1.25;
 
-export class StepCanvas extends LitElement {
+export class StepCanvas extends PaintedElement {
   static override properties = {
     open: { attribute: false },
     theme: { attribute: false },
@@ -30,25 +31,10 @@ export class StepCanvas extends LitElement {
   /** The span under the pointer, and the position of the pointer. */
   declare private hovered: { span: number; x: number; y: number } | null;
   private drag: { x: number; y: number; moved: boolean; scrollTop: number; from: number; to: number } | null = null;
-  private readonly resizes = new ResizeObserver(() => this.paint());
 
   constructor() {
     super();
     this.hovered = null;
-  }
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.resizes.observe(this);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.resizes.disconnect();
-  }
-
-  protected override createRenderRoot(): HTMLElement {
-    return this;
   }
 
   protected override render(): TemplateResult {
@@ -90,7 +76,7 @@ export class StepCanvas extends LitElement {
   protected override updated(changed: PropertyValues<this>): void {
     const before = changed.get('open');
     if (before && before.selected !== this.open.selected) this.reveal();
-    this.paint();
+    super.updated(changed);
   }
 
   /** Scrolls so that the selected span is visible. */
@@ -113,7 +99,7 @@ export class StepCanvas extends LitElement {
     return { width, height, scrollTop, gutter: gutterOf(width) };
   }
 
-  private paint(): void {
+  protected override paint(): void {
     const canvas = this.querySelector('canvas');
     const context = canvas?.getContext('2d');
     if (!canvas || !context) return;

@@ -2,7 +2,8 @@
 // prompt; in an orange cell, it is more likely. An outline marks the selected cell. In each row, another outline marks
 // the cell of the reasoning's own prompt, for which it was sampled. Pointer and arrow keys select a cell. For screen
 // readers, a table and a text about the selected cell replace the canvas.
-import { html, LitElement, type TemplateResult } from 'lit';
+import { html, type TemplateResult } from 'lit';
+import { PaintedElement } from '../../components/painted-element';
 import { hue, withAlpha } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
 import { describeMatrix, type Cell, type Matrix, type ScoredFamily } from './matrix';
@@ -14,7 +15,7 @@ const moves: Partial<Record<string, [row: number, column: number]>> = {
   ArrowRight: [0, 1],
 };
 
-export class MatrixCanvas extends LitElement {
+export class MatrixCanvas extends PaintedElement {
   static override properties = {
     scored: { attribute: false },
     cell: { attribute: false },
@@ -29,22 +30,6 @@ export class MatrixCanvas extends LitElement {
   /** Called to open the episode of the selected cell. */
   declare onOpen: () => void;
 
-  private readonly resizes = new ResizeObserver(() => this.paint());
-
-  override connectedCallback(): void {
-    super.connectedCallback();
-    this.resizes.observe(this);
-  }
-
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.resizes.disconnect();
-  }
-
-  protected override createRenderRoot(): HTMLElement {
-    return this;
-  }
-
   protected override render(): TemplateResult {
     return html`<canvas
       tabindex="0"
@@ -55,10 +40,6 @@ export class MatrixCanvas extends LitElement {
       @click=${(event: PointerEvent) => this.onClick(event)}
       @keydown=${(event: KeyboardEvent) => this.onKey(event)}
     ></canvas>`;
-  }
-
-  protected override updated(): void {
-    this.paint();
   }
 
   private onPointerMove(event: PointerEvent): void {
@@ -90,7 +71,7 @@ export class MatrixCanvas extends LitElement {
     };
   }
 
-  private paint(): void {
+  protected override paint(): void {
     const canvas = this.querySelector('canvas');
     const context = canvas?.getContext('2d');
     if (!canvas || !context) return;
