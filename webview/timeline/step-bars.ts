@@ -11,12 +11,12 @@ import type { Theme } from '../shared/theme';
 import { laneColour } from './lane-colours';
 import { barLanes, barsOf, roundCeiling, type Bar } from './overview-bars';
 import type { Range } from './state';
+import { wheelZoomed } from './wheel-zoom';
 
 const gutter = 52;
 const axisHeight = 22;
 const flightHeight = 44;
 const slackPixels = 3;
-const wheelFactor = 1.25;
 
 export class StepBars extends PaintedElement {
   static override properties = {
@@ -75,12 +75,10 @@ export class StepBars extends PaintedElement {
       const by = (sideways / this.plotWidth) * (to - from);
       return this.onZoom(from + by, to + by);
     }
-    const factor = wheelFactor ** (Math.max(-200, Math.min(200, event.deltaY)) / 100);
     const { left } = this.getBoundingClientRect();
     const share = Math.max(0, Math.min(1, (event.clientX - left - gutter) / this.plotWidth));
-    const at = from + share * (to - from);
-    const width = (to - from) * factor;
-    this.onZoom(at - share * width, at - share * width + width);
+    const zoomed = wheelZoomed(this.range, from + share * (to - from), event.deltaY);
+    this.onZoom(zoomed.from, zoomed.to);
   }
 
   private onDown(event: PointerEvent): void {

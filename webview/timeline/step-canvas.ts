@@ -11,11 +11,10 @@ import { wholeStep, type OpenStep } from './state';
 import { spanAt } from './step-layout';
 import { axisHeight, gutterOf, paintStep, type Viewport } from './step-paint';
 import { formatUs } from './time-axis';
+import { wheelZoomed } from './wheel-zoom';
 
 /** A click or hover hits a span if the span is at most this many pixels away from the pointer. */
 const slackPixels = 3;
-/** A wheel event of 100 units widens or narrows the visible range by this factor. */
-const wheelFactor = 1.25;
 
 export class StepCanvas extends PaintedElement {
   static override properties = {
@@ -145,11 +144,8 @@ export class StepCanvas extends PaintedElement {
     if (!zooms && sideways === 0) return; // the browser scrolls
     event.preventDefault();
     if (zooms && event.deltaY !== 0 && !event.shiftKey) {
-      const factor = wheelFactor ** (Math.max(-200, Math.min(200, event.deltaY)) / 100);
-      const { us } = this.placeOf(event);
-      const share = (us - range.from) / (range.to - range.from);
-      const width = (range.to - range.from) * factor;
-      this.onZoom(us - share * width, us - share * width + width);
+      const { from, to } = wheelZoomed(range, this.placeOf(event).us, event.deltaY);
+      this.onZoom(from, to);
     } else this.onZoom(range.from + sideways * this.scale, range.to + sideways * this.scale);
   }
 
