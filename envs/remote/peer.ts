@@ -2,6 +2,7 @@
 // did not accept the request, so the request may be repeated. `SessionLost`: the server may have executed the request,
 // so the session must not be used again. `Error`: the server returned an error.
 import { bodyBytes } from '../api/response-body';
+import { unsentCodes } from '../api/unsent-codes';
 import type { ActionLookup } from '../api/environment';
 
 /** A server's response to a reset or a step. */
@@ -83,16 +84,6 @@ const mostBodyBytes = 2 ** 26;
 /** Maximum number of characters that a message quotes from a server's error text. */
 const maxCharacters = 300;
 
-/** Error codes of connections that were never established. */
-const neverConnected = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
 /** Headers that carry the API key: GymService reads `x-api-key`, other servers read `authorization`. */
 export const keyHeaders = (apiKey: string | undefined): Record<string, string> =>
   apiKey === undefined ? {} : { 'x-api-key': apiKey, authorization: `Bearer ${apiKey}` };
@@ -150,7 +141,7 @@ export function connectionError(error: unknown, timeout: number): NotTaken | Ses
   const { name, message, code, cause } = error as Error & { code?: string; cause?: { code?: string } };
   if (name === 'TimeoutError') return new SessionLost(`no answer within ${timeout} s`);
   const why = cause?.code ?? code;
-  return why !== undefined && neverConnected.has(why) ? new NotTaken(why) : new SessionLost(why ?? message);
+  return why !== undefined && unsentCodes.has(why) ? new NotTaken(why) : new SessionLost(why ?? message);
 }
 
 /** Returns the reason why the server does not respond to GET `path` within five seconds; undefined if it responds. */

@@ -3,6 +3,7 @@
 // `passingFailure` decides whether another attempt may succeed.
 import { request, type Agent } from 'undici';
 import { bodyBytes, BodyTooLong } from '../../../envs/api/response-body';
+import { unsentCodes } from '../../../envs/api/unsent-codes';
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import type { ConnectionError } from './connection-failures';
@@ -41,16 +42,6 @@ export interface Unanswered extends Failure {
   error: ConnectionError;
 }
 
-/** Codes of errors that occur before any data has been sent. */
-const notSent = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
 /** Statuses with which a busy or restarting server refuses a request without executing it. */
 const notExecuted = new Set([425, 429, 503]);
 
@@ -76,7 +67,7 @@ export async function attempt({ body, url, agent, timeoutMs, most, ...rest }: At
     if (error instanceof BodyTooLong)
       throw new UserError(`engine: ${url} is not usable, because ${error.message}: use a server of the Tinker API`);
     const reason = reasonOf(error);
-    return { reason, executed: !notSent.has(reason), error: error as ConnectionError };
+    return { reason, executed: !unsentCodes.has(reason), error: error as ConnectionError };
   }
 }
 
