@@ -200,6 +200,16 @@ export function mountSmall(folder: string, kilobytes: number): boolean {
   }
 }
 
+/** Gives a file system that `mountSmall` mounted another size, in kilobytes. Its files are kept. */
+export function resizeMounted(folder: string, kilobytes: number): void {
+  execFileSync('mount', ['-o', `remount,size=${kilobytes}k`, folder]);
+}
+
+/** Fills a file system that `mountSmall` mounted to its last block with a file named `filler`. */
+export function fillMounted(folder: string): void {
+  execFileSync('/bin/sh', ['-c', 'cat /dev/zero > "$0/filler" 2> /dev/null || true', folder]);
+}
+
 /** Unmounts lazily, because environment processes of a killed trainer may still be exiting. */
 export function unmount(folder: string): void {
   execFileSync('umount', ['-l', folder]);
