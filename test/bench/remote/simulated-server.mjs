@@ -3,6 +3,8 @@
 // Requests form one queue. Each takes its tokens divided by the rate, and no result is ready before the latency has
 // passed. GET /stats returns the work done and when; the busy share of a phase is its work divided by its length.
 // Replies are prepared texts, and requests are scanned instead of parsed, so that the process takes little CPU time.
+// Small scoring requests, which only a client's probe sends, return other log-probs after each optimizer step. Samples do
+// not depend on the step: the server is one that keeps published versions, so that runs may sample while they train.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { argv, cpuUsage, stdin, stdout } from 'node:process';
@@ -24,7 +26,11 @@ const manyLogprobs = Buffer.from(
     ',',
   ) + ',',
 );
-const logprobs = count => {
+const logprobs = (count, step = 0) => {
+  if (step > 0)
+    return Array(count)
+      .fill(`-${(step % 97).toFixed(width - 5).slice(0, width - 2)}`)
+      .join(',');
   const parts = [];
   for (let left = count; left > 0; left -= 4096) parts.push(manyLogprobs.subarray(0, Math.min(left, 4096) * width));
   return Buffer.concat(parts)
@@ -137,7 +143,8 @@ function lengths(body) {
 
 const outputs = body => {
   const counts = lengths(body);
-  const parts = counts.map(n => `{"logprobs":{"data":[${logprobs(n)}],"dtype":"float32","shape":[${n}]}}`);
+  const step = body.length > probed ? 0 : optimizerSteps;
+  const parts = counts.map(n => `{"logprobs":{"data":[${logprobs(n, step)}],"dtype":"float32","shape":[${n}]}}`);
   return {
     text: `{"loss_fn_output_type":"scalar","loss_fn_outputs":[${parts.join(',')}],"metrics":{}}`,
     tokens: counts.reduce((sum, n) => sum + n, 0),
@@ -147,6 +154,7 @@ const outputs = body => {
 /** Gradient norm since the last optimizer step: Σ weights · advantages, for the small requests of a client's probe. */
 let norm = 0;
 const probed = 100_000;
+let optimizerSteps = 0;
 
 function answer(path, body, socket) {
   const reply = text => send(socket, 200, text);
@@ -194,6 +202,7 @@ function answer(path, body, socket) {
     case 'optim_step': {
       const text = JSON.stringify({ metrics: { 'skyrl.ai/grad_norm': Math.abs(norm) || 1 } });
       norm = 0;
+      optimizerSteps++;
       return reply(enqueue(null, 0, text));
     }
     case 'create_model': {
