@@ -46,7 +46,7 @@ function hero(state: CollapseState, facts: RunFacts, position: Position, actions
   const { path, evidence } = diagnoses;
   const plane = html`<run-plane .path=${path} .present=${present} .onStep=${actions.go}></run-plane>`;
   const interpretation = guard([diagnoses, facts.settings, facts.events, facts.checkpoints, step], () =>
-    interpretationView(interpret(evidenceUpTo(evidence, step, circumstancesAt(facts, step))), actions),
+    interpretationView(interpret(evidenceUpTo(evidence, step, circumstancesAt(facts, step, settings.family))), actions),
   );
   return html`<div class="hero">
     <div class="hero-place">

@@ -1,6 +1,7 @@
 // The state of the Collapse page. It is immutable except for the run's series, to which rows are appended in place.
 // `version` is the version of the series from which `diagnoses` was computed.
 import type { CollapseSnapshot } from '../../extension/protocol/collapse-page';
+import type { PathPoint } from '../../extension/run-data/collapse-path';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
 import { familyCharts, type LineChartSpec } from './trends/trend-charts';
@@ -9,7 +10,7 @@ import type { GroupCell } from './step/group-cell';
 import type { JudgedStep } from './step/groups';
 import type { Cell, ScoredFamily } from './step/matrix';
 import type { RunSeries } from './trends/run-series';
-import { pathOf, reached, type FamilyName, type PathPoint } from './trends/run-series';
+import { pathOf, reached, type FamilyName } from './trends/run-series';
 
 /** Settings that are restored when the page is shown again. */
 export interface ViewSettings {

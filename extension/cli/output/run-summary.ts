@@ -4,7 +4,7 @@ import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { validationReturn, validationSuccess } from '../../trainer/loop/metric-statistics';
 import type { RunFolder } from '../../trainer/store/run-folder';
-import { formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
+import { DiagnosisHistory, formatRegime, type DiagnosedRegime } from './run-findings';
 
 /** An alarm or an early stop, with its evidence. */
 interface Finding {
@@ -44,13 +44,14 @@ export function summarize(
 ): RunSummary {
   const validation: RunSummary['validation'] = [];
   const rates = { rollout: new Mean(), train: new Mean() };
+  const diagnoses = new DiagnosisHistory();
   let diagnosis: DiagnosedRegime | null = null;
   let wallSeconds = 0;
   for (const line of lines) {
     const metrics = numbers(line);
     const success = validationSuccess(metrics);
     if (success !== null) validation.push({ step: line.step, success, return: validationReturn(metrics) });
-    diagnosis = regimeAt(line.step, metrics) ?? diagnosis;
+    diagnosis = diagnoses.add(line.step, metrics) ?? diagnosis;
     rates.rollout.add(line['perf/rollout_tokens_per_s']);
     rates.train.add(line['perf/train_tokens_per_s']);
     wallSeconds = line.wall_s;

@@ -10,7 +10,7 @@ import { progressOf } from '../../run-data/run-progress';
 import type { RunProgress } from '../../run-data/run-progress';
 import { trainingSuccess, validationSuccess } from '../../trainer/loop/metric-statistics';
 import { downloadBar, megabytes, showDownload } from '../model-files/fetch-model';
-import { formatFinding, formatRegime, regimeAt, type DiagnosedRegime } from './run-findings';
+import { DiagnosisHistory, formatFinding, formatRegime } from './run-findings';
 
 const columns = [
   { title: 'step', width: 5 },
@@ -31,8 +31,9 @@ export class StepTable {
   private done = 0;
   /** Number of tenths of an evaluation's episodes that were reported as finished, 0…10. */
   private tenths = 0;
-  /** The last printed regime. */
-  private regime: DiagnosedRegime['regime'] | undefined;
+  private readonly diagnoses = new DiagnosisHistory();
+  /** Caption of the last printed diagnosis. */
+  private caption: string | undefined;
   /** The last printed reason why the trainer paused the run. */
   private waits: string | undefined;
 
@@ -73,10 +74,10 @@ export class StepTable {
       percent(validationSuccess(metrics)),
     ];
     this.print(cells.map((cell, i) => cell.padStart(columns[i].width)).join(' '));
-    const diagnosed = regimeAt(line.step, metrics);
-    if (diagnosed && diagnosed.regime !== this.regime)
+    const diagnosed = this.diagnoses.add(line.step, metrics);
+    if (diagnosed && diagnosed.caption !== this.caption)
       this.print(`diagnosis at step ${line.step}: ${formatRegime(diagnosed)}`);
-    if (diagnosed) this.regime = diagnosed.regime;
+    if (diagnosed) this.caption = diagnosed.caption;
   }
 
   /** Prints a line for an alarm or an early stop. */

@@ -1,10 +1,10 @@
 // Suggestions for the user, derived from the signs in a run's metrics and from the state of its reasoning. Each
 // suggestion links to the section of docs/METRICS.md that explains it.
 import type { FilterSettings, PolicySettings } from '../../../extension/protocol/collapse-page';
-import type { ReasoningState } from './assessment';
+import { fallOf, type Onset } from '../../../extension/run-data/lasting-falls';
+import type { ReasoningDiagnosis, ReasoningState } from '../../../extension/run-data/reasoning-diagnosis';
 import type { Evidence } from './evidence';
 import type { Anchor, Sign, SignKind } from './warning-signs';
-import { fallOf, informationFall, type Fall } from '../trends/lasting-falls';
 
 export interface Advice {
   text: string;
@@ -24,7 +24,9 @@ const filterMore = (filter: FilterSettings | null): Advice => ({
 
 /** Suggestions for each sign. */
 const bySign: Record<SignKind, (evidence: Evidence, sign: Sign) => Advice[]> = {
-  validation: evidence => [goBack(evidence, fallOf(evidence.validation), 'later updates made the policy worse')],
+  validation: evidence => [
+    goBack(evidence, fallOf(evidence.validation)?.onset ?? null, 'later updates made the policy worse'),
+  ],
   setting: (_, { key }) => [
     { anchor: 'policy', text: `Reset ${key} to its earlier value and check whether the metrics recover` },
   ],
@@ -86,10 +88,10 @@ function watchOn(evidence: Evidence): Advice {
  * Suggests resuming from the newest checkpoint that was saved before a fall. If no such checkpoint is left, suggests
  * the setting that keeps more checkpoints.
  */
-function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advice {
-  const before = checkpoints?.filter(step => fall === null || step < fall.onset.began) ?? [];
+function goBack({ checkpoints }: Evidence, fall: Onset | null, why: string): Advice {
+  const before = checkpoints?.filter(step => fall === null || step < fall.began) ?? [];
   const last = before.at(-1);
-  const when = fall ? `before step ${fall.onset.began}` : 'before the fall';
+  const when = fall ? `before step ${fall.began}` : 'before the fall';
   const text =
     last !== undefined
       ? `Resume from the checkpoint of step ${last} (the newest ${fall ? 'before the fall' : 'available'}), because ${why}`
@@ -101,17 +103,24 @@ function goBack({ checkpoints }: Evidence, fall: Fall | null, why: string): Advi
 
 const waitForMore: Advice = { anchor: 'collapse', text: 'Wait for more diagnoses: every run starts in this state' };
 
+/** Signs that do not call for a change of settings. */
+const harmless: readonly SignKind[] = ['solved', 'entropy'];
+
+type StateAdvice = (evidence: Evidence, diagnosis: ReasoningDiagnosis, signs: readonly Sign[]) => Advice[];
+
 /** Suggestions for each state of the reasoning. */
-const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
+const byState: Record<ReasoningState, StateAdvice> = {
   diverse: () => [],
   begun: ({ path }) => (path.length < 3 ? [waitForMore] : []),
   falling: evidence => [watchOn(evidence)],
-  compressed: ({ validation, success }) => [
+  compressed: ({ validation, success }, _, signs) => [
     {
       anchor: 'policy',
       text: fallOf(validation.length > 0 ? validation : success)
         ? 'Raise temperature or entropy_coeff: success has fallen while answers to one prompt hardly vary'
-        : 'While success rises, change nothing: a solved task has low entropy and high mutual information. Otherwise raise temperature or entropy_coeff',
+        : signs.some(({ kind }) => !harmless.includes(kind))
+          ? 'Raise temperature or entropy_coeff, because answers to one prompt hardly vary'
+          : 'While success rises, change nothing: a solved task has low entropy and high mutual information. Otherwise raise temperature or entropy_coeff',
     },
   ],
   faint: evidence => [filterMore(evidence.filter), watchOn(evidence)],
@@ -128,8 +137,8 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
           text: 'If success does not rise either, read episodes and check whether the thoughts mention the state',
         },
   ],
-  'low entropy': evidence => [
-    goBack(evidence, informationFall(evidence.path), 'the reasoning still differed between prompts then'),
+  'low entropy': (evidence, { lost }) => [
+    goBack(evidence, lost, 'the reasoning still differed between prompts then'),
     {
       anchor: 'policy',
       text: 'Continue training with a lower learning rate and a higher entropy_coeff or temperature',
@@ -141,16 +150,33 @@ const byState: Record<ReasoningState, (evidence: Evidence) => Advice[]> = {
       text: 'Raise the rollout’s temperature, and read episodes to check whether the model writes thoughts',
     },
   ],
+  unreadable: () => [
+    {
+      anchor: 'rollout',
+      text: 'Read episodes and check how the answers break the format: a regime is shown again when at least half of the answers have a readable thought',
+    },
+  ],
+  invalid: () => [{ anchor: 'collapse', text: 'Select another step or another kind of pairs' }],
+  undiagnosed: ({ missing }) => [
+    {
+      anchor: 'collapse',
+      text:
+        missing === null
+          ? 'Wait for the first diagnosis, or enable the diagnosis of the reasoning (collapse_detection) if it is off'
+          : missing.override === undefined
+            ? 'Wait for the first diagnosis: this run diagnoses its reasoning'
+            : `Enable the diagnosis of the reasoning in the next run (${missing.override})`,
+    },
+  ],
 };
 
-/**
- * Returns all suggestions without duplicates; there is always at least one. `state` is null without a valid diagnosis.
- */
-export function adviceFor(state: ReasoningState | null, signs: readonly Sign[], evidence: Evidence): Advice[] {
-  const all = [...signs.flatMap(sign => bySign[sign.kind](evidence, sign)), ...(state ? byState[state](evidence) : [])];
+/** Returns all suggestions without duplicates; there is always at least one. */
+export function adviceFor(diagnosis: ReasoningDiagnosis, signs: readonly Sign[], evidence: Evidence): Advice[] {
+  const all = [
+    ...signs.flatMap(sign => bySign[sign.kind](evidence, sign)),
+    ...byState[diagnosis.state](evidence, diagnosis, signs),
+  ];
   const advice = all.filter(({ text }, i) => all.findIndex(other => other.text === text) === i);
   if (advice.length > 0) return advice;
-  if (state === null)
-    return [{ anchor: 'collapse', text: 'Enable the diagnosis of the reasoning (collapse_detection)' }];
   return [{ anchor: 'collapse', text: 'Change nothing, but watch mi_zscore_ema, which falls before success does' }];
 }

@@ -1,9 +1,11 @@
 // The data from which a run is interpreted. The diagnoses in this data belong to one family (one of `families` in
 // ../trends/run-series.ts). The data is collected once per run and truncated at the selected step.
 import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../../extension/protocol/collapse-page';
+import type { PathPoint, StepValue } from '../../../extension/run-data/collapse-path';
 import type { RunEvent, SettingChange } from '../../../extension/run-data/run-events';
 import { filterAt } from '../step/format-filter';
-import { pathOf, reached, type PathPoint, type RunSeries, type StepValue } from '../trends/run-series';
+import { missingFamily, type Missing } from '../switched-off';
+import { pathOf, reached, type FamilyName, type RunSeries } from '../trends/run-series';
 
 /** A change of a configuration value during training. The new value is in effect from step `step` + 1. */
 export type ChangedSetting = SettingChange & { step: number };
@@ -16,6 +18,8 @@ export interface Circumstances {
   changes: readonly ChangedSetting[];
   /** Steps whose checkpoints still exist, ascending. */
   checkpoints: readonly number[] | null;
+  /** Why the family may have no diagnosis, and the override that enables the diagnosis if the run has it switched off. */
+  missing: Missing | null;
 }
 
 /** All data from which a run is interpreted, up to the selected step. */
@@ -33,15 +37,16 @@ export interface Evidence extends Circumstances {
   thinking: readonly StepValue[];
 }
 
-const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
+const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null, missing: null };
 
 /**
  * Returns the circumstances after a step: the settings in effect at this step, all changes of settings up to this step,
- * and the checkpoints that were written up to this step and still exist.
+ * the checkpoints that were written up to this step and still exist, and why a diagnosis of `family` may be missing.
  */
 export function circumstancesAt(
   { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
   step: number,
+  family: FamilyName,
 ): Circumstances {
   const changes = events.flatMap(event => (event.step <= step ? changeOf(event) : []));
   return {
@@ -49,6 +54,7 @@ export function circumstancesAt(
     policy: settings.policy && policyAfter(settings.policy, changes),
     changes,
     checkpoints: checkpoints.filter(each => each <= step),
+    missing: missingFamily(settings, family),
   };
 }
 

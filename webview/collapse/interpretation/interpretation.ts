@@ -1,17 +1,18 @@
 // Interprets a run's diagnoses for the user: one sentence on the state of the reasoning, the confidence, other signs of
 // trouble, and suggestions. A pure function of the metrics logged up to the selected step; it reads no texts and runs
 // no model. The rules of thumb are explained in docs/METRICS.md.
-import { enoughPrompts, enoughThoughts } from '../../../extension/run-data/regimes';
+import type { Estimate, PathPoint } from '../../../extension/run-data/collapse-path';
+import { fallen } from '../../../extension/run-data/lasting-falls';
+import { diagnoseReasoning, type ReasoningDiagnosis } from '../../../extension/run-data/reasoning-diagnosis';
+import { enoughPrompts } from '../../../extension/run-data/regimes';
 import { formatNumber, formatPercent } from '../../shared/format';
 import { adviceFor, type Advice } from './advice';
-import { assess, type Assessment, type ReasoningState } from './assessment';
 import type { Evidence } from './evidence';
-import type { Estimate, PathPoint } from '../trends/run-series';
 import { signsOf, type Sign } from './warning-signs';
-import { fallen, narrowing } from '../trends/lasting-falls';
 
 export interface Interpretation {
-  /** The state of the reasoning in one sentence. */
+  /** The state of the reasoning as a noun phrase, and as one sentence. Both come from `diagnoseReasoning`. */
+  caption: string;
   headline: string;
   /** The numbers that support the headline, in one sentence; empty without a valid diagnosis. */
   sentence: string;
@@ -27,59 +28,34 @@ export interface Interpretation {
 const recent = 5;
 /** Minimum probability of the regime for each level of confidence. */
 const confident = { high: 0.9, moderate: 0.7 } as const;
-/**
- * Limit of ln N, the upper bound of I(X;Z), in nats. A diagnosis with ln N at or above this limit is invalid. No
- * realistic number of prompts N reaches it.
- */
-const largestBound = 100;
-
 /** Interprets the evidence. Deterministic; all numbers in the returned texts are finite. */
 export function interpret(evidence: Evidence): Interpretation {
-  const { path } = evidence;
-  const now = path.at(-1);
-  const assessment = now && now.bound > 0 && now.bound < largestBound ? assess(path) : null;
-  const signs = signsOf(evidence, assessment?.fall ?? null);
-  if (!assessment) {
-    const headline = now
-      ? 'The last diagnosis is invalid: its bound ln N does not match any number of prompts'
-      : 'It is not known yet whether the reasoning depends on the prompt';
-    const why = now ? 'the diagnosis is invalid' : 'no diagnosis of collapse was logged up to this step';
-    return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
-  }
-  if (now && now.thoughts < enoughThoughts) {
-    const headline = 'The reasoning cannot be judged, because most answers have no readable thought';
-    const why = `${formatPercent(now.thoughts)} of the answers at step ${now.step} have a readable thought`;
-    return { headline, sentence: '', confidence: 'none', why, signs, advice: adviceFor(null, signs, evidence) };
-  }
+  const diagnosis = diagnoseReasoning(evidence.path);
+  const { caption, headline, now, regime, fall } = diagnosis;
+  const signs = signsOf(evidence, fall);
+  const advice = adviceFor(diagnosis, signs, evidence);
+  if (!now || regime === null)
+    return { caption, headline, sentence: '', confidence: 'none', why: noRegime(diagnosis), signs, advice };
   return {
-    headline: headlines[assessment.state],
-    sentence: sentenceOf(path, assessment),
-    ...confidenceOf(path, assessment),
-    signs,
-    advice: adviceFor(assessment.state, signs, evidence),
+    ...{ caption, headline, sentence: sentenceOf(now, diagnosis) },
+    ...confidenceOf(evidence.path, now, diagnosis),
+    ...{ signs, advice },
   };
 }
 
-const headlines: Record<ReasoningState, string> = {
-  diverse: 'Reasoning differs between prompts and still varies under each of them',
-  compressed: 'Reasoning still differs between prompts, but under one prompt it hardly varies',
-  falling: 'Reasoning still differs between prompts, but less than it did',
-  begun: 'Reasoning has begun to depend on the prompt',
-  faint: 'Reasoning still depends on the prompt, but less than it did',
-  'faint and narrow': 'Reasoning depends only weakly on the prompt, and under one prompt it hardly varies',
-  template: 'Reasoning no longer depends on the prompt: it varies, but hardly differs between prompts',
-  'not yet': 'Reasoning does not depend on the prompt yet',
-  'low entropy': 'Reasoning has become nearly the same text for all prompts',
-  never: 'Reasoning has been nearly the same text for all prompts from the start',
-};
+/** Returns why a diagnosis has no regime. */
+function noRegime({ now, state }: ReasoningDiagnosis): string {
+  if (!now) return 'no diagnosis of collapse was logged up to this step';
+  if (state === 'invalid') return 'the diagnosis is invalid';
+  return `${formatPercent(now.thoughts)} of the answers at step ${now.step} have a readable thought`;
+}
 
 /**
  * Returns a sentence such as
  * `Mutual information is 1.31 of at most 2.08 nats, retrieval accuracy is 71 % (chance: 13 %); the entropy under one
- * prompt has fallen since step 60, from 1.69 to 0.14 nats per token.`
+ * prompt is 0.14 nats per token, and has been under half of its first value (1.69 at step 1) since step 60.`
  */
-function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
-  const now = path[path.length - 1];
+function sentenceOf(now: PathPoint, { fall, narrowed }: ReasoningDiagnosis): string {
   const found = Number.isFinite(now.retrieval.value) && Number.isFinite(now.chance);
   const parts = [
     `Mutual information is ${formatNumber(now.information.value)} of at most ${formatNumber(now.bound)} nats`,
@@ -87,12 +63,12 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
       ? [`retrieval accuracy is ${formatPercent(now.retrieval.value)} (chance: ${formatPercent(now.chance)})`]
       : []),
   ];
-  const narrowed = narrowing(path);
+  const narrowing = narrowed
+    ? `, and has been under half of its first value (${formatNumber(narrowed.from.value)} at step ${narrowed.from.step}) since step ${narrowed.since} (means of 3 diagnoses)`
+    : '';
   const clauses = [
     parts.join(', '),
-    narrowed
-      ? `the entropy under one prompt has fallen since step ${narrowed.since}, from ${formatNumber(narrowed.from)} to ${formatNumber(now.entropy.value)} nats per token`
-      : `the entropy under one prompt is ${formatNumber(now.entropy.value)} nats per token`,
+    `the entropy under one prompt is ${formatNumber(now.entropy.value)} nats per token${narrowing}`,
     ...(fall
       ? [
           `mutual information has been under ${Math.round(100 * fallen)} % of its best value since step ${fall.since} (best ${formatNumber(fall.from.value)} around step ${fall.from.step}, now ${formatNumber(fall.now)}, means of 3 diagnoses)`,
@@ -108,9 +84,9 @@ function sentenceOf(path: readonly PathPoint[], { fall }: Assessment): string {
  */
 function confidenceOf(
   path: readonly PathPoint[],
-  { dependence }: Assessment,
+  now: PathPoint,
+  { caption, faint }: ReasoningDiagnosis,
 ): Pick<Interpretation, 'confidence' | 'why'> {
-  const now = path[path.length - 1];
   const { regime, confidence: probability, thresholds } = now.judgement;
   const last = path.slice(-recent);
   const prompts = Math.round(Math.exp(now.bound));
@@ -121,7 +97,7 @@ function confidenceOf(
   const odd = last.filter(point => point.judgement.regime !== regime).length;
   if (odd > 0)
     doubts.push(`${odd} of the last ${last.length} diagnoses ${odd === 1 ? 'lies' : 'lie'} in another regime`);
-  if (dependence === 'faint') doubts.push('the reasoning contains little information about its prompt');
+  if (faint) doubts.push('the reasoning contains little information about its prompt');
   const axes: [string, Estimate, number][] = [
     ['mutual information', now.information, thresholds.information],
     ['H(Z|X)', now.entropy, thresholds.entropy],
@@ -133,7 +109,7 @@ function confidenceOf(
         `the interval of ${name} (${formatNumber(low)} to ${formatNumber(high)}) contains its threshold ${formatNumber(bound)}`,
       );
   }
-  const sure = `“${regime}” has a probability of ${formatPercent(probability)}`;
+  const sure = `“${caption}” has a probability of ${formatPercent(probability)}`;
   const high = probability >= confident.high && severe.length + doubts.length === 0 && path.length >= recent;
   const low = probability < confident.moderate || severe.length > 0;
   const agree = path.length < recent ? `all ${path.length} diagnoses agree` : `the last ${recent} diagnoses agree`;

@@ -2,7 +2,7 @@
 // left. The axis of H(Z|X) has a square-root scale, because collapses happen near zero.
 import { regimeRule } from '../../../extension/run-data/regimes';
 import { valueRange, type Range } from '../../charts/axis';
-import type { PathPoint } from '../trends/run-series';
+import type { PathPoint } from '../../../extension/run-data/collapse-path';
 
 /** A path with its coordinates, computed once per path. */
 export interface Layout {

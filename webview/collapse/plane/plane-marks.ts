@@ -2,7 +2,7 @@
 // segments of the path are fainter, down to a minimum opacity in the style sheet.
 import { html, nothing, svg, type TemplateResult } from 'lit';
 import type { Scales, ThresholdLines } from './plane-layout';
-import type { PathPoint } from '../trends/run-series';
+import type { PathPoint } from '../../../extension/run-data/collapse-path';
 import { percent } from './unit-square';
 
 /** Number of diagnoses after which a segment's opacity is halved. */

@@ -4,12 +4,12 @@
 // SVG. A click on a diagnosis selects its step.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { minimum } from '../../../extension/common/lists';
-import { enoughThoughts } from '../../../extension/run-data/regimes';
+import type { Estimate, PathPoint } from '../../../extension/run-data/collapse-path';
+import { diagnoseReasoning, type ReasoningDiagnosis } from '../../../extension/run-data/reasoning-diagnosis';
 import { ticksOf } from '../../charts/axis';
 import { formatNumber, formatPercent, formatTick } from '../../shared/format';
 import { acrossTicks, layoutOf, thresholdsOf, type Layout } from './plane-layout';
 import { intervals, quadrants, regimeLabels, trail } from './plane-marks';
-import type { Estimate, PathPoint } from '../trends/run-series';
 import { percent } from './unit-square';
 
 export class RunPlane extends LitElement {
@@ -26,6 +26,7 @@ export class RunPlane extends LitElement {
   declare onStep: (step: number) => void;
   declare private hovered: PathPoint | undefined;
   private layout: Layout = layoutOf([]);
+  private diagnosis: ReasoningDiagnosis = diagnoseReasoning([]);
 
   protected override createRenderRoot(): HTMLElement {
     return this;
@@ -33,12 +34,16 @@ export class RunPlane extends LitElement {
 
   protected override willUpdate(changed: PropertyValues<RunPlane>): void {
     if (changed.has('path')) this.layout = layoutOf(this.path);
+    if (changed.has('path') || changed.has('present'))
+      this.diagnosis = diagnoseReasoning(this.path.slice(0, this.present + 1));
   }
 
   protected override render(): TemplateResult {
     const { range, xMax, x, y } = this.layout.scales;
     const now = this.path[this.present] as PathPoint | undefined;
-    const text = now ? `Step ${now.step}, ${judged(now)}: ${coordinates(now)}` : 'No diagnosis up to this step';
+    const text = now
+      ? `Step ${now.step}, ${judged(this.diagnosis)}: ${coordinates(now)}`
+      : 'No diagnosis up to this step';
     const up = ticksOf(range, true).map(tick => tickLabel('top', y(tick), tick));
     const across = acrossTicks(xMax).map(tick => tickLabel('left', x(tick), tick));
     return html`<figure class="plane">
@@ -107,12 +112,9 @@ customElements.define('run-plane', RunPlane);
 const tickLabel = (side: 'top' | 'left', share: number, value: number): TemplateResult =>
   html`<span class="tick" style="${side}:${percent(share)}">${formatTick(value, 'number')}</span>`;
 
-/**
- * Formats the regime with its probability: `template collapse (94 % sure)`. Returns `no regime` if too few answers have
- * a readable thought.
- */
-const judged = ({ judgement, thoughts }: PathPoint): string =>
-  thoughts < enoughThoughts ? 'no regime' : `${judgement.regime} (${formatPercent(judgement.confidence)} sure)`;
+/** Formats the diagnosis with the probability of its regime: `template collapse (94 % sure)`. */
+const judged = ({ caption, probability }: ReasoningDiagnosis): string =>
+  probability === null ? caption : `${caption} (${formatPercent(probability)} sure)`;
 
 function coordinates({ entropy, information, bound }: PathPoint): string {
   const interval = ({ low, high }: Estimate): string =>

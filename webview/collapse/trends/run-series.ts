@@ -1,7 +1,7 @@
 // The metrics of a run by step, and its diagnoses as a path through the plane of H(Z|X) and I(X;Z). Rows are appended
 // while the run trains. A missing value is NaN, for example at steps without a diagnosis.
 import type { CollapseSnapshot } from '../../../extension/protocol/collapse-page';
-import { judgeRegimes, retrievalOverChance, type RegimeJudgement } from '../../../extension/run-data/regimes';
+import { judgedPath, type Estimate, type PathPoint, type StepValue } from '../../../extension/run-data/collapse-path';
 
 export class RunSeries {
   readonly steps: number[] = [];
@@ -56,34 +56,6 @@ export class RunSeries {
   }
 }
 
-export interface StepValue {
-  step: number;
-  value: number;
-}
-
-/** A value with its 95 % interval; `low` and `high` are NaN if no interval was logged. */
-export interface Estimate {
-  value: number;
-  low: number;
-  high: number;
-}
-
-/** The results of a diagnosis for one of the `families`. */
-export interface PathPoint {
-  step: number;
-  /** H(Z|X), nats per token. */
-  entropy: Estimate;
-  /** I(X;Z), nats per token, at most `bound` = ln N. */
-  information: Estimate;
-  bound: number;
-  retrieval: Estimate;
-  chance: number;
-  /** Share of the step's answers with a readable thought; NaN if it was not logged. */
-  thoughts: number;
-  /** Computed from this diagnosis and all earlier diagnoses. */
-  judgement: RegimeJudgement;
-}
-
 /**
  * The families of a diagnosis. Each family is a different sample of pairs of a prompt and a reasoning text. `name` is
  * the prefix of a family's metrics.
@@ -129,19 +101,6 @@ export function pathOf(series: RunSeries, family: string): PathPoint[] {
       });
   });
   return judgedPath(path);
-}
-
-/** Adds a regime to each point. The regime of a point follows from the point itself and all earlier points. */
-export function judgedPath(points: readonly Omit<PathPoint, 'judgement'>[]): PathPoint[] {
-  const judgements = judgeRegimes(
-    points.map(({ information, entropy, retrieval, chance }) => ({
-      information: information.value,
-      informationLow: information.low,
-      entropy: entropy.value,
-      retrieval: retrievalOverChance(retrieval.value, chance),
-    })),
-  );
-  return points.map((point, i) => ({ ...point, judgement: judgements[i] }));
 }
 
 /** Returns the number of points of a path at or before a step. */

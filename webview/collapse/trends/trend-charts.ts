@@ -9,7 +9,8 @@ import {
 } from '../../../extension/run-data/alarm-rules';
 import { counted, formatValue, type Unit } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
-import type { PathPoint, RunSeries } from './run-series';
+import type { PathPoint } from '../../../extension/run-data/collapse-path';
+import type { RunSeries } from './run-series';
 import { lastFinite } from '../plane/unit-square';
 
 export interface ChartLine {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { MetricsLine } from '../../../../extension/run-data/step-lines';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
-import { formatFinding, formatRegime, regimeAt } from '../../../../extension/cli/output/run-findings';
+import { DiagnosisHistory, formatFinding, formatRegime } from '../../../../extension/cli/output/run-findings';
 import { StepTable } from '../../../../extension/cli/output/step-table';
 import { formatClosing, summarize } from '../../../../extension/cli/output/run-summary';
 import { partial } from '../../../support/partial';
@@ -102,20 +102,25 @@ describe('the table of a run', () => {
 
 it('prefers the trajectories’ regime to the first turns’', () => {
   const both = { ...diagnosed('collapse_first_turn_sample', 2, 1), ...diagnosed('collapse_trajectory_sample', 4, 0.1) };
-  expect(regimeAt(5, both)?.regime).toBe('low-entropy collapse');
-  expect(regimeAt(5, diagnosed('collapse_first_turn_sample', 2, 1))?.regime).toBe('compressed reasoning');
-  expect(regimeAt(5, { 'actor/entropy': 1 })).toBeNull();
+  expect(new DiagnosisHistory().add(5, both)?.regime).toBe('low-entropy collapse');
+  expect(new DiagnosisHistory().add(5, diagnosed('collapse_first_turn_sample', 2, 1))?.regime).toBe(
+    'compressed reasoning',
+  );
+  expect(new DiagnosisHistory().add(5, { 'actor/entropy': 1 })).toBeNull();
 });
 
 it('states no regime while most answers have no readable thought', () => {
-  const lost = regimeAt(5, { ...diagnosed('collapse_trajectory_sample', 1, 0.1), 'thoughts/rate': 0.49 });
+  const lost = new DiagnosisHistory().add(5, {
+    ...diagnosed('collapse_trajectory_sample', 1, 0.1),
+    'thoughts/rate': 0.49,
+  });
   expect(lost?.regime).toBeNull();
   expect(formatRegime(lost!)).toBe(
     'no regime, because most answers have no readable thought (I(X;Z) 0.10 of at most 2.08 nats, H(Z|X) 0.50 nats per token)',
   );
-  expect(regimeAt(5, { ...diagnosed('collapse_trajectory_sample', 1, 0.1), 'thoughts/rate': 0.5 })?.regime).toBe(
-    'diverse reasoning',
-  );
+  expect(
+    new DiagnosisHistory().add(5, { ...diagnosed('collapse_trajectory_sample', 1, 0.1), 'thoughts/rate': 0.5 })?.regime,
+  ).toBe('diverse reasoning');
 });
 
 it('prints that a model was fetched, and no other events', () => {

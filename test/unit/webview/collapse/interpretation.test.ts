@@ -11,7 +11,8 @@ import {
   type Evidence,
 } from '../../../../webview/collapse/interpretation/evidence';
 import { interpret } from '../../../../webview/collapse/interpretation/interpretation';
-import { judgedPath, RunSeries, type FamilyName, type PathPoint } from '../../../../webview/collapse/trends/run-series';
+import { judgedPath, type PathPoint } from '../../../../extension/run-data/collapse-path';
+import { RunSeries, type FamilyName } from '../../../../webview/collapse/trends/run-series';
 import { storedFiles } from '../../../e2e/fixtures/stored-run.mjs';
 
 const keepsAll: FilterSettings = {
@@ -25,7 +26,7 @@ const keepsAll: FilterSettings = {
   normalised: false,
 };
 
-const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null };
+const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], checkpoints: null, missing: null };
 const evidenceAt = (series: RunSeries, family: string, step: number, filter: FilterSettings | null) =>
   evidenceUpTo(evidenceOf(series, family), step, { ...nothingKnown, filter });
 
@@ -88,7 +89,7 @@ describe('the run driven into collapse', () => {
       'Reasoning still differs between prompts, but under one prompt it hardly varies',
     );
     expect(interpretation.sentence).toBe(
-      'Mutual information is 0.852 of at most 2.77 nats, retrieval accuracy is 85.9 % (chance: 6.3 %); the entropy under one prompt has fallen since step 10, from 1.69 to 0.139 nats per token; mutual information has been under 85 % of its best value since step 64 (best 1.16 around step 48, now 0.807, means of 3 diagnoses).',
+      'Mutual information is 0.852 of at most 2.77 nats, retrieval accuracy is 85.9 % (chance: 6.3 %); the entropy under one prompt is 0.139 nats per token, and has been under half of its first value (1.69 at step 1) since step 10 (means of 3 diagnoses); mutual information has been under 85 % of its best value since step 64 (best 1.16 around step 48, now 0.807, means of 3 diagnoses).',
     );
     expect(interpretation.advice[0]).toMatchObject({ anchor: 'the-task' });
     expect(at(90, 'collapse_trajectory_sample').headline).toBe(
@@ -307,7 +308,8 @@ describe('advice', () => {
       setting(9, 'actor_rollout_ref.actor.optim.lr', 1),
     ];
     const settings = { policy, filter: keepsAll } as CollapseSettings;
-    const at = (step: number) => circumstancesAt({ settings, events, checkpoints: [4, 8] }, step);
+    const at = (step: number) =>
+      circumstancesAt({ settings, events, checkpoints: [4, 8] }, step, 'collapse_first_turn_sample');
     expect([at(4).policy?.entropy_coeff, at(6).policy?.entropy_coeff]).toEqual([0.001, 0]);
     expect([at(6).changes.length, at(9).changes.length, at(6).checkpoints]).toEqual([1, 2, [4]]);
   });

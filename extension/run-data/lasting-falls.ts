@@ -1,7 +1,7 @@
 // Detects lasting falls in a series of a run. A fall is returned with its first step and the value before the fall.
 // Means over neighbouring values are compared, because single steps are noisy. The thresholds come from the runs in
 // test/experiments.
-import type { PathPoint, StepValue } from './run-series';
+import type { PathPoint, StepValue } from './collapse-path';
 
 /**
  * A fall begins when the mean over three values is below this share of the best earlier mean over three values. The
@@ -88,18 +88,23 @@ function onsetOf(points: readonly StepValue[], first: number, bound: number): On
 }
 
 /**
- * Detects that H(Z|X) has fallen to less than half of `from`, its value at the first diagnosis. Means over three values
- * are compared with `from` / 2. `since` is the first step since which all means have been smaller. Returns null if the
- * newest mean is not smaller.
+ * The fall of H(Z|X) to less than half of `from`, its value at the first diagnosis. `since` is the step since which all
+ * means over three values have been smaller than half of `from`.
  */
-export function narrowing(path: readonly PathPoint[]): { since: number; from: number } | null {
+export interface Narrowing {
+  from: StepValue;
+  since: number;
+}
+
+/** Returns the narrowing of H(Z|X); null if the newest mean over three values is at least half of the first value. */
+export function narrowing(path: readonly PathPoint[]): Narrowing | null {
   const means = smoothed(
     path.map(({ step, entropy }) => ({ step, value: entropy.value })),
     3,
   );
-  const from = path[0].entropy.value;
-  if (means.length === 0 || !(from > 0)) return null;
-  const over = means.findLastIndex(({ value }) => !(value < from / 2));
+  const from = { step: path[0].step, value: path[0].entropy.value };
+  if (means.length === 0 || !(from.value > 0)) return null;
+  const over = means.findLastIndex(({ value }) => !(value < from.value / 2));
   const since = means[over + 1];
   return since ? { since: since.step, from } : null;
 }
