@@ -2,6 +2,7 @@
 // and sends a complete snapshot first, then each complete new line. A page saves only its navigation and view settings.
 // A page that becomes visible again sends `ready` and receives a new snapshot.
 import type { JobRecord } from '../run-data/job-record';
+import type { Manifest } from '../run-data/run-manifest';
 import type { RunStatus } from '../run-data/run-status-file';
 
 export interface RunSummary {
@@ -13,6 +14,8 @@ export interface RunSummary {
   /** The user's tags (`labels.json`); absent if the user has set none. */
   tags?: string[];
   archived?: boolean;
+  /** The run, by id, and the step of the checkpoint from which this run was forked; absent for other runs. */
+  parent?: Manifest['parent'];
   /** First words of `notes.md`; absent without notes. */
   notes?: string;
   status: RunStatus;

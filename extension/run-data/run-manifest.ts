@@ -28,6 +28,10 @@ export const manifestSchema = z.object({
     .object({ id: z.string(), point: z.string().describe('label of the run’s point in the sweep') })
     .optional()
     .describe('present only if the run belongs to a sweep'),
+  parent: z
+    .object({ run: z.string().describe('id of the run'), step: z.number().int().describe('step of its checkpoint') })
+    .optional()
+    .describe('present only if the run is a fork: the run and the checkpoint from which it started'),
   tags: z.array(z.string()).optional(),
   sha256: z
     .string()

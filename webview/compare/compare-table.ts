@@ -33,7 +33,8 @@ export function compareTable(
     const links = html`<span class="runs">${runLinks(group, compared, actions)}</span>`;
     const difference = differenceLink(group, compared, actions);
     return html`<tr
-      ><th scope="row">${swatch}${label}</th>${number(final)}${number(best)}${settings}<td>${links}</td
+      ><th scope="row">${swatch}${label}${lineage(group, compared)}</th>${number(final)}${number(best)}${settings}<td
+        >${links}</td
       ><td>${difference}</td></tr
     >`;
   });
@@ -44,6 +45,17 @@ export function compareTable(
     </thead>
     <tbody> ${rows} </tbody>
   </table>`;
+}
+
+/** Renders the run and the step from which a group's runs were forked. */
+function lineage({ members }: ColouredGroup, { snapshot: { runs } }: Compared): TemplateResult | typeof nothing {
+  const parents = members.flatMap(i => {
+    const { parent } = runs[i].run;
+    if (!parent) return [];
+    const name = runs.find(({ run }) => run.id === parent.run)?.run.name ?? parent.run;
+    return `fork of ${name}, step ${parent.step}`;
+  });
+  return parents.length === 0 ? nothing : html`<span class="lineage muted">${[...new Set(parents)].join('; ')}</span>`;
 }
 
 /** Renders the links to the dashboards of a group's runs. */

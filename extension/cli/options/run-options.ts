@@ -24,6 +24,10 @@ export interface StartFlags extends CommonFlags, TrustFlags, PlaceFlags {
 
 export interface ResumeFlags extends CommonFlags, TrustFlags, PlaceFlags {
   checkpoint?: string;
+  /** Same as `checkpoint`. */
+  from?: string;
+  fork?: boolean;
+  discard?: boolean;
   acceptDamagedLogs?: boolean;
   detach?: boolean;
 }

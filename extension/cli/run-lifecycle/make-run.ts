@@ -35,6 +35,8 @@ export interface StartOptions {
   workspace: string;
   /** The sweep to which the run belongs; absent for other runs. */
   sweep?: Manifest['sweep'];
+  /** The run and the checkpoint from which this run is forked; absent for other runs. */
+  parent?: Manifest['parent'];
   tags?: string[];
 }
 
@@ -75,6 +77,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
     model,
     environments: await aboutEnvironments(loaded, options.workspace),
     ...(options.sweep && { sweep: options.sweep }),
+    ...(options.parent && { parent: options.parent }),
     ...(options.tags && options.tags.length > 0 && { tags: options.tags }),
   };
   return { folder: await RunFolder.create(options.workspace, about, new Date()), notes: loaded.notes };

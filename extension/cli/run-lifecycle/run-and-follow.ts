@@ -31,12 +31,13 @@ interface FollowFlags {
 /**
  * Creates a run and follows it to its end. If `earlier` holds the manifest of an earlier run, the new run uses that
  * run's configuration, and the user gives no configuration name or file. With `earlier.from`, `overrides` are applied
- * to that configuration. With `earlier.again`, they replace the overrides of the earlier run.
+ * to that configuration. With `earlier.again`, they replace the overrides of the earlier run. `earlier.parent` is the
+ * checkpoint from which the new run is forked.
  */
 export async function start(
   overrides: readonly string[],
   flags: StartFlags,
-  earlier: { from?: Manifest; again?: Manifest } = {},
+  earlier: { from?: Manifest; again?: Manifest; parent?: Manifest['parent'] } = {},
 ): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const place = await placeOf(flags); // fails before a run folder is created

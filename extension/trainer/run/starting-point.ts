@@ -34,7 +34,11 @@ export async function startingPoint(
     throw new UserError(
       `run ${folder.id} was made with trainer.resume_mode=disable: start a new run, or name the checkpoint to resume from`,
     );
-  return newestCheckpoint(folder.path, owner, name => `to use it, run: ragen resume ${folder.id} --checkpoint ${name}`);
+  return newestCheckpoint(
+    folder.path,
+    owner,
+    name => `to use it, run: ragen resume ${folder.id} --from ${name} --discard`,
+  );
 }
 
 /**
@@ -47,7 +51,9 @@ export async function rollBackTo(
   accept: boolean,
 ): Promise<string[]> {
   const evaluates = onlyEvaluates(folder.manifest.config);
-  const command = `ragen resume ${folder.id}${checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : ''}`;
+  const isOlder = checkpoint !== null && folder.checkpointSteps().some(step => step > checkpoint.manifest.step);
+  const from = checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : '';
+  const command = `ragen resume ${folder.id}${from}${isOlder ? ' --discard' : ''}`;
   const { notes, offsets } = evaluates
     ? await acceptEvaluation(folder, { accept, command })
     : await acceptLogs(folder, checkpoint, { accept, command });

@@ -15,10 +15,11 @@ import type { RunStatus } from '../../run-data/run-status-file';
 import { isManifestSigned, sha256Of } from '../../node/run-trust';
 import type { RunCode } from '../../node/run-trust';
 import { secrets } from '../../node/secrets';
-import { hasEntrySync, runNamesSync } from '../../node/read-run-file';
+import { hasEntrySync, namesInRunSync, runNamesSync } from '../../node/read-run-file';
 import { UserError } from '../../common/user-error';
 import { makeFolderSync, replaceFile, storeError } from '../../node/files';
 import type { LogPiece } from './append-log';
+import { stepFolder } from './checkpoint';
 import { EventLog, eventLogName } from './event-log';
 import { ColumnLog } from './column-log';
 import { verifiedSeal } from './manifest-seal';
@@ -152,6 +153,14 @@ export class RunFolder {
   async writeJob(record: JobRecord | null): Promise<void> {
     if (record) await replaceFile(this.file(runFiles.job), json(jobRecordSchema.parse(record)));
     else await rm(this.file(runFiles.job), { force: true });
+  }
+
+  /** Returns the steps of the run's checkpoints, in ascending order. Incomplete checkpoints are not listed. */
+  checkpointSteps(): number[] {
+    return namesInRunSync(this.path, runFiles.checkpoints)
+      .flatMap(name => Number(stepFolder.exec(name)?.[1] ?? Number.NaN))
+      .filter(step => !Number.isNaN(step))
+      .sort((a, b) => a - b);
   }
 
   /** Opens the writer of metrics or events. Written lines are durable after `sync()`. */

@@ -147,7 +147,7 @@ export class RunReader {
     const begun = Math.abs(dependencies.now() - Date.parse(status.updated)) < startingTimeoutMs;
     const starting = status.state === 'starting' && holder !== 'gone' && begun;
     const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(dependencies.monotonic()));
-    const { id, created, config_name } = manifest;
+    const { id, created, config_name, parent } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
     const { job } = this;
     const queued = job !== undefined && holder === 'none' && isQueuedStatus(status);
@@ -162,6 +162,7 @@ export class RunReader {
       live,
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
+      ...(parent && { parent }),
       ...(this.notes !== '' && { notes: this.notes }),
       ...(job && { job: { address: job.address, id: job.id, ...(job.host !== undefined && { host: job.host }) } }),
       ...(live && this.otherHost !== undefined && { otherHost: this.otherHost }),

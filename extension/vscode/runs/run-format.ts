@@ -121,3 +121,19 @@ export function short(value: number): string {
   const digits = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : scaled >= 0.9995 || scaled === 0 ? 2 : 3;
   return `${value < 0 ? '−' : ''}${scaled.toFixed(digits)}${prefix}`;
 }
+
+/** Formats a number of bytes with a decimal unit: `640 B`, `1.23 MB`. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let [value, unit] = [bytes, 0];
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
+  return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
+}
+
+/** Returns the run of which `run` is a fork, as `quickstart, step 10`; undefined if the run is no fork. */
+export function formatParent(
+  { parent }: Pick<RunSummary, 'parent'>,
+  nameOf: (id: string) => string | undefined,
+): string | undefined {
+  return parent && `${nameOf(parent.run) ?? parent.run}, step ${parent.step}`;
+}

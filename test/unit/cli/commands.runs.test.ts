@@ -18,6 +18,7 @@ import {
 import { joinRun } from '../../support/watcher';
 import { makeWorkspace } from '../../support/workspace';
 import type { Workspace } from '../../support/workspace';
+import type { Manifest } from '../../../extension/run-data/run-manifest';
 
 interface Summary {
   run: string;
@@ -268,9 +269,41 @@ describe('resume', () => {
     expect(readRun(whole.folder).status).toMatchObject({ state: 'finished', step: 4 });
   });
 
-  test('from an earlier checkpoint removes the later steps, and trains them again with the same results', async () => {
+  test('from an earlier checkpoint is refused, and names what would be discarded, until the user chooses', async () => {
+    const { events } = readRun(whole.folder);
     const before = results(whole.folder);
-    const detached = await document(workspace.folder, ['resume', whole.run, '--checkpoint', 'step-000002', '--detach']);
+    const lost = events.filter(({ step }) => step > 2).length;
+    const refused = await document<{ error: { message: string } }>(workspace.folder, [
+      ...['resume', whole.run, '--from', '2'],
+    ]);
+    const command = `ragen resume ${whole.run} --from 2`;
+    expect([refused.code, refused.answer.error.message]).toEqual([
+      1,
+      `resuming run ${whole.run} from step 2 would discard 2 steps (3 to 4), 2 checkpoints and ${lost} events: keep them and start a new run with ${command} --fork, or remove them with ${command} --discard`,
+    ]);
+    const both = await document<{ error: { message: string } }>(workspace.folder, [
+      ...['resume', whole.run, '--from', '2', '--fork', '--discard'],
+    ]);
+    expect(both.answer.error.message).toBe('--fork keeps the run and --discard shortens it: leave one of them out');
+    expect(results(whole.folder)).toEqual(before);
+  });
+
+  test('with --fork starts a new run that names its parent, trains the same steps, and leaves the parent as it is', async () => {
+    const before = results(whole.folder);
+    const forked = await document<Summary>(workspace.folder, ['resume', whole.run, '--from', '2', '--fork']);
+    expect(forked.code, forked.stderr).toBe(0);
+    const manifest = JSON.parse(readFileSync(join(forked.answer.folder, 'manifest.json'), 'utf8')) as Manifest;
+    expect(manifest.parent).toEqual({ run: whole.run, step: 2 });
+    expect(manifest.name).toMatch(/-from-2$/);
+    expect(readRun(forked.answer.folder).metrics.map(({ step }) => step)).toEqual([3, 4]);
+    expect(results(forked.answer.folder).weights).toEqual(before.weights);
+    expect(results(whole.folder)).toEqual(before);
+  });
+
+  test('from an earlier checkpoint with --discard removes the later steps, and trains them again with the same results', async () => {
+    const before = results(whole.folder);
+    const args = ['resume', whole.run, '--from', '2'];
+    const detached = await document(workspace.folder, [...args, '--discard', '--detach']);
     expect(detached.code, detached.stderr).toBe(0);
     await kill(whole.folder); // at any time: the later checkpoints were removed together with their steps
     const { metrics, checkpoints } = readRun(whole.folder);

@@ -1,18 +1,20 @@
-// Commands that control the trainers of runs: pause, resume, stop, save a checkpoint, resume from a checkpoint.
+// Commands that control the trainers of runs: pause, resume, stop, save a checkpoint, resume from a checkpoint,
+// fork from a checkpoint.
 import * as vscode from 'vscode';
 import type { RunSummary } from '../../../protocol/page-state';
 import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';
-import { notifyInformation, withProgress } from '../../notifications';
+import { withProgress } from '../../notifications';
 import { isQueuedStatus } from '../../../run-data/job-record';
 import { askCli } from '../../processes/cli-command';
 import { jobOptions, resumeOptions } from '../start/cluster';
-import { takesNoSteps } from './run-checks';
+import { noRuns, takesNoSteps } from './run-checks';
 import { isActive, runPhase } from '../run-format';
 import { workspaceOf, type Run } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
 import { begin } from '../start/begin-run';
+import { askForCheckpoint, continueOptions } from '../start/checkpoint-dialog';
 import { trusted } from '../../workspace-trust';
 
 const is =
@@ -51,13 +53,19 @@ export const controlCommands: Record<string, Command> = {
     const ended = (run: RunSummary) => !isActive(run) && !isEvaluation(run.status);
     const run = await host.picker.pick(argument, ended, vscode.l10n.t('No run has ended yet.'));
     if (!run || takesNoSteps(run)) return;
-    const checkpoints = await run.reader.checkpoints();
-    if (checkpoints.length === 0)
-      return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', run.summary.name));
-    const chosen = await vscode.window.showQuickPick(checkpoints, {
-      placeHolder: vscode.l10n.t('Resume {0} from which checkpoint?', run.summary.name),
-    });
-    if (chosen !== undefined) await resumeFrom(host, run, ['--checkpoint', chosen]);
+    const question = vscode.l10n.t('Resume {0} from which checkpoint?', run.summary.name);
+    const chosen = await askForCheckpoint(run, question);
+    const options = chosen && (await continueOptions(run, chosen));
+    if (options) await resumeFrom(host, run, options);
+  },
+  'ragen.forkRun': host => async argument => {
+    if (!trusted()) return;
+    const trained = ({ status }: RunSummary): boolean => !isEvaluation(status);
+    const run = await host.picker.pick(argument, trained, noRuns());
+    if (!run || takesNoSteps(run)) return;
+    const question = vscode.l10n.t('Start a new run from which checkpoint of {0}?', run.summary.name);
+    const chosen = await askForCheckpoint(run, question);
+    if (chosen) await resumeFrom(host, run, ['--from', chosen.name, '--fork']);
   },
 };
 

@@ -9,6 +9,7 @@ import {
   briefly,
   contextOf,
   duration,
+  formatParent,
   formatStart,
   isActive,
   percent,
@@ -63,8 +64,15 @@ export function damagedItem(folder: string, reason: string): vscode.TreeItem {
   return item;
 }
 
-/** Returns the tree item of a run. `isShared`: whether another visible run has the same name. */
-export function runItem({ folder, summary }: Run, isShared: boolean): vscode.TreeItem {
+/**
+ * Returns the tree item of a run. `isShared`: whether another visible run has the same name. `nameOf` returns the name
+ * of a run by its id.
+ */
+export function runItem(
+  { folder, summary }: Run,
+  isShared: boolean,
+  nameOf: (id: string) => string | undefined,
+): vscode.TreeItem {
   const item = new vscode.TreeItem(summary.name, vscode.TreeItemCollapsibleState.None);
   const phase = runPhase(summary);
   item.id = folder;
@@ -73,13 +81,15 @@ export function runItem({ folder, summary }: Run, isShared: boolean): vscode.Tre
   const began = isShared ? [formatStart(summary.created)] : [];
   const place = isActive(summary) ? formatPlace(summary) : undefined;
   const where = place === undefined ? [] : [plain(place)];
-  const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...began].join(' · ');
+  const parent = formatParent(summary, nameOf);
+  const lineage = parent === undefined ? [] : [plain(vscode.l10n.t('fork of {0}', parent))];
+  const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...lineage, ...began].join(' · ');
   const waits = waitsBecause(summary) !== undefined;
   const { problem } = summary;
   const unread = problem === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(problem)));
   item.description = unread ?? (waits ? `${plain(formatState(summary))} · ${rest}` : rest);
   item.iconPath = iconOf(waits || unread !== undefined ? 'interrupted' : phase);
-  item.tooltip = tooltipOf(summary);
+  item.tooltip = tooltipOf(summary, parent);
   item.contextValue = contextOf(summary);
   item.accessibilityInformation = { label: `${summary.name}, ${formatState(summary)}, ${rest}` };
   item.command = {
@@ -107,7 +117,7 @@ function iconOf(phase: RunPhase): vscode.ThemeIcon {
   return new vscode.ThemeIcon(icon, new vscode.ThemeColor(colour));
 }
 
-function tooltipOf(run: RunSummary): vscode.MarkdownString {
+function tooltipOf(run: RunSummary, parent: string | undefined): vscode.MarkdownString {
   const { status } = run;
   const { unit, done, of } = progressOf(status);
   const rows: [string, string | undefined][] = [
@@ -121,6 +131,7 @@ function tooltipOf(run: RunSummary): vscode.MarkdownString {
     [vscode.l10n.t('Tokens/s'), status.tokens_per_s === null || !run.live ? undefined : short(status.tokens_per_s)],
     [vscode.l10n.t('ETA'), status.eta_s === null || !run.live ? undefined : duration(status.eta_s)],
     [vscode.l10n.t('Configuration'), run.config_name],
+    [vscode.l10n.t('Forked from'), parent],
     [vscode.l10n.t('Tags'), run.tags?.join(', ')],
     [vscode.l10n.t('Notes'), run.notes],
     [vscode.l10n.t('Ray job'), run.job && `${formatPlace(run)} · ${run.job.id} · ${run.job.address}`],

@@ -63,7 +63,7 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     }
     const run = node.folder === undefined ? undefined : this.store.get(node.folder);
     return run
-      ? runItem(run, this.shared.has(run.summary.name))
+      ? runItem(run, this.shared.has(run.summary.name), id => this.nameOf(id))
       : groupItem(node.group, this.getChildren({ group: node.group }).length);
   }
 
@@ -102,6 +102,10 @@ export class RunsTree implements vscode.TreeDataProvider<RunNode>, vscode.Dispos
     return this.store.runs.filter(
       ({ summary }) => (archivedShown || groupOf(summary) !== 'archived') && matches(summary, filtered),
     );
+  }
+
+  private nameOf(id: string): string | undefined {
+    return this.store.runs.find(({ summary }) => summary.id === id)?.summary.name;
   }
 
   private refresh(): void {

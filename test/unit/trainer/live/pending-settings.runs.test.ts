@@ -197,7 +197,9 @@ describe('a run', () => {
   });
 
   test('that is resumed from before the change continues without it', async () => {
-    const { code, stderr } = await document(workspace.folder, ['resume', basename(changed), '--checkpoint', '1']);
+    const { code, stderr } = await document(workspace.folder, [
+      ...['resume', basename(changed), '--from', '1', '--discard'],
+    ]);
     expect(code, stderr).toBe(0);
     expect(results(changed)).toEqual(results(plain));
     expect(readRun(changed).events.some(({ data }) => data?.key === lr)).toBe(false);

@@ -62,6 +62,6 @@ test('disable: a run continues only from an explicitly named checkpoint', async 
   const refused = await ragen('resume', basename(first));
   expect(refused.code).toBe(1);
   expect(refused.answer.error?.message).toMatch(/^run .* was made with trainer\.resume_mode=disable: start a new run/);
-  expect((await ragen('resume', basename(first), '--checkpoint', 'step-000002')).code).toBe(0);
+  expect((await ragen('resume', basename(first), '--checkpoint', 'step-000002', '--discard')).code).toBe(0);
   expect(readRun(first).metrics.at(-1)!.step).toBe(3);
 });

@@ -196,7 +196,7 @@ describe('the CLI', () => {
     const run = copied();
     rmSync(join(run, 'environments'), { recursive: true });
     const flag = ['--trust-code', hashOf(join(run, 'manifest.json'))];
-    const { code, stderr, answer } = await ragen('resume', basename(run), '--checkpoint', '1', ...flag);
+    const { code, stderr, answer } = await ragen('resume', basename(run), '--from', '1', '--discard', ...flag);
     expect(code, stderr).toBe(0);
     expect(answer.run).toBe(basename(run));
     expect(readRun(run).metrics.map(({ step }) => step)).toEqual([1, 2]);

@@ -164,7 +164,7 @@ describe('a run on this machine', () => {
     const newest = Math.max(...steps.map(({ step }) => step));
     const id = run.split('/').at(-1)!;
     const discarded = await readStepTimeline(run, newest);
-    const { code, stderr } = await document(workspace.folder, ['resume', id, '--checkpoint', 'step-000002']);
+    const { code, stderr } = await document(workspace.folder, [...['resume', id, '--from', '2', '--discard']]);
     expect(code, stderr).toBe(0);
     const summaries = summariesOf(run);
     expect(summaries.map(({ step }) => step)).toEqual(steps.map(({ step }) => step));
@@ -178,7 +178,7 @@ describe('a run on this machine', () => {
     expect(readFileSync(join(run, 'checksums.jsonl'), 'utf8')).not.toContain('timeline');
     rmSync(join(run, 'timeline'), { recursive: true });
     const id = run.split('/').at(-1)!;
-    const { code, stderr } = await document(workspace.folder, ['resume', id, '--checkpoint', 'step-000002']);
+    const { code, stderr } = await document(workspace.folder, [...['resume', id, '--from', '2', '--discard']]);
     expect(code, stderr).toBe(0);
     expect(summariesOf(run).map(({ step }) => step)).toEqual(steps.map(({ step }) => step).filter(step => step > 2));
     const refused = await document<{ error: { message: string } }>(workspace.folder, [

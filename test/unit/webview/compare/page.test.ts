@@ -113,6 +113,26 @@ describe('the page', () => {
     ]);
   });
 
+  it('names the run and the step from which a run was forked', async () => {
+    const stored = comparedHost(csv, metrics);
+    const forked = pageHost({
+      answer(method, params) {
+        const answer = stored.answer(method, params);
+        if (method === compareReady.method) {
+          const { runs } = answer as CompareSnapshot;
+          runs[0].run.parent = { run: runs.at(-1)!.run.id, step: 10 };
+        }
+        return answer;
+      },
+    });
+    root = freshPage();
+    startCompare(forked, root, recordingPlotter().plotter);
+    await settle();
+    await settle();
+    const lineage = [...root.querySelectorAll('.compare-table .lineage')].map(({ textContent }) => textContent);
+    expect(lineage).toEqual([expect.stringMatching(/^fork of 1-filter filter off seed \d+, step 10$/)]);
+  });
+
   it('shows the step under the pointer in all charts, with the values there', async () => {
     const values = () => [...root.querySelectorAll('.chart-value')].map(value => value.textContent);
     const crosshairs = () => [...root.querySelectorAll<HTMLElement>('.chart:not([data-empty]) .crosshair')];

@@ -1,0 +1,51 @@
+// A finished run is forked from an earlier checkpoint: the picker describes the checkpoints, the question names what a
+// resume would discard and stays open while the run's dashboard appears, and the fork names its parent.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+
+const workspace = makeWorkspace();
+let editor;
+const scenario = scenarios(() => editor);
+before(async () => (editor = await Editor.start(workspace)));
+after(async () => {
+  await editor?.stop();
+  rmSync(workspace, { recursive: true, force: true });
+});
+
+const runs = join(workspace, '.ragen', 'runs');
+const read = (id, name) => JSON.parse(readFileSync(join(runs, id, name), 'utf8'));
+const rows = () => editor.page.locator('.quick-input-widget .quick-input-list .monaco-list-row');
+const small = [
+  ...['trainer.total_training_steps=3', 'trainer.save_freq=1', 'workbench.keep_checkpoints=9'],
+  ...['workbench.threads=1', 'trainer.val_before_train=false', 'trainer.test_freq=-1'],
+];
+
+scenario('a resume from an earlier checkpoint asks first, and Fork as new run keeps the run', async () => {
+  await editor.showRuns();
+  await editor.command('RAGEN: Start Run');
+  await editor.choose('quickstart');
+  await editor.answer(small.join(' '));
+  const [id] = await until('the run', () => readdirSync(runs));
+  await until('its end', () => read(id, 'status.json').state === 'finished', 400_000);
+  await editor.command('RAGEN: Resume from Checkpoint');
+  await until('the checkpoints', async () => (await rows().count()) === 3);
+  const shown = await rows().allInnerTexts();
+  assert.match(shown[0], /Step 3[\s\S]*no validation · .* · [\d.]+ MB · newest/);
+  await editor.picture('checkpoints-dark');
+  await editor.choose('Step 1');
+  await until('the question', async () => (await rows().count()) === 2);
+  const [fork, discard] = await rows().allInnerTexts();
+  assert.match(fork, /^\s*Fork as new run[\s\S]*quickstart keeps 2 steps \(2 to 3\), 2 checkpoints and \d+ events/);
+  assert.match(discard, /^\s*Discard and resume/);
+  await editor.picture('discard-question-dark');
+  await editor.choose('Fork as new run');
+  const other = await until('the fork', () => readdirSync(runs).find(name => name !== id));
+  await until('its manifest', () => read(other, 'manifest.json').parent);
+  assert.deepEqual(read(other, 'manifest.json').parent, { run: id, step: 1 });
+  await editor.page.getByRole('treeitem', { name: /quickstart-from-1.*fork of quickstart, step 1/ }).waitFor();
+  assert.equal(read(id, 'status.json').step, 3);
+  await until('its end', () => read(other, 'status.json').state === 'finished', 400_000);
+});
