@@ -40,7 +40,7 @@ export default {
     not(
       'native-code-in-trainers-only',
       '^(extension/(main|vscode|common|run-data|protocol|node|environments)|webview)',
-      'node_modules/onnxruntime',
+      'node_modules/(onnxruntime|@duckdb)',
       'native code never runs in the extension host',
     ),
     not(

@@ -41,7 +41,7 @@ const node = {
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   loader: { '.proto': 'text' },
-  external: ['vscode', 'onnxruntime-node', 'esbuild', '@napi-rs/canvas'],
+  external: ['vscode', 'onnxruntime-node', '@duckdb/node-api', 'esbuild', '@napi-rs/canvas'],
   define: { 'import.meta.url': '__importMetaUrl' },
   banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },
 };

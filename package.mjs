@@ -1,8 +1,8 @@
 // Packs the extension: node package.mjs [target | all] [file]. Run the build first. `.vscodeignore` includes the native
 // files of all platforms; this script limits its list to the target's files and to the onnxruntime libraries of the
-// execution providers in use. The esbuild binary, which bundles environments, differs by platform: the binary of
-// another platform is fetched, checked against the lockfile and removed afterwards. 7-Zip then repacks the package
-// written by vsce, because 7-Zip's deflate is about 5 % smaller, which keeps every platform's package under 30 MB.
+// execution providers in use. The esbuild binary, which bundles environments, and DuckDB's library, which answers queries,
+// are packages of their own for each platform: those of another platform are fetched, checked against the lockfile and
+// removed afterwards. 7-Zip then repacks the package written by vsce, because 7-Zip's deflate is about 5 % smaller.
 import { createVSIX } from '@vscode/vsce';
 import { path7za } from '7zip-bin';
 import { execFileSync } from 'node:child_process';
@@ -37,9 +37,11 @@ function fail(message) {
   exit(1);
 }
 
-/** Installs the target's esbuild binary into node_modules if it is missing; returns the paths to remove afterwards. */
-function fetchBundler(target, folder) {
-  const name = `@esbuild/${target}`;
+/** Packages that exist once per platform. */
+const platformPackages = target => [`@esbuild/${target}`, `@duckdb/node-bindings-${target}`];
+
+/** Installs a package of the lockfile into node_modules if it is missing; returns the paths to remove afterwards. */
+function fetchPackage(name, folder) {
   const place = `node_modules/${name}`;
   if (existsSync(place)) return [];
   const { version, integrity } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages[place];
@@ -58,6 +60,7 @@ function fetchBundler(target, folder) {
     fail(`${name}@${version} has the hash ${found}, package-lock.json says ${expected}: fetch it again`);
   mkdirSync(place, { recursive: true });
   execFileSync('tar', ['-xzf', archive, '-C', place, '--strip-components=1']);
+  rmSync(archive);
   return [place];
 }
 
@@ -78,13 +81,14 @@ async function pack(target, packagePath) {
   const native = `node_modules/onnxruntime-node/bin/napi-v6/${target.replace('-', '/')}`;
   if (!existsSync(native)) fail(`${native} is not there: run npm ci; onnxruntime-node knows ${targets.join(', ')}`);
   const folder = mkdtempSync(join(tmpdir(), 'ragen-package-'));
-  let fetched = [];
+  const fetched = [];
   try {
-    fetched = fetchBundler(target, folder);
+    for (const name of platformPackages(target)) fetched.push(...fetchPackage(name, folder));
     const ignoreFile = join(folder, 'vscodeignore');
     const narrowed = readFileSync('.vscodeignore', 'utf8')
       .replace('!node_modules/onnxruntime-node/bin/**', `!${native}/${libraries}`)
-      .replaceAll('!node_modules/@esbuild/*/', `!node_modules/@esbuild/${target}/`);
+      .replaceAll('!node_modules/@esbuild/*/', `!node_modules/@esbuild/${target}/`)
+      .replaceAll('!node_modules/@duckdb/node-bindings-*/', `!node_modules/@duckdb/node-bindings-${target}/`);
     writeFileSync(ignoreFile, narrowed);
     writeFileSync(billFile, `${JSON.stringify(billOfMaterials(target), null, 1)}\n`);
     const packed = join(folder, 'packed.vsix');

@@ -19,14 +19,17 @@ const paper = /^(licen[cs]e|copying|notice|third-?party-?notices?|thirdpartynoti
 const papersHere = 'licences';
 const longPaper = 50_000;
 
-/** Folders of all shipped packages, sorted. The esbuild binaries of all platforms count as one package. */
+/** Names of the packages that exist once per platform, and that belong to the package before their platform's name. */
+const platformPackages = ['@esbuild/', '@duckdb/node-bindings-'];
+
+/** Folders of all shipped packages, sorted. A package that exists once per platform is not listed. */
 export function shippedPackages() {
   const bundled = JSON.parse(readFileSync('dist/bundled-packages.json', 'utf8'));
   const beside = readFileSync('.vscodeignore', 'utf8')
     .split('\n')
     .flatMap(line => /^!node_modules\/((?:@[^/]+\/)?(?:\{[^}]+\}|[^/]+))/.exec(line)?.[1] ?? [])
     .flatMap(name => /^\{(.+)\}$/.exec(name)?.[1].split(',') ?? [name])
-    .filter(name => !name.startsWith('@esbuild/'))
+    .filter(name => !platformPackages.some(start => name.startsWith(start)))
     .map(name => `node_modules/${name}`);
   return [...new Set([...bundled, ...beside])].sort();
 }
@@ -85,7 +88,8 @@ export function noticesText() {
   const texts = [...byText].map(([text, names]) => `${rule}\n${[...new Set(names)].join(', ')}\n${rule}\n\n${text}\n`);
   return [
     'RAGEN Workbench is under the licence in LICENSE. Its package holds the following, each under its own.',
-    'The bundler of environments, @esbuild/<platform>, is esbuild’s and under its licence. Data and models in media/ were made by scripts',
+    'The bundler of environments, @esbuild/<platform>, is esbuild’s and under its licence; @duckdb/node-bindings-<platform> is DuckDB’s and',
+    'under its licence. Data and models in media/ were made by scripts',
     'that come along (media/data/make, and the warm start in the sources), and are under the licence of RAGEN Workbench.',
     '',
     ...list,
@@ -98,7 +102,8 @@ export function noticesText() {
 export function billOfMaterials(target) {
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
   const own = JSON.parse(readFileSync('package.json', 'utf8'));
-  const folders = [...shippedPackages(), ...(target === undefined ? [] : [`node_modules/@esbuild/${target}`])];
+  const native = target === undefined ? [] : platformPackages.map(start => `node_modules/${start}${target}`);
+  const folders = [...shippedPackages(), ...native];
   const components = folders.map(folder => {
     const locked = packages[folder];
     if (!locked) throw new Error(`package-lock.json does not contain ${folder}: run npm ci`);

@@ -19,6 +19,7 @@ import { addSft } from './models/sft';
 import { addJobs } from './jobs/jobs';
 import { answer } from './output/answer';
 import { endWithReader } from './output/closed-output';
+import { addQuery } from './query/query';
 import { addEpisodes } from './runs/episodes';
 import { addEval } from './runs/eval';
 import { addInspect } from './runs/inspect';
@@ -44,6 +45,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addSet,
   addPresets,
   addEpisodes,
+  addQuery,
   addTimeline,
   addInspect,
   addScore,

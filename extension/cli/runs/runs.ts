@@ -33,7 +33,7 @@ export function addRuns(program: Command): void {
     );
 }
 
-interface Row {
+export interface Row {
   run: string;
   name: string;
   /** The run's state, or `damaged` if its manifest or status cannot be used; `error` then contains the reason. */
@@ -64,7 +64,8 @@ const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row
   error: reason,
 });
 
-function rowOf(folder: RunFolder): Row {
+/** Returns the facts of a run, with the reason if its status cannot be used. */
+export function rowOf(folder: RunFolder): Row {
   let status: RunStatus | null;
   let live: boolean;
   try {

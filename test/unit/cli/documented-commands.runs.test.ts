@@ -155,6 +155,7 @@ const rules: [string, Rule][] = [
   ['inspect', words => finishes(words)],
   ['export', words => finishes(words)],
   ['episodes', words => finishes(words)],
+  ['query', words => finishes(words)],
   ['engine probe', words => probes(words)],
   ['timeline', words => finishes(words.map(word => word.replace(/^\d+\.\.\d+$/, '1..')))],
   ['env list', words => finishes(words)],

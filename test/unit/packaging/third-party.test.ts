@@ -51,6 +51,9 @@ test('the bill of materials lists each package with version, licence and hash, a
   expect(names).toEqual(
     expect.arrayContaining(['zod', 'onnxruntime-node', 'chart.js', '@huggingface/tokenizers', '@esbuild/linux-x64']),
   );
+  expect(names).toEqual(expect.arrayContaining(['@duckdb/node-api', '@duckdb/node-bindings-linux-x64']));
+  expect(names.filter(name => name.startsWith('@duckdb/'))).toHaveLength(3);
+  expect(names).toEqual(expect.arrayContaining(['@duckdb/node-bindings']));
   for (const { purl, version, licenses, hashes } of bill.components) {
     expect(purl).toMatch(/^pkg:npm\/[\w.%/-]+@\d/);
     expect([purl, licenses !== undefined, hashes?.[0].content.length]).toEqual([purl, true, 128]);
