@@ -35,9 +35,9 @@ export function stdioMessages(
  * Sends a request and returns its result. Aborting `signal` cancels the request. If the signal was aborted before the
  * call, its reason is thrown.
  */
-export async function sendRequest<P, R>(
+export async function sendRequest<P, R, E>(
   connection: MessageConnection,
-  { method }: RequestType<P, R, void>,
+  { method }: RequestType<P, R, E>,
   params: P,
   signal?: AbortSignal,
 ): Promise<R> {
@@ -56,9 +56,9 @@ export async function sendRequest<P, R>(
  * Registers the handler of a request. A cancelled request is answered immediately, although `work` may continue.
  * `errorOf` converts an error of `work` to the error that is sent.
  */
-export function onRequest<P, R>(
+export function onRequest<P, R, E>(
   connection: MessageConnection,
-  { method }: RequestType<P, R, void>,
+  { method }: RequestType<P, R, E>,
   work: (params: P, signal: AbortSignal) => Promise<R>,
   errorOf: (error: unknown, signal: AbortSignal) => Error,
 ): void {

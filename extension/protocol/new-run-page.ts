@@ -1,5 +1,5 @@
 // Messages between the extension host and the New Run page. The page stores the user's choices. The host evaluates them
-// with `ragen plan`; the host also starts runs and writes files.
+// in the planning process; the host also starts runs and writes files.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { EngineAbilities } from '../run-data/engine-limits';
 
@@ -110,6 +110,9 @@ export interface PlannedRun {
 }
 
 export const newRunReady: RequestType<null, NewRunForm> = { method: 'newRun/ready' };
+/** Resolves and checks the user's choices; the answer has no estimate. */
+export const newRunCheck: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/check' };
+/** Checks the user's choices and estimates the resources; may fetch the small files of a model. */
 export const newRunPlan: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/plan' };
 /** Starts a run; resolves when the run has started. Rejects with the reason if the run could not start. */
 export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/start' };

@@ -6,6 +6,7 @@ import { EngineStore } from './engines/engine-store';
 import { createRunPages, type RunPages } from './pages/run-pages';
 import type { CliInvocation } from './processes/cli-command';
 import { CliLauncher } from './processes/cli-launcher';
+import { Planner } from './processes/planner';
 import { Inspections } from './processes/inspection-process';
 import { RunPicker } from './runs/run-picker';
 import { RunStore } from './runs/run-store';
@@ -31,6 +32,8 @@ export interface Host extends RunPages, vscode.Disposable {
   problems: Problems;
   /** Inspection processes, which load the models of runs; the first request starts one. */
   inspections: Inspections;
+  /** The planning process, which checks configurations and plans runs; `warm` or the first request starts it. */
+  planner: Planner;
   log: vscode.LogOutputChannel;
 }
 
@@ -41,10 +44,14 @@ export function createHost(context: vscode.ExtensionContext): Host {
   const store = new RunStore(log);
   const tree = new RunsTree(store, context.workspaceState);
   const problems = new Problems();
-  const secrets = new SecretStore(context.secrets, context.globalState);
+  const secrets = new SecretStore(context.secrets, context.globalState, () => planner.restart());
   const engines = new EngineStore();
   const launcher = new CliLauncher(extensionPath, secrets);
   const cliFor = (cwd: string) => launcher.in(cwd);
+  const planner = new Planner({ cliFor, log: line => log.info(`plan: ${line}`) });
+  const nodePath = vscode.workspace.onDidChangeConfiguration(change => {
+    if (change.affectsConfiguration('ragen.nodePath')) planner.restart();
+  });
   const trust = new RunTrust();
   const pages = createRunPages(context, store);
   const picker = new RunPicker(store, () => [...pages.focused(), tree.selected[0]]);
@@ -56,7 +63,31 @@ export function createHost(context: vscode.ExtensionContext): Host {
         : vscode.l10n.t('The workspace is not trusted, so its runs cannot be inspected: trust the workspace first.'),
     log: line => log.info(`inspection: ${line}`),
   });
-  const services = { extensionPath, cliFor, secrets, engines, trust, store, picker, tree, problems, inspections, log };
-  const parts = vscode.Disposable.from(inspections, engines, trust, pages, problems, tree, store, log);
+  const services = {
+    extensionPath,
+    cliFor,
+    secrets,
+    engines,
+    trust,
+    store,
+    picker,
+    tree,
+    problems,
+    inspections,
+    planner,
+    log,
+  };
+  const parts = vscode.Disposable.from(
+    inspections,
+    planner,
+    nodePath,
+    engines,
+    trust,
+    pages,
+    problems,
+    tree,
+    store,
+    log,
+  );
   return { ...pages, ...services, dispose: () => void parts.dispose() };
 }

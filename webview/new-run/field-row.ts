@@ -7,6 +7,8 @@ import type { FieldLimit } from './engine-field';
 
 export interface FieldState {
   value: string;
+  /** Whether the value is known; until then the row has a placeholder instead of a control. */
+  known: boolean;
   /** Whether the value differs from the preset. */
   changed: boolean;
   problem: string | undefined;
@@ -24,7 +26,7 @@ export function fieldRow(field: Field, state: FieldState): TemplateResult {
   return html`<div class=${changed ? 'field changed' : 'field'} data-key=${key}>
     <div class="field-name"><span>${title}</span><code class="muted">${key}</code></div>
     <div class="field-control">
-      ${controlOf(field, state)}
+      ${state.known ? controlOf(field, state) : html`<div class="skeleton-block"></div>`}
       <button
         class="plain link reset"
         type="button"

@@ -3,13 +3,13 @@
 import type { NewRunActions } from './actions';
 import { html, nothing, type TemplateResult } from 'lit';
 import type { FieldGroup, NewRunForm } from '../../extension/protocol/new-run-page';
-import { button, dropdown } from '../components/controls';
+import { button, dropdown, link } from '../components/controls';
 import { notice, skeleton } from '../components/notice';
 import { environmentsView } from './environments';
 import { estimateView } from './resource-estimate';
 import { engineField, fieldLimit, plannedAbilities } from './engine-field';
 import { fieldRow } from './field-row';
-import { canStart, emptyPlan, placedProblems, type NewRunState, type PlacedProblems } from './state';
+import { canStart, emptyPlan, placedProblems, startObstacle, type NewRunState, type PlacedProblems } from './state';
 
 export function newRunView(state: NewRunState, actions: NewRunActions): TemplateResult {
   const { connection, form } = state;
@@ -20,7 +20,7 @@ export function newRunView(state: NewRunState, actions: NewRunActions): Template
       text: connection.failed,
       action: { label: 'Try again', run: actions.connect },
     });
-  if (connection === 'connecting' || !form) return skeleton('skeleton-charts', 6, 'Loading the configurations');
+  if (connection === 'connecting' || !form) return skeleton('skeleton-form', 12, 'Loading the configurations');
   return html`${barView(form, state, actions)}
     <div class="form-body">
       ${formView(form, state, actions)}
@@ -35,6 +35,7 @@ export function newRunView(state: NewRunState, actions: NewRunActions): Template
 
 function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: NewRunActions): TemplateResult {
   const { choice, starting } = state;
+  const obstacle = startObstacle(state);
   const from = dropdown({
     label: 'Start from',
     choices: presets.map(({ id, name }) => [id, name] as const),
@@ -53,11 +54,12 @@ function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: 
     ${folders.length > 1 ? html`<label>in ${where}</label>` : nothing}
     <span class="space"></span>
     ${button({ label: 'Save as YAML…', onClick: actions.save })}
+    ${obstacle === null ? nothing : html`<span class="obstacle">${link(obstacle.text, actions.start)}</span>`}
     ${button({
       label: starting ? 'Starting …' : 'Start run',
       primary: true,
-      title: 'Start the run (Ctrl+Enter)',
-      disabled: !canStart(state),
+      title: obstacle?.text ?? 'Start the run (Ctrl+Enter)',
+      disabled: canStart(state) ? false : 'soft',
       onClick: actions.start,
     })}
   </header>`;
@@ -71,7 +73,9 @@ function formView(form: NewRunForm, state: NewRunState, actions: NewRunActions):
   const [first, ...others] = groups.map(group => groupView(group, form, state, problems, actions));
   return html`<main class="form">
     <p class="muted">${presets.find(({ id }) => id === choice.preset)?.description ?? ''}</p>
-    <div class="trouble" role="alert">${problems.others.map(text => html`<p class="problem">${text}</p>`)}</div>
+    <div class="trouble" role="alert" tabindex="-1"
+      >${problems.others.map(text => html`<p class="problem">${text}</p>`)}</div
+    >
     ${first}
     ${environmentsView({
       tags: plan.tags,
@@ -104,7 +108,7 @@ function groupView(
     const problem = byKey.get(key);
     const limit = abilities && problem === undefined ? fieldLimit(key, value, choices, abilities) : undefined;
     return fieldRow(field, {
-      ...{ value, changed: key in values, problem, limit },
+      ...{ value, changed: key in values, problem, limit, known: planned !== null || key in values },
       onChange: value => change({ values: { ...values, [key]: value } }),
       onReset() {
         const { [key]: _, ...rest } = values;

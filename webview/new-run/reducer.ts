@@ -1,6 +1,12 @@
 // The reducer of the New Run page. Pure function.
-import type { EngineList, NewRunChoice, NewRunForm, PlannedRun } from '../../extension/protocol/new-run-page';
-import { emptyPlan, type NewRunState } from './state';
+import type {
+  EngineList,
+  FormProblem,
+  NewRunChoice,
+  NewRunForm,
+  PlannedRun,
+} from '../../extension/protocol/new-run-page';
+import { emptyPlan, isOfGroups, type NewRunState } from './state';
 
 export type NewRunEvent =
   | { readonly type: 'connecting' }
@@ -9,6 +15,7 @@ export type NewRunEvent =
   | { readonly type: 'changed'; readonly part: Partial<NewRunChoice> }
   | { readonly type: 'engines'; readonly list: EngineList }
   | { readonly type: 'planning' }
+  | { readonly type: 'checked'; readonly plan: PlannedRun }
   | { readonly type: 'planned'; readonly plan: PlannedRun }
   | { readonly type: 'unplanned'; readonly message: string }
   | { readonly type: 'starting' }
@@ -29,14 +36,19 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
     case 'failed':
       return { ...state, connection: { failed: event.message } };
     case 'changed':
-      return { ...state, choice: { ...state.choice, ...event.part }, refused: '', waiting: true };
+      return changed(state, event.part);
     case 'planning':
-      return { ...state, waiting: true };
+      return { ...state, waiting: true, checking: true };
+    case 'checked': {
+      const isSound = event.plan.problems.length === 0;
+      const estimate = isSound ? (state.planned?.estimate ?? null) : null; // the plan replaces the old estimate
+      return { ...state, planned: { ...event.plan, estimate }, checking: false, waiting: isSound };
+    }
     case 'planned':
-      return { ...state, planned: event.plan, waiting: false };
+      return { ...state, planned: event.plan, waiting: false, checking: false };
     case 'unplanned': {
       const problems = [{ key: '', message: event.message }];
-      return { ...state, planned: { ...(state.planned ?? emptyPlan), estimate: null, problems }, waiting: false };
+      return { ...state, planned: { ...(state.planned ?? emptyPlan), estimate: null, problems }, ...idle };
     }
     case 'starting':
       return { ...state, starting: true };
@@ -45,6 +57,25 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
     case 'refused':
       return { ...state, starting: false, refused: event.message };
   }
+}
+
+const idle = { waiting: false, checking: false };
+
+/**
+ * Applies a change of the choices. A problem disappears with its cause: the problems of the changed keys are dropped at
+ * once, and the problems of the complete configuration too. The next check reports those that remain.
+ */
+function changed(state: NewRunState, part: Partial<NewRunChoice>): NewRunState {
+  const choice = { ...state.choice, ...part };
+  const before = state.choice;
+  const isOtherSource = (['preset', 'folder', 'engine'] as const).some(name => choice[name] !== before[name]);
+  const remains = ({ key }: FormProblem): boolean =>
+    !isOtherSource &&
+    key !== '' &&
+    choice.values[key] === before.values[key] &&
+    !(isOfGroups(key) && choice.groups !== before.groups);
+  const planned = state.planned && { ...state.planned, problems: state.planned.problems.filter(remains) };
+  return { ...state, choice, planned, refused: '', waiting: true, checking: true };
 }
 
 /**

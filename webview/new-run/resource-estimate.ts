@@ -5,6 +5,7 @@
 // assumed.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { PlannedRun, RunEstimate } from '../../extension/protocol/new-run-page';
+import { skeleton } from '../components/notice';
 import { gibibytes } from '../../extension/common/numbers';
 import { formatDuration, formatNumber } from '../shared/format';
 
@@ -14,8 +15,8 @@ type Time = NonNullable<RunEstimate['time']>;
 export function estimateView(planned: PlannedRun | null, waiting: boolean): TemplateResult {
   const { estimate = null, engine = null } = planned ?? {};
   if (!estimate) {
-    const text = waiting ? 'Planning …' : 'Fix the errors to see an estimate.';
-    return html`<div class="estimate muted">${text}</div>`;
+    if (waiting) return html`<div class="estimate">${skeleton('skeleton-lines', 3, 'Estimating the resources')}</div>`;
+    return html`<div class="estimate muted">Fix the errors to see an estimate.</div>`;
   }
   const { model, time, remedy, notes, remote } = estimate;
   const how = model.trained === 'all' ? 'all trained' : 'adapters trained';

@@ -11,6 +11,8 @@ export interface NewRunState {
   readonly planned: PlannedRun | null;
   /** Whether a plan of the current choices is pending. */
   readonly waiting: boolean;
+  /** Whether a check of the current choices is pending; the check precedes the plan. */
+  readonly checking: boolean;
   readonly starting: boolean;
   /** Error message of a failed start; the next change clears it. */
   readonly refused: string;
@@ -35,13 +37,38 @@ export const initialState = (choice: NewRunChoice): NewRunState => ({
   choice,
   planned: null,
   waiting: false,
+  checking: false,
   starting: false,
   refused: '',
 });
 
-/** Whether a run can be started with the current choices. */
+/** Whether a run can be started with the current choices; a pending check may still find problems. */
 export const canStart = ({ form, planned, starting }: NewRunState): boolean =>
-  form !== null && !starting && (planned?.problems.length ?? 0) === 0;
+  form !== null && planned !== null && !starting && planned.problems.length === 0;
+
+/** What the user must correct before a run can start. */
+export interface StartObstacle {
+  /** Key of the first field with a problem, `es_manager` for the environments, empty for the messages above the form. */
+  key: string;
+  /** The remedy in one sentence. */
+  text: string;
+}
+
+/** Returns why a run cannot be started; null if it can be started, is starting, or the values are not known yet. */
+export function startObstacle(state: NewRunState): StartObstacle | null {
+  const { form, planned, starting } = state;
+  if (!form || !planned || starting || planned.problems.length === 0) return null;
+  const { byKey, ofGroups } = placedProblems(state);
+  const fields = form.groups.flatMap(group => group.fields).filter(({ key }) => byKey.has(key));
+  const names = [...fields.map(({ title }) => title), ...(ofGroups === undefined ? [] : ['Environments'])];
+  if (names.length === 0) return { key: '', text: 'Read the error to start' };
+  const key = fields.length > 0 ? fields[0].key : 'es_manager';
+  const rest = names.length > 1 ? ` and ${names.length - 1} more` : '';
+  return { key, text: `Correct ${names[0]}${rest} to start` };
+}
+
+/** Whether a configuration key belongs to the environments and their groups. */
+export const isOfGroups = (key: string): boolean => /^es_manager\.(train|val)\.(env_groups|env_configs)/.test(key);
 
 export interface PlacedProblems {
   /** Message of each field, by key. */
@@ -58,7 +85,7 @@ export function placedProblems({ form, planned, refused }: NewRunState): PlacedP
   const keys = new Set(form?.groups.flatMap(({ fields }) => fields.map(({ key }) => key)));
   const byKey = new Map<string, string>();
   for (const { key, message } of problems) if (keys.has(key) && !byKey.has(key)) byKey.set(key, message);
-  const ofGroups = problems.find(({ key }) => /^es_manager\.(train|val)\.(env_groups|env_configs)/.test(key))?.message;
+  const ofGroups = problems.find(({ key }) => isOfGroups(key))?.message;
   const placed = new Set([...byKey.values(), ofGroups]);
   const others = [...problems.map(({ message }) => message).filter(message => !placed.has(message)), refused];
   return { byKey, ofGroups, others: others.filter(text => text !== '') };

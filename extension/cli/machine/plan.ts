@@ -1,6 +1,7 @@
 // `ragen plan`: reports the resolved configuration, the memory use and the time per step of a run without starting it.
-// Contract: if the run does not fit into memory, the command still succeeds. If the configuration is invalid, the
-// command fails with the error of `ragen train`.
+// With --stdio, it answers the editor's requests until standard input ends. Contract: if the run does not fit into
+// memory, the command still succeeds. If the configuration is invalid, the command fails with the error of `ragen
+// train`.
 import { InvalidArgumentError } from 'commander';
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
@@ -12,6 +13,7 @@ import type { Answer } from '../output/answer';
 import { questionOf, formatRun } from './doctor';
 import type { PlanFlags } from './doctor';
 import { workspaceOf } from '../options/workspace';
+import { servePlanner } from './plan-service';
 
 export function addPlan(program: Command): void {
   program
@@ -28,17 +30,21 @@ export function addPlan(program: Command): void {
     .option('--scored-per-s <tokens>', 'tokens per second of the server’s forward passes', positive)
     .option('--trained-per-s <tokens>', 'tokens per second of the server’s passes with gradient', positive)
     .option('--json', 'print one JSON document on standard output')
+    .option('--stdio', "answer an editor's requests on standard input, until standard input ends")
     .addHelpText(
       'after',
       `
 Without --measure and rates, the rates of a server are assumed: ${assumedRates.sampled_per_s} tokens sampled, ${assumedRates.scored_per_s} scored and ${assumedRates.trained_per_s} trained per second, and a round trip of ${1000 * assumedRates.round_trip_s} ms.
 Output with --json: {"run": {"rows": [{"what", "bytes", "how", "phase"}, …], "peak", "fits", "remedy", "time", "remote", …}, "config": {…}, "ignored": […]}.`,
     )
-    .action((overrides: string[], flags: RemoteFlags) => answer(flags, () => plan(overrides, flags)));
+    .action((overrides: string[], flags: RemoteFlags) =>
+      flags.stdio ? servePlanner() : answer(flags, () => plan(overrides, flags)),
+    );
 }
 
 interface RemoteFlags extends PlanFlags {
   measure?: boolean;
+  stdio?: boolean;
   roundTripMs?: number;
   sampledPerS?: number;
   scoredPerS?: number;

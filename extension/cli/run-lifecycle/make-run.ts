@@ -84,7 +84,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
 }
 
 /** Throws a UserError if the configuration in a manifest does not match the hash in the manifest. */
-function refuseOtherHash(run: Manifest | undefined): void {
+export function refuseOtherHash(run: Manifest | undefined): void {
   if (run && /^[0-9a-f]{64}$/.test(run.config_hash) && configHash(run.config) !== run.config_hash)
     throw new UserError(
       `run ${run.id}: in manifest.json, "config" does not match config_hash: restore the file, or give the configuration by --config-name or --config`,
@@ -97,7 +97,10 @@ function refuseOtherHash(run: Manifest | undefined): void {
  * value. If the file has changed, the overrides are applied to the run's resolved values, and removing an override is
  * an error. Throws ConfigError or UserError.
  */
-function loadAgain(run: Manifest, { overrides, workspace }: StartOptions): LoadedConfig {
+export function loadAgain(
+  run: Manifest,
+  { overrides, workspace }: Pick<StartOptions, 'overrides' | 'workspace'>,
+): LoadedConfig {
   const { config_name: configName, config_file: configFile } = run;
   const source = { configName, configFile, workspace, presetFolders: presetFolders(workspace) };
   const before = loadable(() => loadConfig({ ...source, overrides: run.overrides }));

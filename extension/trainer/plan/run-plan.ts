@@ -74,6 +74,8 @@ export interface RunReportRequest {
   overrides: readonly string[];
   presetFolders: readonly string[];
   workspace: string;
+  /** Loads the configuration with these overrides; by default, from the named configuration or file. */
+  load?: (overrides: readonly string[]) => LoadedConfig;
   /** Rates of the server, for a model on a server: given rates, or `measure` to measure the rates. */
   rates?: Partial<ServerRates> | 'measure';
 }
@@ -91,7 +93,7 @@ const mostBytes = 2 ** 19;
  * @throws ConfigError or UserError if the run could not be started
  */
 export async function planRun(
-  { model, rates, ...question }: RunReportRequest,
+  { model, rates, load, ...question }: RunReportRequest,
   subject: string,
   available = memoryForRun(),
 ): Promise<{ run: RunReport; loaded: LoadedConfig }> {
@@ -102,7 +104,8 @@ export async function planRun(
     overrides: [...(model === undefined ? [] : [`model_path=${JSON.stringify(model)}`]), ...question.overrides],
   };
   const { workspace } = question;
-  const first = loadConfig(source);
+  const loadWith = load ?? (overrides => loadConfig({ ...source, overrides }));
+  const first = loadWith(source.overrides);
   const isLocal = first.config.workbench.engine === 'local';
   if (!isLocal && rates === undefined) rates = {};
   if (isLocal && rates !== undefined)
@@ -114,9 +117,7 @@ export async function planRun(
   const configName = source.configFile ?? source.configName ?? '';
   const check = isLocal ? readDecoderConfig : readTextShape;
   return withModelFolder(first.config.model_path, workspace, asked, check, async folder => {
-    const loaded = fitLength(first, check(folder).maxPositions, override =>
-      loadConfig({ ...source, overrides: [...source.overrides, override] }),
-    );
+    const loaded = fitLength(first, check(folder).maxPositions, override => loadWith([...source.overrides, override]));
     const { config, notes } = loaded;
     if (rates !== undefined)
       return { run: await planRemote({ configName, loaded, folder, workspace, rates, available, subject }), loaded };

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { isServerUrl, withoutSlash } from '../../common/server-url';
 import { formatNumber } from '../../common/numbers';
 import type { EngineReport } from '../../protocol/engine-report';
+import type { PlanQuestion } from '../../protocol/planning';
 
 const factsSchema = z.object({
   at: z.string().describe('time of the probe'),
@@ -51,10 +52,12 @@ export const engineKeys = ({ url, model, keyEnv }: EngineEntry): Record<string, 
   'workbench.engine_api_key_env': keyEnv,
 });
 
-/** Returns the options that pass the rates of the newest test to `ragen plan`. */
-export function rateArguments({ facts }: Pick<EngineEntry, 'facts'>): string[] {
-  const rates = { '--round-trip-ms': facts?.roundTripMs, '--sampled-per-s': facts?.tokensPerSecond };
-  return Object.entries(rates).flatMap(([option, rate]) => (rate ? [`${option}=${rate}`] : []));
+/** Returns the rates of the newest test as the rates of a plan: seconds, and tokens per second. */
+export function planRates({ facts }: Pick<EngineEntry, 'facts'>): NonNullable<PlanQuestion['rates']> {
+  return {
+    ...(facts?.roundTripMs && { round_trip_s: facts.roundTripMs / 1000 }),
+    ...(facts?.tokensPerSecond && { sampled_per_s: facts.tokensPerSecond }),
+  };
 }
 
 /** Returns the facts of a test report that are saved in the setting. */

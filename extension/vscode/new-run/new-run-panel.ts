@@ -1,12 +1,13 @@
 // Host side of the New Run page: a single panel, restored with the user's choices after a window reload. Lists
-// configurations, evaluates the choices with the CLI, starts the run, and saves the configuration as a file in the
-// workspace.
+// configurations, evaluates the choices in the planning process, starts the run, and saves the configuration as a file
+// in the workspace.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
 import {
+  newRunCheck,
   newRunConnect,
   newRunEngines,
   newRunPlan,
@@ -15,6 +16,7 @@ import {
   newRunStart,
   type EngineList,
   type NewRunChoice,
+  type PlannedRun,
   type PresetChoice,
 } from '../../protocol/new-run-page';
 import { isRecord } from '../../common/json';
@@ -28,7 +30,6 @@ import type { Host } from '../host-services';
 import { readConfigurationSchema } from '../configuration/configuration-schema';
 import { fillPanel } from '../pages/fill-panel';
 import { shippedPresets, workspacePresets } from '../runs/start/preset-files';
-import { askCli } from '../processes/cli-command';
 import { overridesOf, yamlOfChoice } from './new-run-choice';
 import { fieldGroups } from './new-run-fields';
 import { abilitiesOf, planChoice, type PresetSource } from './new-run-plan';
@@ -80,6 +81,8 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
 
   private attach(panel: vscode.WebviewPanel): void {
     this.panel = panel;
+    const [folder] = vscode.workspace.workspaceFolders ?? [];
+    if (folder) this.host.planner.warm(folder.uri.fsPath);
     const messenger = new Messenger();
     const page = messenger.registerWebviewPanel(panel);
     this.onEngines = () => messenger.sendNotification(newRunEngines, page, this.engines());
@@ -87,17 +90,20 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     const schema = readConfigurationSchema(join(this.extensionUri.fsPath, 'media', 'configuration.schema.json'));
     const groups = fieldGroups(schema);
     const keys = groups.flatMap(({ fields }) => fields.map(({ key }) => key));
+    const presets = this.presets(); // searched while the page loads
+    presets.catch(() => undefined); // reported by the request
     messenger.onRequest(newRunReady, async () => ({
-      presets: await this.presets(),
+      presets: await presets,
       folders: (vscode.workspace.workspaceFolders ?? []).map(({ uri, name }) => ({ path: uri.fsPath, name })),
       groups,
       ...this.engines(),
     }));
-    messenger.onRequest(newRunPlan, async choice => {
-      const { node, cli } = await this.host.cliFor(choice.folder);
-      const ask = (args: string[]) => askCli(node, cli, args, choice.folder, vscode.l10n.t('the plan of the run'));
-      return planChoice(choice, sourceOf(choice.preset), keys, ask, this.engineOf(choice));
-    });
+    const evaluate = async (choice: NewRunChoice, estimated: boolean): Promise<PlannedRun> =>
+      planChoice(choice, sourceOf(choice.preset), keys, this.host.planner, {
+        ...{ engine: this.engineOf(choice), estimated },
+      });
+    messenger.onRequest(newRunCheck, choice => evaluate(choice, false));
+    messenger.onRequest(newRunPlan, choice => evaluate(choice, true));
     messenger.onRequest(newRunStart, async choice => {
       if (!trusted()) return null;
       const { name, args } = sourceOf(choice.preset);
@@ -179,9 +185,10 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
  * a built-in preset.
  */
 function sourceOf(preset: string): PresetSource & { file?: string } {
-  if (!/[/\\]/.test(preset)) return { name: preset, args: ['--config-name', preset] };
+  if (!/[/\\]/.test(preset)) return { name: preset, args: ['--config-name', preset], asked: { configName: preset } };
   const name = preset.replace(/^.*[/\\]/, '').replace(/\.ya?ml$/i, '');
-  return { name, args: ['--config-name', name, '--config', preset], file: preset };
+  const asked = { configName: name, configFile: preset };
+  return { name, args: ['--config-name', name, '--config', preset], asked, file: preset };
 }
 
 /** Returns an unused file name in `folder`. */

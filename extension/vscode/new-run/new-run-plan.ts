@@ -1,20 +1,28 @@
-// Evaluates the choices on the New Run page with the CLI. If the configuration is invalid, the result contains the
+// Evaluates the choices on the New Run page in the planning process. If the configuration is invalid, the result contains the
 // values of the unchanged preset, so that the form can show them. Must not import `vscode`.
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
+import type { ConfigQuestion, PlanQuestion } from '../../protocol/planning';
 import { valueAt } from '../../run-data/changeable-settings';
 import { brokenLimits, type EngineAbilities } from '../../run-data/engine-limits';
-import { engineKeys, rateArguments, type KeptEngine } from '../engines/kept-engines';
+import { engineKeys, planRates, type KeptEngine } from '../engines/kept-engines';
 import { ConfigError } from '../processes/cli-command';
 import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
 
-/** A preset: the CLI arguments that select it, and its name in a `defaults` list. */
+/** What a run starts from. */
 export interface PresetSource {
+  /** Name in a `defaults` list. */
   name: string;
+  /** CLI arguments that select it. */
   args: string[];
+  /** The part of a question to the planner that selects it. */
+  asked: Pick<ConfigQuestion, 'configName' | 'configFile' | 'run'>;
 }
 
-/** Runs the CLI with these arguments. Throws ConfigError or UserError. */
-export type AskCli = (args: string[]) => Promise<Record<string, unknown>>;
+/** The requests to the planning process. They throw a ConfigError or a UserError. */
+export interface ConfigPlanner {
+  check(question: ConfigQuestion): Promise<{ config: Record<string, unknown> }>;
+  plan(question: PlanQuestion): Promise<{ config: Record<string, unknown>; run: RunEstimate }>;
+}
 
 /** Returns which abilities the newest test of a saved engine found. */
 export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({
@@ -23,18 +31,17 @@ export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({
 });
 
 /**
- * Plans the run that the user configured on the page. `keys` are the configuration keys whose values are returned;
- * `engine` is the saved engine on which the run would train.
+ * Checks the run that the user configured on the page, and plans it if `estimated` is true. `keys` are the
+ * configuration keys whose values are returned; `engine` is the saved engine on which the run would train.
  */
 export async function planChoice(
   choice: NewRunChoice,
-  { name, args }: PresetSource,
+  { name, asked }: PresetSource,
   keys: readonly string[],
-  ask: AskCli,
-  engine?: KeptEngine,
+  planner: ConfigPlanner,
+  { engine, estimated = true }: { engine?: KeptEngine; estimated?: boolean } = {},
 ): Promise<PlannedRun> {
   const own = engine && engineKeys(engine);
-  const overrides = overridesOf(choice, own);
   const title = choice.values['trainer.experiment_name'] ?? name;
   const yaml = yamlOfChoice(choice, name, `${title}: extends ${name}`, own);
   const described = (config: Record<string, unknown>) => ({
@@ -43,20 +50,19 @@ export async function planChoice(
     groups: { train: groupsIn(config, 'train'), val: groupsIn(config, 'val') },
     engine: engine ? { url: engine.url, model: engine.model } : engineIn(config),
   });
+  const question = { ...asked, workspace: choice.folder, overrides: overridesOf(choice, own) };
+  const evaluate = async (): Promise<{ config: Record<string, unknown>; run: RunEstimate | null }> => {
+    if (!estimated) return { ...(await planner.check(question)), run: null };
+    return planner.plan({ ...question, ...(engine && { rates: planRates(engine) }) });
+  };
   try {
-    const answer = await ask(['plan', ...args, ...(engine ? rateArguments(engine) : []), ...overrides]);
-    const config = answer.config as Record<string, unknown>;
+    const { config, run } = await evaluate();
     const problems = engine ? engineProblems(config, engine) : [];
-    const estimate = problems.length > 0 ? null : (answer.run as RunEstimate);
-    return { ...described(config), estimate, problems, yaml };
+    return { ...described(config), estimate: problems.length > 0 ? null : run, problems, yaml };
   } catch (error) {
     const problems = problemsOf(error);
-    // `plan` fails if an override is invalid or the model is unavailable. In these cases, `config` without overrides
-    // returns the preset's values.
-    const config = await ask(['config', ...args, '--resolved']).then(
-      answer => answer.config as Record<string, unknown>,
-      () => ({}),
-    );
+    // A plan fails if an override is invalid or the model is unavailable. The form then shows the preset's values.
+    const { config } = await planner.check({ ...question, overrides: [] }).catch(() => ({ config: {} }));
     return { ...described(config), estimate: null, problems, yaml };
   }
 }

@@ -2,9 +2,8 @@
 // at most one process. The process starts at the first request and ends after `idleMs` without a request. Messages are
 // JSON-RPC over standard input and output (protocol/inspection.ts). In an untrusted workspace no process is started.
 // Must not import `vscode`.
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { resolve } from 'node:path';
-import { ResponseError, type MessageConnection, type RequestType } from 'vscode-jsonrpc/node';
+import { ResponseError, type RequestType } from 'vscode-jsonrpc/node';
 import {
   checkpoints,
   failedCode,
@@ -25,10 +24,10 @@ import {
   type WhatIfRequest,
   type WhatIfState,
 } from '../../protocol/inspection';
-import { sendRequest, stdioMessages } from '../../node/stdio-messages';
+import { sendRequest } from '../../node/stdio-messages';
 import { UserError } from '../../common/user-error';
 import type { CliInvocation } from './cli-command';
-import { trainerEnvironment } from './node-runtime';
+import { StdioProcess } from './stdio-process';
 
 /** Options of a request. */
 export interface RequestOptions {
@@ -55,8 +54,6 @@ export interface InspectionDependencies {
 }
 
 const idleMs = 5 * 60_000;
-/** Milliseconds after which a process that has not exited is killed. */
-const shutdownTimeoutMs = 3000;
 
 /**
  * Sends each request about a run to the process of the run's workspace folder. Failed requests throw a UserError of one
@@ -121,58 +118,44 @@ export class Inspections {
 }
 
 class InspectionProcess {
-  private readonly child: ChildProcessWithoutNullStreams;
-  private readonly connection: MessageConnection;
+  private readonly process: StdioProcess;
   private readonly pending = new Set<RequestOptions>();
   /** What-if episodes that wait for the user's turn. */
   private readonly sessions = new Set<number>();
   private readonly idleMs: number;
   private idle: NodeJS.Timeout | undefined;
-  private ended: string | undefined;
-  private stderrTail = '';
 
   constructor(invocation: CliInvocation, { log, idleMs: given = idleMs }: InspectionDependencies) {
     this.idleMs = given;
-    const { node, cli, cwd } = invocation;
-    const env = trainerEnvironment(process.env, node);
-    this.child = spawn(node.path, [cli, 'inspect', '--stdio'], { cwd, env, windowsHide: true });
-    this.child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.stderrTail = text.trim().split('\n').at(-1) || this.stderrTail;
-      for (const line of text.trim().split('\n')) log(line);
-    });
-    this.child.stdin.on('error', () => undefined); // the `close` event reports the error
-    this.child.once('error', error => this.end(`${node.path} does not start: ${error.message}`));
-    this.child.once('close', code =>
-      this.end(`the process ended with exit code ${code}${this.stderrTail && `: ${this.stderrTail}`}`),
-    );
-    this.connection = stdioMessages(this.child.stdout, this.child.stdin);
-    this.connection.onNotification(inspectionPhase, ({ words }) => {
+    this.process = new StdioProcess(invocation, ['inspect', '--stdio'], log, () => clearTimeout(this.idle));
+    const { connection } = this.process;
+    connection.onNotification(inspectionPhase, ({ words }) => {
       for (const { onPhase } of this.pending) onPhase?.(words);
     });
-    this.connection.onNotification(whatIfTokens, update => {
+    connection.onNotification(whatIfTokens, update => {
       for (const { onTokens } of this.pending) onTokens?.(update);
     });
-    this.connection.listen();
+    connection.listen();
     this.endWhenIdle();
   }
 
   /** Whether the process still accepts requests. */
   get alive(): boolean {
-    return this.ended === undefined;
+    return this.process.endReason === undefined;
   }
 
   async ask<P, R>(type: RequestType<P, R, void>, content: P, options: RequestOptions = {}): Promise<R> {
     clearTimeout(this.idle);
     this.pending.add(options);
     try {
-      const answer = await sendRequest(this.connection, type, content, options.signal);
+      const answer = await sendRequest(this.process.connection, type, content, options.signal);
       this.trackSession(answer);
       options.signal?.throwIfAborted(); // the request was aborted after the reply arrived
       return answer;
     } catch (error) {
       if (error instanceof ResponseError && error.code === failedCode) throw new UserError(error.message);
       options.signal?.throwIfAborted();
-      throw new UserError(`The inspection of the run failed: ${this.ended ?? (error as Error).message}`);
+      throw new UserError(`The inspection of the run failed: ${this.process.endReason ?? (error as Error).message}`);
     } finally {
       this.pending.delete(options);
       if (type.method === whatIfEnd.method) this.sessions.delete((content as { session: number }).session);
@@ -183,10 +166,7 @@ class InspectionProcess {
   /** Ends the process and its child processes. */
   stop(): void {
     clearTimeout(this.idle);
-    this.child.stdin.end();
-    const timer = setTimeout(() => this.child.kill('SIGKILL'), shutdownTimeoutMs);
-    this.child.once('close', () => clearTimeout(timer));
-    this.ended ??= 'the process was terminated';
+    this.process.stop();
   }
 
   /** Records the what-if episodes that wait for the user; while such an episode exists, the process is not ended. */
@@ -199,14 +179,8 @@ class InspectionProcess {
 
   private endWhenIdle(): void {
     clearTimeout(this.idle);
-    if (this.pending.size > 0 || this.sessions.size > 0 || this.ended !== undefined) return;
+    if (this.pending.size > 0 || this.sessions.size > 0 || !this.alive) return;
     this.idle = setTimeout(() => this.stop(), this.idleMs);
     this.idle.unref();
-  }
-
-  private end(why: string): void {
-    clearTimeout(this.idle);
-    this.ended = this.ended === 'the process was terminated' ? this.ended : why;
-    this.connection.dispose(); // rejects pending requests
   }
 }

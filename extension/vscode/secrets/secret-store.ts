@@ -34,6 +34,8 @@ export class SecretStore {
   constructor(
     private readonly storage: SecretStorage,
     private readonly memory: NameMemory,
+    /** Called after a secret was stored or deleted. */
+    private readonly onChange: () => void = () => undefined,
   ) {}
 
   /** Names of the stored secrets, sorted. */
@@ -53,6 +55,7 @@ export class SecretStore {
     if (secret === '') await this.storage.delete(keyOf(name));
     else await this.storage.store(keyOf(name), secret);
     await this.memory.update(namesKey, secret === '' ? others : [...others, name].sort());
+    this.onChange();
   }
 }
 

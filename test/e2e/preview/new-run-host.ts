@@ -1,5 +1,6 @@
 // In-memory answers for the New Run page: some fields of the form, two kept engines, and a plan.
 import {
+  newRunCheck,
   newRunPlan,
   newRunReady,
   type Field,
@@ -126,5 +127,6 @@ function planned(choice: NewRunChoice): PlannedRun {
 /** Answers by method. */
 export const newRunAnswers: Record<string, (params: never) => unknown> = {
   [newRunReady.method]: () => form,
+  [newRunCheck.method]: (choice: NewRunChoice) => ({ ...planned(choice), estimate: null }),
   [newRunPlan.method]: planned,
 };

@@ -24,8 +24,19 @@ const field = (page, key) => page.locator(`.field[data-key="${key}"]`);
 const fill = (page, key, value) => field(page, key).locator('vscode-text-field').locator('input').fill(value);
 
 scenario('the form shows the quickstart, its estimated resources, and the resulting configuration', async () => {
+  const opened = performance.now();
   await editor.command('RAGEN: New Run');
+  const form = await editor.webview('.field[data-key="model_path"] vscode-text-field');
+  const values = performance.now() - opened;
   const page = await editor.webview('.estimate-row');
+  assert.equal(form, page);
+  await fill(page, 'trainer.total_training_steps', 'none');
+  const typed = performance.now();
+  await field(page, 'trainer.total_training_steps').locator('.problem', { hasText: 'none' }).waitFor();
+  console.log(
+    `New Run: ${values.toFixed(0)} ms from the command to the values, ${(performance.now() - typed).toFixed(0)} ms from an invalid value to its error`,
+  );
+  await field(page, 'trainer.total_training_steps').getByRole('button', { name: 'Reset' }).click();
   await page.getByText('372 k parameters, all trained').or(page.getByText('373 k parameters, all trained')).waitFor();
   await page.getByText(/^about [\d.]+ m?s$/).waitFor();
   await fill(page, 'trainer.experiment_name', 'by form');
@@ -45,7 +56,10 @@ scenario('an invalid value is reported at its field and blocks the start', async
   await fill(page, 'actor_rollout_ref.actor.optim.lr', '-1');
   const lr = field(page, 'actor_rollout_ref.actor.optim.lr');
   await lr.locator('.problem', { hasText: 'optim.lr is -1' }).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Start run' }).isDisabled(), true);
+  assert.match(await page.locator('.obstacle').innerText(), /^Correct Learning rate to start$/);
+  await page.getByRole('button', { name: 'Start run' }).click(); // leads to the field
+  await page.locator('.field[data-key="actor_rollout_ref.actor.optim.lr"] vscode-text-field:focus-within').waitFor();
+  assert.equal(existsSync(runs), false);
   await lr.getByRole('button', { name: 'Reset' }).click();
   await lr.locator('.problem').waitFor({ state: 'hidden' });
   await page.getByText('all trained').waitFor();

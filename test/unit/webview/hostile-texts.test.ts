@@ -6,7 +6,7 @@ import { beforeEach, expect, it, vi } from 'vitest';
 import { dashboardLines } from '../../../extension/protocol/dashboard-page';
 import type { PlayReply } from '../../../extension/protocol/environment-tools';
 import { liveEpisode, liveTokens } from '../../../extension/protocol/live-page';
-import { newRunPlan, newRunReady } from '../../../extension/protocol/new-run-page';
+import { newRunCheck, newRunPlan, newRunReady } from '../../../extension/protocol/new-run-page';
 import { startCollapse } from '../../../webview/collapse/page';
 import { startCompare } from '../../../webview/compare/page';
 import { startDashboard } from '../../../webview/dashboard/page';
@@ -177,6 +177,10 @@ it('the Play panel shows observations, actions, legends, infos, hints, differenc
 });
 
 it('New Run shows presets, fields, tags, the estimate, problems and the YAML as plain text', async () => {
+  const problems = [
+    { key: 'seed.train', message: 'wrong' },
+    { key: '', message: 'all wrong' },
+  ];
   const honest: MemoryHost = {
     answer: method =>
       method === newRunReady.method
@@ -213,10 +217,7 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
               },
               time: { step_s: 1, generation_s: 1, total_s: 1, basis: 'measured', run: { id: 'r', name: 'first' } },
             },
-            problems: [
-              { key: 'seed.train', message: 'wrong' },
-              { key: '', message: 'all wrong' },
-            ],
+            problems: method === newRunCheck.method ? [] : problems, // the page plans what is sound
             yaml: markupCorpus.join('\n'),
           },
   };

@@ -19,6 +19,8 @@ export interface PageHost extends Host {
   accept(method: string): void;
   /** Never answers later requests of this method. */
   hold(method: string): void;
+  /** Answers later requests of this method again. */
+  release(method: string): void;
 }
 
 const metrics = readFileSync('docs/METRICS.md', 'utf8');
@@ -51,6 +53,7 @@ export function pageHost(scenario: Scenario | MemoryHost, kept?: unknown): PageH
     refuse: (method, message) => void refused.set(method, message),
     accept: method => void refused.delete(method),
     hold: method => void held.add(method),
+    release: method => void held.delete(method),
   };
 }
 

@@ -10,7 +10,7 @@ import {
   freeEngineName,
   keyVariableFor,
   probeArguments,
-  rateArguments,
+  planRates,
 } from '../../../../extension/vscode/engines/kept-engines';
 import { engineReportSchema, type EngineReport } from '../../../../extension/protocol/engine-report';
 import { engineText } from '../../../../extension/protocol/engine-report-text';
@@ -106,7 +106,7 @@ it('the text of a report has the facts, the limits and the ignored settings', ()
 
 it('a plan gets the rates that were measured, and no others', () => {
   const facts = factsOf(report, new Date(0));
-  expect(rateArguments({ facts })).toEqual(['--round-trip-ms=3.14159', '--sampled-per-s=512']);
-  expect(rateArguments({ facts: { ...facts, tokensPerSecond: null } })).toEqual(['--round-trip-ms=3.14159']);
-  expect(rateArguments({ facts: null })).toEqual([]);
+  expect(planRates({ facts })).toEqual({ round_trip_s: 0.00314159, sampled_per_s: 512 });
+  expect(planRates({ facts: { ...facts, tokensPerSecond: null } })).toEqual({ round_trip_s: 0.00314159 });
+  expect(planRates({ facts: null })).toEqual({});
 });

@@ -8,9 +8,10 @@ import { readConfigurationSchema } from '../../../../extension/vscode/configurat
 import { groupsIn, overridesOf, yamlOfChoice } from '../../../../extension/vscode/new-run/new-run-choice';
 import { fieldGroups } from '../../../../extension/vscode/new-run/new-run-fields';
 import { engineKeys, type KeptEngine } from '../../../../extension/vscode/engines/kept-engines';
-import { planChoice } from '../../../../extension/vscode/new-run/new-run-plan';
+import { planChoice, type ConfigPlanner } from '../../../../extension/vscode/new-run/new-run-plan';
 import { ConfigError } from '../../../../extension/vscode/processes/cli-command';
 import type { NewRunChoice } from '../../../../extension/protocol/new-run-page';
+import type { PlanQuestion } from '../../../../extension/protocol/planning';
 import { ConfigError as TrainerConfigError } from '../../../../extension/trainer/config/config-error';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { planRun } from '../../../../extension/trainer/plan/run-plan';
@@ -27,22 +28,26 @@ const choiceOf = (part: Partial<NewRunChoice>): NewRunChoice => ({
   ...part,
 });
 
-/** The CLI's commands, in this process. */
-async function ask([command, ...args]: string[]): Promise<Record<string, unknown>> {
-  const overrides = args.filter(arg => !arg.startsWith('--') && arg !== 'quickstart');
-  const question = { configName: 'quickstart', overrides, presetFolders, workspace };
+/** The planning process's answers, in this process. */
+const planner: ConfigPlanner = {
+  check: async question => attemptPlan(() => ({ config: loadConfig({ ...question, presetFolders }).config })),
+  plan: async question =>
+    attemptPlan(async () => {
+      const { run, loaded } = await planRun({ ...question, presetFolders }, 'plan');
+      return { run, config: loaded.config };
+    }),
+};
+async function attemptPlan<T>(work: () => T): Promise<Awaited<T>> {
   try {
-    if (command === 'config') return { config: loadConfig({ ...question, overrides: [] }).config };
-    const rate = (option: string): number => Number(args.find(arg => arg.startsWith(`${option}=`))?.split('=')[1]);
-    const [ms, sampled_per_s] = [rate('--round-trip-ms'), rate('--sampled-per-s')];
-    const rates = ms > 0 ? { round_trip_s: ms / 1000, sampled_per_s } : undefined;
-    const { run, loaded } = await planRun({ ...question, ...(rates && { rates }) }, 'plan');
-    return { run, config: loaded.config };
+    return await work();
   } catch (error) {
     throw error instanceof TrainerConfigError ? new ConfigError([...error.problems]) : error;
   }
 }
-const quickstart = { name: 'quickstart', args: ['--config-name', 'quickstart'] };
+const quickstart = {
+  ...{ name: 'quickstart', args: ['--config-name', 'quickstart'] },
+  asked: { configName: 'quickstart' },
+};
 
 it('shows existing keys, with choices where there are any', () => {
   const all = fields.flatMap(({ fields: own }) => own);
@@ -93,7 +98,7 @@ describe('the plan of a form', () => {
   it('contains values, environments, memory and step time', async () => {
     const model_path = resolve('media/models/ragen-tiny');
     const choice = choiceOf({ values: { 'trainer.total_training_steps': '7', model_path } });
-    const planned = await planChoice(choice, quickstart, keys, ask);
+    const planned = await planChoice(choice, quickstart, keys, planner);
     expect(planned.problems).toEqual([]);
     expect(planned.values['trainer.total_training_steps']).toBe('7');
     expect(planned.values['actor_rollout_ref.actor.use_kl_loss']).toBe('false');
@@ -107,7 +112,7 @@ describe('the plan of a form', () => {
 
   it('names the key of an invalid value, and keeps the other values', async () => {
     const choice = choiceOf({ values: { 'actor_rollout_ref.actor.optim.lr': '-1' } });
-    const { problems, estimate, values } = await planChoice(choice, quickstart, keys, ask);
+    const { problems, estimate, values } = await planChoice(choice, quickstart, keys, planner);
     expect(estimate).toBeNull();
     expect(problems.map(({ key }) => key)).toContain('actor_rollout_ref.actor.optim.lr');
     expect(values['trainer.total_training_steps']).toBe('24');
@@ -118,7 +123,7 @@ describe('the plan of a form', () => {
     async model_path => {
       vi.stubEnv('HF_HUB_OFFLINE', '1');
       vi.stubEnv('HF_HOME', join(workspace, 'hub'));
-      const { problems, estimate } = await planChoice(choiceOf({ values: { model_path } }), quickstart, keys, ask);
+      const { problems, estimate } = await planChoice(choiceOf({ values: { model_path } }), quickstart, keys, planner);
       vi.unstubAllEnvs();
       expect(estimate).toBeNull();
       expect(problems).toEqual([{ key: 'model_path', message: expect.stringContaining(model_path) as string }]);
@@ -152,8 +157,8 @@ describe('the plan of a form on a kept engine', () => {
       }),
       quickstart,
       keys,
-      ask,
-      on,
+      planner,
+      { engine: on },
     );
 
   it('names the server and the variable of the key, and never a key', async () => {
@@ -174,18 +179,17 @@ describe('the plan of a form on a kept engine', () => {
   });
 
   it('takes the rates of the newest test of the engine, else assumed ones', async () => {
-    const asked: string[][] = [];
-    const listening = (args: string[]) => (asked.push(args), ask(args));
+    const asked: PlanQuestion[] = [];
+    const listening = { ...planner, plan: (question: PlanQuestion) => (asked.push(question), planner.plan(question)) };
     const choice = choiceOf({
       engine: 'gpu',
       values: { model_path: resolve('media/models/ragen-tiny'), 'lora.rank': '8' },
     });
     const ratesOf = async (on: KeptEngine) =>
-      (await planChoice(choice, quickstart, keys, listening, on)).estimate?.remote?.rates;
+      (await planChoice(choice, quickstart, keys, listening, { engine: on })).estimate?.remote?.rates;
     expect(await ratesOf(engine)).toMatchObject({ basis: 'given', round_trip_s: 0.001, sampled_per_s: 9 });
     expect(await ratesOf({ ...engine, facts: null })).toMatchObject({ basis: 'assumed' });
-    expect(asked[0].slice(0, 5)).toEqual(['plan', ...quickstart.args, '--round-trip-ms=1', '--sampled-per-s=9']);
-    expect(asked[1].join(' ')).not.toContain('-per-s');
+    expect(asked.map(({ rates }) => rates)).toEqual([{ round_trip_s: 0.001, sampled_per_s: 9 }, {}]);
   });
 
   it('marks rollouts by older weights on an engine that was measured to keep no versions', async () => {

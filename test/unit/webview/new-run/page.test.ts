@@ -2,6 +2,7 @@
 // The New Run page: typed values become the request, the plan's answer is shown, and a refused plan cannot start.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import {
+  newRunCheck,
   newRunConnect,
   newRunEngines,
   newRunPlan,
@@ -91,6 +92,7 @@ beforeEach(async () => {
     answer(method: string, params: unknown) {
       if (method === newRunReady.method) return form;
       choices.push(params as NewRunChoice);
+      if (method === newRunCheck.method) return { ...planned(params as NewRunChoice), estimate: null };
       return method === newRunPlan.method ? planned(params as NewRunChoice) : null;
     },
   });
@@ -138,7 +140,7 @@ it('requests a plan once for a typed value, marks the value, and resets it', asy
   type(steps, '1');
   type(steps, '12');
   await settled();
-  expect(choices.slice(before).map(({ values }) => values)).toEqual([{ [steps]: '12' }]);
+  expect(choices.slice(before).map(({ values }) => values)).toEqual([{ [steps]: '12' }, { [steps]: '12' }]); // check, plan
   expect(field(steps).classList.contains('changed')).toBe(true);
   expect(root.querySelector('.yaml')!.textContent).toBe('steps: 12\n');
   field(steps).querySelector<HTMLElement>('.reset')!.click();
@@ -153,15 +155,69 @@ it('does not treat its own writes to a control as input', async () => {
   expect(choices.at(-1)!.values).toEqual({});
 });
 
-it('shows an error at its field and does not start', async () => {
+it('shows the shape of the form until the values are known', async () => {
+  const again = freshPage();
+  host.hold(newRunReady.method);
+  startNewRun(host, again);
+  await settled();
+  expect(again.querySelectorAll('.skeleton-form .skeleton-block').length).toBeGreaterThan(5);
+  const values = freshPage();
+  host.release(newRunReady.method);
+  host.hold(newRunCheck.method);
+  host.setState(undefined);
+  startNewRun(host, values);
+  await settled();
+  expect(values.querySelectorAll('.field .skeleton-block').length).toBeGreaterThan(5);
+  expect(values.querySelector('.field vscode-text-field')).toBeNull();
+});
+
+it('shows the values before the estimate', async () => {
+  host.hold(newRunPlan.method);
+  const again = freshPage();
+  startNewRun(host, again);
+  root = again;
+  await settled();
+  expect(control(steps).value).toBe('24');
+  expect(root.querySelector('.estimate .skeleton-block')).not.toBeNull();
+  expect(button('Start run').getAttribute('aria-disabled')).toBeNull();
+});
+
+it('shows an error at its field and leads there instead of starting', async () => {
   type(steps, 'none');
   await settled();
   expect(field(steps).querySelector('.problem')!.textContent).toBe('use an integer');
   expect(root.querySelector('.trouble')!.textContent).toBe('');
   const before = host.asked.length;
+  expect(button('Start run').title).toBe('Correct Steps to start');
+  const focused = vi.spyOn(control(steps), 'focus');
+  button('Start run').click();
+  root.querySelector<HTMLElement>('.obstacle .link')!.click();
+  await settled();
+  expect(focused).toHaveBeenCalledTimes(2);
+  expect(host.asked.slice(before)).not.toContain(newRunStart.method);
+});
+
+it('removes an error as soon as its value changes', async () => {
+  type(steps, 'none');
+  await settled();
+  host.hold(newRunCheck.method);
+  type(steps, '5');
+  await settled();
+  expect(field(steps).querySelector<HTMLElement>('.problem')!.hidden).toBe(true);
+  expect(root.querySelector('.obstacle')).toBeNull();
+});
+
+it('waits for a pending check before it starts, and does not start if the check fails', async () => {
+  type(steps, '5');
+  button('Start run').click();
+  expect(host.asked).not.toContain(newRunStart.method);
+  await settled();
+  expect(host.asked.filter(method => method === newRunStart.method)).toHaveLength(1);
+  expect(choices.some(({ values }) => values[steps] === '5')).toBe(true);
+  type(steps, 'none');
   button('Start run').click();
   await settled();
-  expect(host.asked.slice(before)).not.toContain(newRunStart.method);
+  expect(host.asked.filter(method => method === newRunStart.method)).toHaveLength(1);
 });
 
 it('starts with the entered values, and says why when it cannot', async () => {

@@ -1,0 +1,63 @@
+// Serves configuration checks and run plans to the editor: JSON-RPC over standard input and output
+// (protocol/planning.ts). Nothing is cached between requests, so a changed file counts from the next request on. When
+// standard input ends, the service returns.
+import { ResponseError } from 'vscode-jsonrpc/node';
+import { checkConfig, failedCode, planConfig, type ConfigQuestion, type PlanFailure } from '../../protocol/planning';
+import { UserError } from '../../common/user-error';
+import { providerStates } from '../../engine/session/devices';
+import { clearedWriter } from '../../node/cleared-writer';
+import { onRequest, stdioMessages } from '../../node/stdio-messages';
+import { ConfigError } from '../../trainer/config/config-error';
+import { loadConfig } from '../../trainer/config/load-config';
+import type { LoadedConfig } from '../../trainer/config/loaded-config';
+import { planRun } from '../../trainer/plan/run-plan';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { resolvedConfig } from '../configuration/resolved-config';
+import { presetFolders } from '../options/workspace';
+import { loadAgain, refuseOtherHash } from '../run-lifecycle/make-run';
+
+/** Serves requests until standard input ends. */
+export async function servePlanner(): Promise<void> {
+  const connection = stdioMessages(process.stdin, process.stdout, clearedWriter);
+  const check = async (asked: ConfigQuestion) => ({
+    config: resolvedConfig(asked.overrides, asked.workspace, loaderOf(asked)).config,
+  });
+  onRequest(connection, checkConfig, check, errorOf);
+  onRequest(
+    connection,
+    planConfig,
+    async asked => {
+      const { rates, workspace, overrides, configName, configFile, run: earlier } = asked;
+      const question = {
+        ...{ workspace, overrides, presetFolders: presetFolders(workspace), load: loaderOf(asked) },
+        configName: configName ?? earlier,
+        ...(configFile !== undefined && { configFile }),
+        ...(rates && { rates }),
+      };
+      const { run, loaded } = await planRun(question, 'plan');
+      return { run, config: loaded.config };
+    },
+    errorOf,
+  );
+  const closed = new Promise<void>(resolve => connection.onClose(resolve));
+  connection.listen();
+  void providerStates().catch(() => undefined); // the first plan then need not search for devices
+  await closed;
+}
+
+/** Returns a function that loads the configuration with the given overrides. */
+function loaderOf({ workspace, configName, configFile, run }: ConfigQuestion) {
+  if (run === undefined) {
+    const source = { configName, configFile, workspace, presetFolders: presetFolders(workspace) };
+    return (overrides: readonly string[]): LoadedConfig => loadConfig({ ...source, overrides });
+  }
+  const { manifest } = RunFolder.find(workspace, run);
+  refuseOtherHash(manifest);
+  return (overrides: readonly string[]): LoadedConfig => loadAgain(manifest, { overrides, workspace });
+}
+
+function errorOf(error: unknown): ResponseError<PlanFailure> {
+  const { message, stack } = error as Error;
+  if (!(error instanceof UserError)) process.stderr.write(`${stack}\n`);
+  return new ResponseError(failedCode, message, { problems: error instanceof ConfigError ? [...error.problems] : [] });
+}
