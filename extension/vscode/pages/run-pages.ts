@@ -1,4 +1,4 @@
-// The pages of runs: dashboard, Episodes, Collapse, Timeline, and the comparison of several runs.
+// The pages of runs: dashboard, Episodes, Collapse, Timeline, the comparison of several runs, and the run table.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { collapseKind } from './collapse-panel';
@@ -6,6 +6,7 @@ import { ComparePanels } from './compare-panel';
 import { dashboardKind, type DashboardActions } from './dashboard-panel';
 import { episodesKind } from './episodes-panel';
 import { PagePanels } from './page-panels';
+import { RunTablePanel } from './run-table-panel';
 import type { RunStore } from '../runs/run-store';
 import { timelineKind } from './timeline-panel';
 
@@ -15,6 +16,7 @@ export interface RunPages extends vscode.Disposable {
   collapses: PagePanels;
   timelines: PagePanels;
   comparisons: ComparePanels;
+  runTable: RunTablePanel;
   /** Closes all pages of a run. */
   closePages(folder: string): void;
   /** Run folders of the pages in focus. */
@@ -58,16 +60,18 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     dashboard: call('ragen.openDashboard'),
     difference: folders => void vscode.commands.executeCommand('ragen.compareConfigurations', folders[0], folders),
   });
+  const runTable = new RunTablePanel(store, extensionUri, context.workspaceState, columns);
   const perRun = [dashboards, episodes, collapses, timelines];
   const closePages = (folder: string) => perRun.forEach(pages => pages.close(folder));
   const deleted = store.onDidDelete(closePages); // fires for deletions by other windows and terminals as well
-  const parts = vscode.Disposable.from(deleted, comparisons, ...perRun);
+  const parts = vscode.Disposable.from(deleted, comparisons, runTable, ...perRun);
   return {
     dashboards,
     episodes,
     collapses,
     timelines,
     comparisons,
+    runTable,
     closePages,
     focused: () => perRun.map(({ focused }) => focused),
     dispose: () => void parts.dispose(),

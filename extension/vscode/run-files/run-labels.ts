@@ -8,6 +8,7 @@ import { lstat, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jsonOrNothing } from '../../common/json';
+import { isMissing } from '../../node/bounded-file';
 import { readRunFile } from '../../node/read-run-file';
 import { labelsSchema } from '../../run-data/run-manifest';
 import { runFiles } from '../../run-data/run-file-names';
@@ -50,6 +51,29 @@ export async function notesFile(folder: string, heading: string): Promise<string
     if (!(await lstat(file)).isFile()) throw unwritable(file, new Error('it is not a regular file'));
   }
   return file;
+}
+
+/** Returns the complete notes of a run; empty without notes. Throws on file errors other than a missing file. */
+export async function readNotes(folder: string): Promise<string> {
+  try {
+    return (await readRunFile(folder, runFiles.notes)).toString('utf8');
+  } catch (error) {
+    if (isMissing(error)) return '';
+    throw error;
+  }
+}
+
+/**
+ * Replaces a run's notes. Throws a UserError if the notes are no longer `before`, the text that the user has edited, or
+ * if the file cannot be written.
+ */
+export async function writeNotes(folder: string, before: string, text: string): Promise<void> {
+  const file = join(folder, runFiles.notes);
+  await holding(`${file}.lock`, async () => {
+    if ((await readNotes(folder)) !== before)
+      throw new UserError(`${file} was changed in the meantime: open it and add your text there`);
+    await replaceText(file, text);
+  });
 }
 
 /**

@@ -114,7 +114,8 @@ export class RunStore implements vscode.Disposable {
   }
 
   get(folder: string): Run | undefined {
-    return this.runs.find(run => run.folder === folder);
+    const entry = this.entries.get(folder);
+    return entry?.summary && { folder, reader: entry.reader, summary: entry.summary, trainer: entry.trainer };
   }
 
   /**

@@ -3,6 +3,7 @@
 import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { memoryHost, type Scenario } from './memory-host';
+import { runTableHost } from './run-table-host';
 import { storedHost, type StoredFiles } from './stored-host';
 import { timelineHost, type TimelineScenario } from './timeline-host';
 import { partial } from '../../support/partial';
@@ -25,6 +26,7 @@ const { previewFiles: files, previewMetrics: metrics } = preview;
 const [at = Infinity, times = 1] = preview.previewScenario.split(' ').slice(1).map(Number);
 const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
+const [, table] = /^runs (\d+)$/.exec(preview.previewScenario) ?? [];
 const csv = files?.['experiment.csv'];
 const host = csv
   ? comparedHost(csv, metrics)
@@ -34,7 +36,9 @@ const host = csv
       ? liveHost(live as LiveScenario)
       : timeline
         ? timelineHost(timeline as TimelineScenario)
-        : memoryHost(preview.previewScenario, metrics);
+        : table
+          ? runTableHost(Number(table), metrics)
+          : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

@@ -29,6 +29,7 @@ await build({
     live: 'webview/live/main.ts',
     'new-run': 'webview/new-run/main.ts',
     timeline: 'webview/timeline/main.ts',
+    'run-table': 'webview/run-table/main.ts',
     host: 'test/e2e/preview/browser-host.ts',
   },
   bundle: true,

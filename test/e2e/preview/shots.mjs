@@ -156,7 +156,47 @@ const compare = (file, theme, width, more = {}) => ({
   ...more,
 });
 
+/** The run table. */
+const runTable = (file, theme, width, more = {}) => ({
+  file: `run-table-${file}`,
+  name: 'run-table',
+  theme,
+  scenario: 'runs 40',
+  width,
+  height: 700,
+  ready: '.run-table td.number',
+  ...more,
+});
+const groupTable = async tab => {
+  await press('Columns')(tab);
+  await tab.getByRole('button', { name: 'actor_rollout_ref.actor.optim.lr' }).click();
+  await tab.keyboard.press('Escape');
+  await tab.locator('thead th', { hasText: 'optim' }).hover();
+  await tab.getByRole('button', { name: 'Column lr' }).click();
+  await tab.getByRole('menuitem', { name: 'Group by this column' }).click();
+};
+
 export const shots = [
+  runTable('light', 'light', 1200, {
+    act: async tab => {
+      for (const at of [1, 2, 5]) await tab.locator('tbody input[type=checkbox]').nth(at).click();
+    },
+  }),
+  runTable('dark', 'dark', 1200, { act: groupTable }),
+  runTable('columns', 'dark', 1000, { act: press('Columns') }),
+  runTable('contrast', 'high-contrast', 1000, {
+    act: tab =>
+      tab
+        .getByRole('button', { name: /^Edit notes/ })
+        .nth(1)
+        .click(),
+  }),
+  runTable('600', 'light', 600),
+  runTable('320', 'dark', 320),
+  runTable('500', 'light', 1000, {
+    scenario: 'runs 500',
+    act: tab => tab.locator('.table-scroll').evaluate(area => (area.scrollTop = 28 * 250)),
+  }),
   newRun('light', 'light', 1200, onEngine),
   newRun('dark', 'dark', 1200, onEngine),
   newRun('contrast', 'high-contrast', 1000, onEngine),

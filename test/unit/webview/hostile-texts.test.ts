@@ -13,6 +13,7 @@ import { startDashboard } from '../../../webview/dashboard/page';
 import { startEpisodes } from '../../../webview/episodes/page';
 import { startLive } from '../../../webview/live/page';
 import { startNewRun } from '../../../webview/new-run/page';
+import { startRunTable } from '../../../webview/run-table/page';
 import { startPlay } from '../../../webview/play/page';
 import { startTimeline } from '../../../webview/timeline/page';
 import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
@@ -21,6 +22,7 @@ import { comparedHost } from '../../e2e/preview/compared-host';
 import { episodesOf, runAt, runEvents } from '../../e2e/preview/data';
 import { liveHost, watchedEpisode } from '../../e2e/preview/live-host';
 import { memoryHost, type MemoryHost } from '../../e2e/preview/memory-host';
+import { runTableHost } from '../../e2e/preview/run-table-host';
 import { storedHost } from '../../e2e/preview/stored-host';
 import { timelineHost } from '../../e2e/preview/timeline-host';
 import { expectTextAlone, HostileTexts, shownOf } from './hostile-host';
@@ -229,6 +231,15 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
   expect(markupCorpus.filter(text => !shownOf(root).includes(text))).toEqual([]);
 });
 
+it('the run table shows names, tags, notes, keys and values as plain text', async () => {
+  startRunTable(pageHost(new HostileTexts(runTableHost(12, guide))), root);
+  for (let turn = 0; turn < 6; turn++) await settle();
+  expectTextAlone(root);
+  await keys('c');
+  await click(root.querySelector('[aria-label^="Edit notes"]'));
+  expectTextAlone(root);
+});
+
 it('every page shows the message of a refusal as plain text', async () => {
   const message = markupCorpus.join(' ');
   const refusing = () =>
@@ -245,6 +256,7 @@ it('every page shows the message of a refusal as plain text', async () => {
     ['compare', () => startCompare(refusing(), root, plotter)],
     ['live', () => startLive(refusing(), root)],
     ['timeline', () => startTimeline(refusing(), root)],
+    ['run table', () => startRunTable(refusing(), root)],
     ['play', () => startPlay(refusing(), root)],
     ['new run', () => startNewRun(refusing(), root)],
   ];

@@ -1,8 +1,9 @@
-// Commands of the Runs view: show or hide archived runs, and set the filter.
+// Commands on the list of runs: the run table, and the Runs view's archived runs and filter.
 import * as vscode from 'vscode';
 import type { Command } from '../../command';
 
 export const listCommands: Record<string, Command> = {
+  'ragen.openRunTable': host => async () => host.runTable.show(),
   'ragen.showArchived': host => () => host.tree.showArchived(true),
   'ragen.hideArchived': host => () => host.tree.showArchived(false),
   'ragen.filterRuns': host => async () => {
