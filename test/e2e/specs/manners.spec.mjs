@@ -36,16 +36,16 @@ scenario('the doctor lists what is installed and what is missing, and copies its
 
 scenario('the walkthrough leads from an empty folder to a custom environment', async () => {
   await editor.command('Welcome: Open Walkthrough');
-  await editor.choose('Train an agent that reasons');
+  await editor.choose('Train a reasoning agent');
   const page = editor.page.locator('.gettingStartedContainer');
-  await page.getByText('Edit an environment while it trains').first().waitFor();
+  await page.getByText('Edit an environment live').first().waitFor();
   await page.getByText('Check this machine').first().click();
   await page.getByRole('button', { name: 'Run the Doctor' }).waitFor();
   await editor.keep('walkthrough-dark');
   await page.getByRole('button', { name: 'Run the Doctor' }).click();
   await editor.page.getByRole('tab', { name: /RAGEN Doctor/ }).waitFor();
   await editor.command('Welcome: Open Walkthrough');
-  await editor.choose('Train an agent that reasons');
+  await editor.choose('Train a reasoning agent');
   const step = name => page.locator(`.getting-started-step[data-step-id$="#${name}"]`);
   await step('machine').locator('.codicon-getting-started-step-checked').first().waitFor();
   await step('dashboard').locator('.codicon-getting-started-step-unchecked').first().waitFor();
@@ -77,7 +77,7 @@ scenario('a workspace of two folders shows the runs of both', async () => {
   await run.click(); // a click opens the dashboard without the palette; the walkthrough was not shown yet
   await editor.webview('canvas');
   await editor.command('Welcome: Open Walkthrough');
-  await editor.choose('Train an agent that reasons');
+  await editor.choose('Train a reasoning agent');
   const steps = editor.page.locator('.gettingStartedContainer');
   const checked = name =>
     steps.locator(`.getting-started-step[data-step-id$="#${name}"] .codicon-getting-started-step-checked`).first();
@@ -87,7 +87,7 @@ scenario('a workspace of two folders shows the runs of both', async () => {
   await run.click();
   await editor.command('RAGEN: Open Collapse Page');
   await editor.command('Welcome: Open Walkthrough');
-  await editor.choose('Train an agent that reasons');
+  await editor.choose('Train a reasoning agent');
   await checked('collapse').waitFor();
   await editor.command('RAGEN: New Run');
   const page = await editor.webview('.estimate-row');

@@ -38,11 +38,11 @@ beforeAll(async () => {
   const environment = /```ts\n(import [\s\S]*?)```/.exec(guide)![1];
   write('envs/maze/maze.ts', environment);
   write('envs/my-own.ts', environment);
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(readme)![1]);
+  const guideToStart = readFileSync(join(root, 'docs/GETTING-STARTED.md'), 'utf8');
+  write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(guideToStart)![1]);
   const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
   write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
-  write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(readme)![1]);
+  write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(guideToStart)![1]);
   write('rows.jsonl', '{"tokens":[794,440,72]}\n{"tokens":[5,9,12]}\n');
   write('prompts.json', '[{"messages":[{"role":"user","content":"Where am I?"}]}]');
   const half = {

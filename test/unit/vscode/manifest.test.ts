@@ -67,4 +67,35 @@ it('each referenced command and each page of the walkthrough exists', () => {
   expect(named.filter(id => !commands.has(id))).toEqual([]);
   for (const { media } of contributes.walkthroughs.flatMap(({ steps }) => steps))
     expect(existsSync(media.markdown), media.markdown).toBe(true);
+  for (const page of readdirSync('media/walkthrough').filter(name => name.endsWith('.md')))
+    for (const [, picture] of readFileSync(join('media/walkthrough', page), 'utf8').matchAll(/!\[[^\]]+\]\(([^)]+)\)/g))
+      expect(existsSync(join('media/walkthrough', picture)), picture).toBe(true);
+});
+
+/** Commands that the palette offers before the workspace has a run; every other command needs a run or a trace. */
+const withoutRuns = [
+  ...['startQuickstart', 'newRun', 'startRun', 'connectEngine', 'engines', 'doctor', 'copyDoctorReport', 'keepSecret'],
+  ...['newEnvironment', 'playEnvironment', 'checkEnvironment'],
+  ...['startConfiguration', 'checkConfiguration', 'showResolvedConfiguration'],
+];
+
+it('the palette hides each command that needs a run until there is one', () => {
+  const when = new Map(contributes.menus.commandPalette.map(entry => [entry.command.slice(6), entry.when]));
+  const hidden = contributes.commands
+    .map(({ command }) => command.slice(6))
+    .filter(name => /ragen\.hasRuns|resourceScheme == ragen-trace/.test(when.get(name) ?? ''));
+  const all = contributes.commands.map(({ command }) => command.slice(6)).sort();
+  expect([...hidden, ...withoutRuns].sort()).toEqual(all);
+});
+
+it('the first view and the first step have one button, which starts the quickstart', () => {
+  const buttons = (key: string) => [...words[key].matchAll(/^\[[^\]]*\]\(command:([^)]*)\)$/gm)].map(([, id]) => id);
+  expect(buttons('welcome.start')).toEqual(['ragen.startQuickstart']);
+  expect(buttons('walkthrough.start.description')).toEqual(['ragen.startQuickstart']);
+});
+
+it('the titles of the walkthrough fit into its list', () => {
+  const titles = Object.entries(words).filter(([key]) => /^walkthrough\.(\w+\.)?title$/.test(key));
+  expect(titles.length).toBeGreaterThan(5);
+  expect(titles.filter(([, title]) => title.length > 24)).toEqual([]);
 });

@@ -11,10 +11,17 @@ import { begin } from '../start/begin-run';
 import { clusterOptions } from '../start/cluster';
 import { splitOverrides } from '../start/overrides-line';
 import { startWithOverrides } from '../start/overrides-box';
-import { askForRun } from '../start/start-dialog';
+import { askForFolder, askForRun } from '../start/start-dialog';
 import { trusted } from '../../workspace-trust';
 
 export const startCommands: Record<string, Command> = {
+  'ragen.startQuickstart': host => async () => {
+    if (!trusted()) return;
+    const folder = await askForFolder();
+    if (!folder) return;
+    const args = ['train', '--config-name', 'quickstart', ...clusterOptions()];
+    await begin(host, args, folder.uri.fsPath, 'quickstart');
+  },
   'ragen.startRun': host => async () => {
     if (!trusted()) return;
     const request = await askForRun(host.extensionPath);

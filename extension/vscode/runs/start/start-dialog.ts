@@ -16,8 +16,7 @@ export interface StartRequest {
 
 /** Shows the dialog; undefined if the user cancels. Throws a UserError if no folder is open. */
 export async function askForRun(extensionPath: string): Promise<StartRequest | undefined> {
-  if ((vscode.workspace.workspaceFolders ?? []).length === 0)
-    throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
+  requireFolder();
   const preset = await askForPreset(extensionPath);
   if (!preset) return undefined;
   const folder = preset.own?.folder ?? (await askForFolder());
@@ -48,7 +47,17 @@ async function askForPreset(extensionPath: string): Promise<Preset | undefined> 
   return chosen?.preset;
 }
 
-async function askForFolder(): Promise<vscode.WorkspaceFolder | undefined> {
+function requireFolder(): void {
+  if ((vscode.workspace.workspaceFolders ?? []).length === 0)
+    throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
+}
+
+/**
+ * Returns the workspace folder of a new run; asks if there are several. Undefined if the user cancels. Throws a
+ * UserError if no folder is open.
+ */
+export async function askForFolder(): Promise<vscode.WorkspaceFolder | undefined> {
+  requireFolder();
   const folders = vscode.workspace.workspaceFolders ?? [];
   return folders.length === 1 ? folders[0] : vscode.window.showWorkspaceFolderPick();
 }

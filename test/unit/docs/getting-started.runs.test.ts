@@ -1,4 +1,4 @@
-// The README's environment: file, configuration and command exactly as printed. The environment keeps the contract, and
+// The environment of the guide to getting started: file, configuration and command exactly as printed. The environment keeps the contract, and
 // the bundled model learns it.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import type { ContractReport } from '../../../extension/protocol/environment-too
 import { document, killAll } from '../../support/terminal';
 import { root } from '../../support/workspace';
 
-const text = readFileSync(join(root, 'README.md'), 'utf8').replace(/[^]*^## Your own environment$/m, '');
+const text = readFileSync(join(root, 'docs/GETTING-STARTED.md'), 'utf8').replace(/[^]*^## Your own environment$/m, '');
 const block = (language: string): string => new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'm').exec(text)![1];
 
 let folder: string;
@@ -27,12 +27,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("the README's environment keeps the contract", async () => {
+test("the guide's environment keeps the contract", async () => {
   const { answer } = await document<ContractReport>(folder, ['env', 'check', 'envs/corridor.ts']);
   expect(answer.checks.filter(({ state }) => state === 'failed')).toEqual([]);
 }, 120_000);
 
-test("the README's command trains a policy that learns the environment", async () => {
+test("the guide's command trains a policy that learns the environment", async () => {
   const [program, name, ...args] = block('bash').trim().split(' ');
   expect([program, name]).toEqual(['npx', 'ragen']);
   const { answer, code, stderr } = await document<{ validation: { success: number }[] }>(folder, [
