@@ -1,11 +1,12 @@
 // Decides whether the trainer named by a lease is alive. If the lease was written in this boot and in the PID namespace
 // of this process, the trainer's pid and start time decide. Otherwise, for example on another machine or in a
 // container, the pid is meaningless. The trainer is then considered alive as long as it touches the lease, that is,
-// updates the lease's modification time. A lease of an earlier version contains neither PID scope nor start time. For
+// updates the lease's modification time. A trainer that is alive but does not touch its lease is not responding: a busy
+// or suspended machine delays touches, so this does not show that the trainer has ended. A lease of an earlier version contains neither PID scope nor start time. For
 // such a lease, the trainer is considered alive if a process with the lease's pid exists; otherwise, the time of the
 // last touch decides.
 import type { Lease } from '../run-data/lease-file';
-import { leaseStaleMs } from '../run-data/lease-file';
+import { leaseOldMs, leaseStaleMs } from '../run-data/lease-file';
 import { isSamePidScope, type Processes, type PidScope } from './process-identity';
 
 /**
@@ -40,6 +41,22 @@ export function holderOf(lease: Lease | null, processes: Processes): LeaseHolder
   return start === lease.process_start ? 'held' : 'gone';
 }
 
+/**
+ * State of a run's trainer as shown to users. `silent`: the trainer is alive, or was a moment ago, but does not respond.
+ * `gone`: its process has ended, or it is on another machine and its lease is old.
+ */
+export type TrainerLife = 'responding' | 'silent' | 'gone';
+
+/**
+ * Returns the state of a trainer. `silentMs` is the number of milliseconds since the last touch of its lease. The
+ * trainer of a process that exists never counts as gone, however old its lease is.
+ */
+export function trainerLife(holder: LeaseHolder, silentMs: number): TrainerLife {
+  if (holder === 'gone') return 'gone';
+  if (silentMs < leaseStaleMs) return 'responding';
+  return holder === 'held' || silentMs < leaseOldMs ? 'silent' : 'gone';
+}
+
 /** Whether a lease was touched recently. `touched` may lie in the future, because the clocks of two machines differ. */
 export const isFresh = (touched: number, now: number): boolean => Math.abs(now - touched) < leaseStaleMs;
 
@@ -50,7 +67,8 @@ export const isFresh = (touched: number, now: number): boolean => Math.abs(now -
  */
 export class TouchWatch {
   private touched: number | undefined;
-  private freshUntil = -Infinity;
+  /** Value of the monotonic clock at the last touch. */
+  private last = -Infinity;
 
   /**
    * Records that the lease was last touched at `touched`.
@@ -59,12 +77,19 @@ export class TouchWatch {
    */
   see(touched: number, now: number, monotonic: number): void {
     if (touched === this.touched) return;
-    if (this.touched !== undefined) this.freshUntil = monotonic + leaseStaleMs;
-    else if (isFresh(touched, now)) this.freshUntil = monotonic + leaseStaleMs - Math.max(0, now - touched);
+    const isFirst = this.touched === undefined;
+    // The first touch may lie in the future, because the clocks of two machines differ.
+    const age = isFresh(touched, now) ? Math.max(0, now - touched) : Math.abs(now - touched);
+    this.last = isFirst ? monotonic - age : monotonic;
     this.touched = touched;
   }
 
   isFresh(monotonic: number): boolean {
-    return monotonic < this.freshUntil;
+    return this.silentMs(monotonic) < leaseStaleMs;
+  }
+
+  /** Milliseconds since the last touch; Infinity if no touch was recorded. */
+  silentMs(monotonic: number): number {
+    return monotonic - this.last;
   }
 }

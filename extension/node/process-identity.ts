@@ -2,9 +2,10 @@
 // the next boot. The system may also reuse a pid. A stored pid is therefore accompanied by its PID scope and the
 // process's start time. PID scope and start time are compared before the pid is used to check or kill a process.
 // Sources: proc(5), pid_namespaces(7). The boot id is /proc/sys/kernel/random/boot_id, which changes at each boot.
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { promisify } from 'node:util';
 import { programEnvironment } from '../../envs/api/program-environment';
 
 /**
@@ -95,24 +96,39 @@ export function startOf(pid: number): string | undefined {
 }
 
 /**
+ * Does the same as `startOf`, but does not block while a program reads the time, and never returns a stored time, so
+ * that a reused pid is detected.
+ */
+export async function readStart(pid: number): Promise<string | undefined> {
+  if (process.platform === 'linux' || !isPid(pid)) return startOf(pid);
+  const command = startCommand(pid);
+  if (!command) return undefined;
+  try {
+    const { stdout } = await promisify(execFile)(command[0], command[1], { env: programEnvironment(), timeout: 5000 });
+    return parsed(stdout)?.toString();
+  } catch {
+    return undefined; // the process or the tool does not exist
+  }
+}
+
+/**
  * Returns the start of a process in milliseconds since 1970 (accurate to a second or better), or undefined if unknown.
  */
 export function startTimeOf(pid: number): number | undefined {
   try {
     if (process.platform === 'linux') return linuxStart(pid);
-    if (process.platform === 'darwin') return parsed(run('ps', ['-o', 'lstart=', '-p', String(pid)]));
-    if (process.platform === 'win32')
-      return parsed(
-        run('powershell', [
-          '-NoProfile',
-          '-Command',
-          `(Get-Process -Id ${pid}).StartTime.ToUniversalTime().ToString('o')`,
-        ]),
-      );
+    const command = startCommand(pid);
+    return command && parsed(run(...command));
   } catch {
-    // the process or the tool does not exist
+    return undefined; // the process or the tool does not exist
   }
-  return undefined;
+}
+
+/** Returns program and arguments that print the start time of a process; undefined on systems without such a program. */
+function startCommand(pid: number): [file: string, args: string[]] | undefined {
+  if (process.platform === 'darwin') return ['ps', ['-o', 'lstart=', '-p', String(pid)]];
+  const script = `(Get-Process -Id ${pid}).StartTime.ToUniversalTime().ToString('o')`;
+  return process.platform === 'win32' ? ['powershell', ['-NoProfile', '-Command', script]] : undefined;
 }
 
 function linuxStart(pid: number): number | undefined {

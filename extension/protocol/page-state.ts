@@ -24,10 +24,15 @@ export interface RunSummary {
   /** Host of the running trainer, if it is another machine or container, whose socket may be unreachable. */
   otherHost?: string;
   /**
-   * Whether the run's trainer is alive according to its lease, or the run's job is queued. A run with status `running`
-   * that is not live was interrupted.
+   * Whether the run's trainer is alive (`trainerLife` in node/lease-liveness.ts), or the run's job is queued. A run with
+   * status `running` that is not live was interrupted.
    */
   live: boolean;
+  /**
+   * Seconds for which the trainer has not responded, although its process exists or, on another machine, its lease is
+   * not old; absent while the trainer responds.
+   */
+  silent_s?: number;
   /** Reason why the status cannot be read, in one sentence; absent if the status was read. */
   problem?: string;
 }

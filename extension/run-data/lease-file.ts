@@ -37,5 +37,15 @@ export function isLeaseOf({ folder }: Lease, at: NonNullable<Lease['folder']>): 
   return folder.inode === at.inode && name(folder.path) === name(at.path);
 }
 
-/** Milliseconds since the last touch after which a lease from another machine or container is stale. */
+/**
+ * Milliseconds since the last touch after which a trainer does not respond. A trainer on another machine or in another
+ * container is then no longer known to live, so a new trainer may take over the lease.
+ */
 export const leaseStaleMs = 5000;
+
+/**
+ * Milliseconds since the last touch after which a trainer whose process cannot be checked, for example on another
+ * machine, is shown as dead. Larger than `leaseStaleMs`, because a loaded machine or a slow network drive delays
+ * touches.
+ */
+export const leaseOldMs = 30_000;

@@ -2,9 +2,9 @@
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import type { RunStatus } from '../../run-data/run-status-file';
-import { isInterrupted } from '../../run-data/run-progress';
+import { isInterrupted, isUnended } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
-import { readLease } from '../../trainer/store/held-lease';
+import { readLease, type LeaseState } from '../../trainer/store/held-lease';
 import { printable } from '../../common/printable';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { answer } from '../output/answer';
@@ -43,6 +43,8 @@ export interface Row {
   episodes?: { done: number; of: number };
   success: number | null;
   live: boolean;
+  /** Seconds for which the living trainer has not responded; absent while it responds. */
+  silent_s?: number;
   tags: string[];
   archived: boolean;
   folder: string;
@@ -67,14 +69,16 @@ const damagedRow = ({ folder, reason }: { folder: string; reason: string }): Row
 /** Returns the facts of a run, with the reason if its status cannot be used. */
 export function rowOf(folder: RunFolder): Row {
   let status: RunStatus | null;
-  let live: boolean;
+  let lease: LeaseState | null;
   try {
     status = folder.readStatus();
-    live = readLease(folder.path)?.live ?? false;
+    lease = readLease(folder.path);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     return { ...damagedRow({ folder: folder.path, reason: error.message }), name: folder.manifest.name };
   }
+  const live = lease !== null && lease.life !== 'gone';
+  const silent = lease?.life === 'silent' && status !== null && isUnended(status.state);
   const interrupted = status !== null && isInterrupted({ status, live });
   const { name = folder.manifest.name, tags = folder.manifest.tags ?? [], archived = false } = folder.readLabels();
   return {
@@ -86,6 +90,7 @@ export function rowOf(folder: RunFolder): Row {
     ...(status?.episodes && { episodes: status.episodes }),
     success: status?.success ?? null,
     live,
+    ...(silent && { silent_s: Math.floor(lease!.silentMs / 1000) }),
     tags,
     archived,
     folder: folder.path,
@@ -93,10 +98,12 @@ export function rowOf(folder: RunFolder): Row {
   };
 }
 
-function formatRow({ run, name, state, step, total_steps, episodes, success, tags, archived, error }: Row): string {
+function formatRow(row: Row): string {
+  const { run, name, state, silent_s, step, total_steps, episodes, success, tags, archived, error } = row;
   if (state === 'damaged') return printable(`${run}  ${state}: ${error}`);
   const { done, of } = episodes ?? { done: step, of: total_steps ?? '?' };
   const share = success === null ? '' : `${(success * 100).toFixed(1)} %`;
-  const labels = [name, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');
+  const silent = silent_s === undefined ? [] : [`(not responding for ${silent_s} s)`];
+  const labels = [name, ...silent, ...tags.map(tag => `#${tag}`), ...(archived ? ['(archived)'] : [])].join(' ');
   return `${run}  ${state.padEnd(11)} ${String(done).padStart(6)}/${of}  ${share.padStart(7)}  ${printable(labels)}`;
 }

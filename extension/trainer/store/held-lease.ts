@@ -19,7 +19,15 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { holderOf, isFresh, pidScopeOf, TouchWatch, type LeaseHolder } from '../../node/lease-liveness';
+import {
+  holderOf,
+  isFresh,
+  pidScopeOf,
+  trainerLife,
+  TouchWatch,
+  type LeaseHolder,
+  type TrainerLife,
+} from '../../node/lease-liveness';
 import { isAlive, isSamePidScope, startOf, startTimeOf, currentPidScope } from '../../node/process-identity';
 import type { Processes } from '../../node/process-identity';
 import { isLeaseOf, leaseSchema, leaseStaleMs } from '../../run-data/lease-file';
@@ -173,16 +181,26 @@ export async function acquireLease(
   };
 }
 
-/** Returns the run's lease and whether its trainer is alive; null if there is no lease. */
-export function readLease(
-  runFolder: string,
-  dependencies: LeaseDependencies = defaultDependencies,
-): { lease: Lease | null; live: boolean } | null {
+export interface LeaseState {
+  lease: Lease | null;
+  /** Whether another trainer must not be started: the process exists, or the lease was touched recently. */
+  live: boolean;
+  /** State of the trainer as shown to users. */
+  life: TrainerLife;
+  /** Milliseconds since the last touch, by the local clock; at least 0. */
+  silentMs: number;
+}
+
+/** Returns the state of the run's lease and of its trainer; null if there is no lease. */
+export function readLease(runFolder: string, dependencies: LeaseDependencies = defaultDependencies): LeaseState | null {
   const found = find(join(runFolder, runFiles.lease));
   if (found === null) return null;
   const its = holder(found, dependencies);
+  const age = dependencies.now() - found.touched;
   return {
     lease: found.lease,
+    life: trainerLife(its, its === 'held' ? age : Math.abs(age)),
+    silentMs: Math.max(0, age),
     live: its === 'held' || (its === 'unknown' && isFresh(found.touched, dependencies.now())),
   };
 }

@@ -5,10 +5,17 @@ import { realpath, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
 import { appendAll } from '../../common/lists';
-import { holderOf, TouchWatch, type LeaseHolder } from '../../node/lease-liveness';
+import { holderOf, pidScopeOf, trainerLife, TouchWatch, type LeaseHolder } from '../../node/lease-liveness';
 import type { EpisodeRow } from '../../run-data/episode-table';
 import type { RunSummary } from '../../protocol/page-state';
-import { isAlive, startOf, currentPidScope, type Processes } from '../../node/process-identity';
+import {
+  currentPidScope,
+  isAlive,
+  isSamePidScope,
+  readStart,
+  startOf,
+  type Processes,
+} from '../../node/process-identity';
 import {
   environmentFile,
   environmentFiles,
@@ -43,18 +50,22 @@ import { SmallFile, stampOf, statOrNothing } from './small-file';
 /** Milliseconds after which a run in state `starting` without a lease is treated as having no trainer. */
 const startingTimeoutMs = 60_000;
 
+/** Milliseconds between checks of a silent trainer's start time that need a program. */
+const checkMs = 10_000;
+
 /** Clocks and process queries; tests can replace them. */
 export interface ReaderDependencies extends Processes {
   /** Returns the milliseconds since 1970. */
   now(): number;
   /** Returns the milliseconds of a monotonic clock. */
   monotonic(): number;
+  /** Returns the start time of a process whose start time `startOf` does not return. May run a program. */
+  readStart(pid: number): Promise<string | undefined>;
 }
 
 /**
- * Default dependencies. On systems other than Linux, start times of processes are not compared, because they could be
- * read only by running a program, which would block the host. A lease is then treated as live while its trainer
- * continues to touch the file.
+ * Default dependencies. On systems other than Linux, start times of processes can be read only by running a program.
+ * They are therefore read only for trainers that do not touch their leases.
  */
 const defaultDependencies: ReaderDependencies = {
   now: Date.now,
@@ -62,6 +73,7 @@ const defaultDependencies: ReaderDependencies = {
   pidScope: currentPidScope,
   isAlive,
   startOf: pid => (process.platform === 'linux' ? startOf(pid) : undefined),
+  readStart,
 };
 
 /**
@@ -86,6 +98,10 @@ export class RunReader {
   /** Host of the trainer, if it is another machine or container. */
   private otherHost: string | undefined;
   private readonly touches = new TouchWatch();
+  /** The lease that was read last. It is used if the file cannot be read for a moment. */
+  private lastLease: Lease | undefined;
+  /** Result of the last check that needed a program. */
+  private checked: { token: string; at: number; holder: LeaseHolder } | undefined;
   private readonly dependencies: ReaderDependencies;
   private labels: Labels = { schema: 1 };
   private notes = '';
@@ -120,12 +136,30 @@ export class RunReader {
     await this.readLabels();
     const { dependencies } = this;
     const touched = (await statOrNothing(join(this.folder, runFiles.lease)))?.mtimeMs;
-    const lease = touched === undefined ? null : await this.lease();
+    const read = touched === undefined ? null : await this.lease();
+    this.lastLease = read ?? (read === undefined ? this.lastLease : undefined);
+    const lease = read === undefined ? this.lastLease : read;
     if (touched !== undefined && lease !== null)
       this.touches.see(touched, dependencies.now(), dependencies.monotonic());
-    this.holder = lease === null ? 'none' : holderOf(lease ?? null, dependencies);
+    this.holder = lease === null ? 'none' : await this.holderOf(lease ?? null);
     this.otherHost = lease && isElsewhere(lease, dependencies.pidScope) ? lease.host : undefined;
     return this.readManifest !== undefined;
+  }
+
+  /** Like `holderOf`; if the lease is stale and the start time of its process is unknown, reads the start time. */
+  private async holderOf(lease: Lease | null): Promise<LeaseHolder> {
+    const { dependencies } = this;
+    const holder = holderOf(lease, dependencies);
+    const scope = lease && pidScopeOf(lease);
+    const monotonic = dependencies.monotonic();
+    if (holder !== 'unknown' || !scope || !isSamePidScope(scope, dependencies.pidScope)) return holder;
+    if (lease.process_start === undefined || this.touches.isFresh(monotonic)) return holder;
+    if (this.checked?.token !== lease.token || monotonic - this.checked.at >= checkMs) {
+      const start = await dependencies.readStart(lease.pid);
+      const found = start === undefined ? 'unknown' : start === lease.process_start ? 'held' : 'gone';
+      this.checked = { token: lease.token, at: monotonic, holder: found };
+    }
+    return this.checked.holder;
   }
 
   /** The reason why the manifest or status cannot be used, in one sentence; undefined if both are valid or missing. */
@@ -146,7 +180,9 @@ export class RunReader {
     const { holder, dependencies } = this;
     const begun = Math.abs(dependencies.now() - Date.parse(status.updated)) < startingTimeoutMs;
     const starting = status.state === 'starting' && holder !== 'gone' && begun;
-    const held = holder === 'held' || (holder === 'unknown' && this.touches.isFresh(dependencies.monotonic()));
+    const silentMs = this.touches.silentMs(dependencies.monotonic());
+    const life = holder === 'none' ? 'gone' : trainerLife(holder, silentMs);
+    const held = life !== 'gone';
     const { id, created, config_name, parent } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
     const { job } = this;
@@ -160,6 +196,7 @@ export class RunReader {
       folder: this.folder,
       status,
       live,
+      ...(life === 'silent' && { silent_s: Math.floor(silentMs / 1000) }),
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
       ...(parent && { parent }),

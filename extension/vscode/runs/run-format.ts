@@ -28,6 +28,15 @@ export function runPhase({ status, live }: Pick<RunSummary, 'status' | 'live'>):
 export const isActive = (run: Pick<RunSummary, 'status' | 'live'>): boolean =>
   ['running', 'paused'].includes(runPhase(run));
 
+/**
+ * What the command Resume does with a run: resume it with its paused trainer or with a new trainer (`resume`), or open
+ * it because it continues (`continues`) or has finished (`finished`).
+ */
+export function resumeOutcome(run: Pick<RunSummary, 'status' | 'live'>): 'resume' | 'continues' | 'finished' {
+  const phase = runPhase(run);
+  return phase === 'running' ? 'continues' : phase === 'finished' ? 'finished' : 'resume';
+}
+
 /** Returns the `contextValue` of a run's tree item, for the menus in package.json. */
 export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>): string {
   const phase = runPhase(run);

@@ -62,6 +62,13 @@ export class RunPicker {
     return runs;
   }
 
+  /** Returns the runs in a command's arguments, each with its state read again; empty without arguments. */
+  async named(argument: RunArgument, all: RunArgument[]): Promise<Run[]> {
+    const folders = (all.length > 0 ? all : [argument]).flatMap(folderOf);
+    const found = await Promise.all(folders.map(folder => this.store.find(folder)));
+    return found.filter(run => run !== undefined);
+  }
+
   private async ask(runs: Run[]): Promise<Run | undefined> {
     const items = runs.map(run => ({ ...inList(run), run }));
     const options = { placeHolder: vscode.l10n.t('Which run?'), matchOnDescription: true, matchOnDetail: true };

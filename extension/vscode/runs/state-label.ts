@@ -4,7 +4,7 @@ import type { RunSummary } from '../../protocol/page-state';
 import { hostOfJob, isQueuedStatus } from '../../run-data/job-record';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { progressOf } from '../../run-data/run-progress';
-import { briefly, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
+import { briefly, duration, isActive, percent, runPhase, waitsBecause, type RunPhase } from './run-format';
 
 /**
  * Formats progress as `step 12/40 · validation 61 %`. A success rate that is unknown is omitted. Before the first
@@ -26,11 +26,13 @@ const formatSuccess = (share: number, of: RunStatus['success_of']): string =>
 
 /**
  * Formats the state of a run. The label of a running run is the phase of its current step. If the trainer has paused
- * the run, the label contains the reason.
+ * the run, the label contains the reason. If the trainer does not respond, the label says for how long.
  */
 export function formatState(run: RunSummary): string {
   const { state, phase, activity, download } = run.status;
   const because = waitsBecause(run);
+  if (run.silent_s !== undefined && isActive(run))
+    return vscode.l10n.t('not responding for {0}', duration(run.silent_s));
   const labels: Record<RunPhase, string> = {
     running: download
       ? vscode.l10n.t('downloading the model, {0}', percent(download.bytes / download.total))

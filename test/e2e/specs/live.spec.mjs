@@ -102,6 +102,19 @@ scenario('Resume continues a stopped run from its last step', async () => {
   );
 });
 
+scenario('a trainer that is alive but does not respond is not reported as ended', async () => {
+  const { pid } = onlyLease();
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await item(/quickstart, not responding for \d+ s/).waitFor();
+    await editor.picture('not-responding-dark');
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await item(/quickstart, not responding/).waitFor({ state: 'detached' });
+  assert.equal(await editor.page.locator('.notification-toast', { hasText: 'was interrupted' }).count(), 0);
+});
+
 scenario('a killed trainer is reported once, and its run can be resumed', async () => {
   const { pid } = onlyLease();
   process.kill(pid, 'SIGKILL');
@@ -116,6 +129,18 @@ scenario('a killed trainer is reported once, and its run can be resumed', async 
     () => onlyLease().pid !== pid && isAlive(onlyLease().pid) && status().state === 'running',
   );
   await item(/quickstart, .*step \d+\/1000/).waitFor();
+});
+
+scenario('Resume on a notification of a run that was resumed elsewhere opens the run', async () => {
+  const { pid } = onlyLease();
+  process.kill(pid, 'SIGKILL');
+  const toast = editor.page.locator('.notification-toast', { hasText: /Run quickstart was interrupted at step \d+/ });
+  await toast.waitFor();
+  await editor.command('RAGEN: Resume');
+  await until('a new trainer', () => onlyLease().pid !== pid && isAlive(onlyLease().pid));
+  await item(/quickstart, (?!interrupted)/).waitFor();
+  await toast.getByRole('button', { name: 'Resume' }).click();
+  await editor.page.locator('.notification-toast', { hasText: /Run quickstart continues/ }).waitFor();
 });
 
 /** Waits until the tree shows a step that the run finished after this call. */

@@ -1,7 +1,8 @@
 // Output of `ragen train|resume|eval|runs|presets`, as text and as JSON.
-import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readLease } from '../../../extension/trainer/store/held-lease';
 import { checkpoint as askCheckpoint, pause, resume, stop } from '../../../extension/protocol/trainer-link';
 import {
   document,
@@ -171,10 +172,23 @@ describe('runs', () => {
   test('lists runs with their state; one whose trainer was lost is interrupted', async () => {
     const lost = await startDetached(workspace.folder, ['trainer.total_training_steps=1000']);
     await until('it trains', () => (statusOf(lost)?.step ?? 0) > 0);
-    type Row = { run: string; state: string; live: boolean; step: number; total_steps: number };
+    type Row = { run: string; state: string; live: boolean; silent_s?: number; step: number; total_steps: number };
     const rowOf = async (run: string): Promise<Row | undefined> =>
       (await document<Row[]>(workspace.folder, ['runs'])).answer.find(row => row.run === basename(run));
-    expect(await rowOf(lost)).toMatchObject({ state: 'running', live: true, total_steps: 1000 });
+    const first = await rowOf(lost);
+    expect(first).toMatchObject({ state: 'running', live: true, total_steps: 1000 });
+    expect(first).not.toHaveProperty('silent_s');
+    const { pid } = leaseOf(lost)!;
+    process.kill(pid, 'SIGSTOP');
+    utimesSync(join(lost, 'lease'), new Date(), new Date(Date.now() - 90_000));
+    expect((await ragen(workspace.folder, ['runs'])).stdout).toMatch(
+      new RegExp(`^${basename(lost)} +running.*\\(not responding for \\d+ s\\)`, 'm'),
+    );
+    const silent = await rowOf(lost);
+    expect(silent).toMatchObject({ state: 'running', live: true });
+    expect(silent!.silent_s).toBeGreaterThanOrEqual(90);
+    process.kill(pid, 'SIGCONT');
+    await expect.poll(() => readLease(lost)?.life, { timeout: 20_000 }).toBe('responding');
     await kill(lost);
     expect(await rowOf(lost)).toMatchObject({ state: 'interrupted', live: false });
     expect(await rowOf(whole.folder)).toMatchObject({

@@ -5,12 +5,12 @@ import type { RunSummary } from '../../../protocol/page-state';
 import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';
-import { withProgress } from '../../notifications';
+import { notifyInformation, withProgress } from '../../notifications';
 import { isQueuedStatus } from '../../../run-data/job-record';
 import { askCli } from '../../processes/cli-command';
 import { jobOptions, resumeOptions } from '../start/cluster';
 import { noRuns, takesNoSteps } from './run-checks';
-import { isActive, runPhase } from '../run-format';
+import { isActive, resumeOutcome, runPhase } from '../run-format';
 import { workspaceOf, type Run } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
 import { begin } from '../start/begin-run';
@@ -28,6 +28,9 @@ export const controlCommands: Record<string, Command> = {
     await Promise.all(runs.map(run => host.store.trainer(run).pause()));
   },
   'ragen.resume': host => async (argument, all) => {
+    const named = await host.picker.named(argument, all);
+    if (named.length > 0 && named.every(({ summary }) => resumeOutcome(summary) !== 'resume'))
+      return openUnresumed(named[0]);
     const none = vscode.l10n.t('No run can be resumed: none is paused, stopped, failed or interrupted.');
     const runs = await host.picker.pickMany(argument, all, is('paused', 'stopped', 'failed', 'interrupted'), none);
     for (const run of runs) {
@@ -68,6 +71,20 @@ export const controlCommands: Record<string, Command> = {
     if (chosen) await resumeFrom(host, run, ['--from', chosen.name, '--fork']);
   },
 };
+
+/**
+ * Opens a run that needs no resume, and says why. The user may have pressed Resume in an old notification or on a page
+ * that has not been updated yet.
+ */
+async function openUnresumed({ folder, summary }: Run): Promise<void> {
+  const { name, status } = summary;
+  await vscode.commands.executeCommand('ragen.openDashboard', folder);
+  void notifyInformation(
+    resumeOutcome(summary) === 'continues'
+      ? vscode.l10n.t('Run {0} continues: its trainer is running (step {1}).', name, status.step)
+      : vscode.l10n.t('Run {0} has finished at step {1}.', name, status.step),
+  );
+}
 
 async function resumeFrom(host: Host, run: Run, options: string[]): Promise<void> {
   const trust = await trustOptions(host, run);

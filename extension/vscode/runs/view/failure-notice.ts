@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import { openLog } from '../commands/view-commands';
 import { failureLocation } from '../../environments/environment-problems';
 import { notifyError, notifyWarning } from '../../notifications';
+import { runPhase } from '../run-format';
 import type { Run, RunStore } from '../run-store';
 import { WaitingRuns } from './waiting-runs';
 
@@ -16,6 +17,9 @@ export function noticeFailures(store: RunStore, memory: vscode.Memento): vscode.
     }),
     store.onDidMove(async ({ run, to }) => {
       if (to !== 'failed' && to !== 'interrupted') return;
+      // The state is read again, so that a run that is alive is never reported as interrupted.
+      const now = to === 'interrupted' ? await store.find(run.folder) : run;
+      if (!now || runPhase(now.summary) !== to) return;
       const { name, status } = run.summary;
       const [log, resume] = [vscode.l10n.t('Open Log'), vscode.l10n.t('Resume')];
       const message =

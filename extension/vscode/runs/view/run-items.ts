@@ -84,7 +84,8 @@ export function runItem(
   const parent = formatParent(summary, nameOf);
   const lineage = parent === undefined ? [] : [plain(vscode.l10n.t('fork of {0}', parent))];
   const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...lineage, ...began].join(' · ');
-  const waits = waitsBecause(summary) !== undefined;
+  const silent = summary.silent_s !== undefined && isActive(summary);
+  const waits = waitsBecause(summary) !== undefined || silent;
   const { problem } = summary;
   const unread = problem === undefined ? undefined : vscode.l10n.t('unreadable: {0}', plain(briefly(problem)));
   item.description = unread ?? (waits ? `${plain(formatState(summary))} · ${rest}` : rest);

@@ -28,6 +28,7 @@ export class StatusBar implements vscode.Disposable {
     if (active.length === 0) return this.item.hide();
     const { folder, summary } = active.find(run => waitsBecause(run.summary) !== undefined) ?? active[0];
     const because = waitsBecause(summary);
+    const silent = summary.silent_s !== undefined;
     const { status, name } = summary;
     const paused = runPhase(summary) === 'paused';
     const { done, of } = progressOf(status);
@@ -35,10 +36,10 @@ export class StatusBar implements vscode.Disposable {
       of > 0 ? `${name} ${done}/${of}` : name,
       ...(status.success === null ? [] : [`${status.success_of === 'val' ? 'val ' : ''}${percent(status.success)}`]),
     ].join(' · ');
-    this.item.text = `$(${because !== undefined ? 'warning' : paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
+    this.item.text = `$(${because !== undefined || silent ? 'warning' : paused ? 'debug-pause' : 'pulse'}) ${plain(progress)}`;
     this.item.backgroundColor =
       because === undefined ? undefined : new vscode.ThemeColor('statusBarItem.warningBackground');
-    const stateLabel = because === undefined ? formatState(summary) : vscode.l10n.t('paused: {0}', because);
+    const stateLabel = silent || because === undefined ? formatState(summary) : vscode.l10n.t('paused: {0}', because);
     const more = active.length > 1 ? [vscode.l10n.t('and {0} more active', active.length - 1)] : [];
     this.item.tooltip = [`RAGEN: ${name}, ${stateLabel}`, ...more].join(', ');
     this.item.accessibilityInformation = { label: `RAGEN ${progress}, ${stateLabel}`, role: 'button' };

@@ -164,9 +164,9 @@ test.each([0, -1, 1.5, 2 ** 31, 1e300, null, '1', [1], {}])(
     const dependencies = new FakeDependencies();
     dependencies.isAlive = () => true;
     leaveEarlier(pid, zero);
-    expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: true }); // decided by its last touch
+    expect(readLease(folder(), dependencies)).toMatchObject({ lease: null, live: true }); // decided by its last touch
     dependencies.time += leaseStaleMs;
-    expect(readLease(folder(), dependencies)).toEqual({ lease: null, live: false });
+    expect(readLease(folder(), dependencies)).toMatchObject({ lease: null, live: false });
     expect((await acquire(dependencies, 2)).lease.pid).toBe(2);
   },
 );
@@ -295,7 +295,7 @@ test('a copied lease has no owner, and a resume of the copy replaces it', async 
   const held = await acquire(dependencies, 1);
   const copy = join(folder(), 'copy');
   cpSync(file(), join(copy, 'lease'), { preserveTimestamps: true });
-  expect(readLease(copy, dependencies)).toEqual({ lease: null, live: false });
+  expect(readLease(copy, dependencies)).toMatchObject({ lease: null, live: false });
   const other = await acquireLease(
     { runFolder: copy, run: 'copy', pid: 2, endpoint: '', token: 'other', onLost() {} },
     dependencies,

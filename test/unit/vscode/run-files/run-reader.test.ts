@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   mkdirSync,
@@ -18,7 +20,8 @@ import { changeLabels, notesFile } from '../../../../extension/vscode/run-files/
 import { RunReader, type ReaderDependencies } from '../../../../extension/vscode/run-files/run-reader';
 import { runPhase, type RunPhase } from '../../../../extension/vscode/runs/run-format';
 import { hostOfJob } from '../../../../extension/run-data/job-record';
-import { leaseStaleMs } from '../../../../extension/run-data/lease-file';
+import { leaseOldMs, leaseStaleMs } from '../../../../extension/run-data/lease-file';
+import { currentPidScope, isAlive, startOf } from '../../../../extension/node/process-identity';
 import type { Lease } from '../../../../extension/run-data/lease-file';
 import { makeRun, touchLease } from '../../../e2e/fixtures/make-run.mjs';
 
@@ -54,7 +57,7 @@ test('a folder without a manifest is not a run', async () => {
   expect(run.summary).toBeUndefined();
 });
 
-test('a run is live while its lease is fresh, and interrupted afterwards', async () => {
+test('a run of an earlier version is live while its lease is fresh, then silent, and at last interrupted', async () => {
   const run = reader();
   touchLease(folder);
   now = statSync(join(folder, 'lease')).mtimeMs + leaseStaleMs - 1;
@@ -66,8 +69,75 @@ test('a run is live while its lease is fresh, and interrupted afterwards', async
     status: { state: 'running', step: 12, total_steps: 40 },
   });
   expect(runPhase(run.summary!)).toBe('running');
+  expect(run.summary!.silent_s).toBeUndefined();
   now += 1;
+  expect(run.summary).toMatchObject({ live: true, silent_s: 5 });
+  now += leaseOldMs - leaseStaleMs;
   expect(runPhase(run.summary!)).toBe('interrupted');
+  expect(run.summary!.silent_s).toBeUndefined();
+});
+
+test('the process of a lease decides: stopped it does not respond, continued it is live, killed it is dead at once', async () => {
+  const trainer = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1000)'], { stdio: 'ignore' });
+  await once(trainer, 'spawn');
+  try {
+    const lease = { pid: trainer.pid!, process_start: startOf(trainer.pid!), ...currentPidScope };
+    const run = reader({ isAlive, startOf, pidScope: currentPidScope });
+    const shown = async () => {
+      await run.refresh();
+      return [runPhase(run.summary!), run.summary!.silent_s];
+    };
+    leaveLease(0, lease);
+    expect(await shown()).toEqual(['running', undefined]);
+    trainer.kill('SIGSTOP');
+    now += 3 * leaseOldMs;
+    expect(await shown()).toEqual(['running', 90]);
+    trainer.kill('SIGCONT');
+    leaveLease(0, lease);
+    expect(await shown()).toEqual(['running', undefined]);
+    leaveLease(0, { ...lease, process_start: '1' }); // the system has reused the pid
+    expect(await shown()).toEqual(['interrupted', undefined]);
+    leaveLease(0, lease);
+    expect(await shown()).toEqual(['running', undefined]);
+    const ended = once(trainer, 'exit');
+    trainer.kill('SIGKILL');
+    await ended;
+    expect(await shown()).toEqual(['interrupted', undefined]);
+  } finally {
+    trainer.kill('SIGKILL');
+  }
+});
+
+test('a lease that cannot be read for a moment does not end a run whose process lives', async () => {
+  leaveLease(60_000);
+  const run = reader();
+  await run.refresh();
+  expect(run.summary).toMatchObject({ live: true, silent_s: 60 });
+  const text = readFileSync(join(folder, 'lease'), 'utf8');
+  leaveLease(60_000);
+  writeFileSync(join(folder, 'lease'), text.slice(0, 20)); // being written
+  utimesSync(join(folder, 'lease'), (now - 60_000) / 1000, (now - 60_000) / 1000);
+  await run.refresh();
+  expect(run.summary).toMatchObject({ live: true, silent_s: 60 });
+  unlinkSync(join(folder, 'lease'));
+  await run.refresh();
+  expect(run.summary!.live).toBe(false);
+});
+
+test.each([
+  ['the same process', '100', 'running'],
+  ['another process of the same pid', '200', 'interrupted'],
+  ['a process whose start time is unknown', undefined, 'interrupted'],
+])('where start times need a program, it is run for a silent trainer only: %s', async (_, start, phase) => {
+  let reads = 0;
+  const run = reader({ startOf: () => undefined, readStart: () => Promise.resolve((reads++, start)) });
+  leaveLease(0);
+  await run.refresh();
+  expect([runPhase(run.summary!), reads]).toEqual(['running', 0]);
+  now += 2 * leaseOldMs;
+  await run.refresh();
+  await run.refresh();
+  expect([runPhase(run.summary!), reads]).toEqual([phase, 1]);
 });
 
 /** Writes a lease of this version, last touched `ago` milliseconds before now. */
@@ -106,13 +176,13 @@ test.each<[string, Partial<Lease>]>([
   await run.refresh();
   expect(runPhase(run.summary!)).toBe('running');
   expect(run.summary!.otherHost).toBe('there');
-  now += leaseStaleMs;
+  now += leaseOldMs;
   await run.refresh();
   expect(runPhase(run.summary!)).toBe('interrupted');
   leaveLease(-60_000, more); // touched, by a clock that is ahead
   await run.refresh();
   expect(runPhase(run.summary!)).toBe('running');
-  now += leaseStaleMs;
+  now += leaseOldMs;
   expect(runPhase(run.summary!)).toBe('interrupted');
 });
 

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   duration,
   percent,
+  resumeOutcome,
   sharedNames,
   short,
   runPhase,
@@ -23,6 +24,17 @@ test('a running run needs a living trainer; an ended one does not', () => {
     expect(phase(ended, false)).toBe(ended);
     expect(phase(ended, true)).toBe(ended);
   }
+});
+
+test('Resume opens a run that continues or has finished, and resumes any other', () => {
+  const outcome = (state: RunStatus['state'], live: boolean) => resumeOutcome({ status: { state } as RunStatus, live });
+  for (const active of ['starting', 'running', 'stopping'] as const) {
+    expect(outcome(active, true)).toBe('continues');
+    expect(outcome(active, false)).toBe('resume');
+  }
+  for (const ended of ['stopped', 'failed', 'paused'] as const) expect(outcome(ended, false)).toBe('resume');
+  expect(outcome('paused', true)).toBe('resume');
+  expect(outcome('finished', false)).toBe('finished');
 });
 
 test.each([
