@@ -125,7 +125,7 @@ export class LoadedEnvironments {
     this.debugging = on;
     if (on && inspector.url() === undefined) inspector.open(0, '127.0.0.1');
     if (!on && inspector.url() !== undefined) inspector.close();
-    for (const thread of this.threads) thread.timeoutMs = this.limitMs;
+    for (const thread of this.allThreads) thread.timeoutMs = this.limitMs;
     const url = inspector.url();
     return url === undefined ? {} : { url };
   }
@@ -133,13 +133,14 @@ export class LoadedEnvironments {
   /**
    * Switches coverage on or off and returns the counts so far. V8 can only count code that is compiled after coverage
    * was started. Therefore, if a tag's thread was started with another coverage setting, later episodes of the tag run
-   * in a new thread.
+   * in a new thread. Threads whose episodes have taken no step since the last call are omitted, because their counts
+   * would show all code of a step as never executed. Their counts are returned by a later call.
    */
   async cover(on: boolean): Promise<CoveredCode[]> {
     this.covering = on;
     const counted = await Promise.all(
       [...this.threads]
-        .filter(({ covers }) => covers)
+        .filter(({ covers, played }) => covers && played)
         .map(async thread => ({ thread, ranges: await thread.covered() })),
     );
     const others = [...this.loaded].filter(([, { thread }]) => thread.covers !== on);

@@ -19,6 +19,7 @@ export type ThreadListener = (index: number, result: ThreadResult) => void;
 export class EnvironmentThread {
   private readonly runtime: ThreadRuntime;
   private readonly supervisor: Supervisor<Fault>;
+  private playing = false;
 
   constructor(private readonly options: ThreadOptions) {
     this.runtime = new ThreadRuntime(options);
@@ -54,7 +55,14 @@ export class EnvironmentThread {
   }
 
   set timeoutMs(limit: number) {
+    if (limit === this.options.timeoutMs) return;
     this.options.timeoutMs = limit;
+    this.runtime.handle?.limitChanged();
+  }
+
+  /** Whether episodes have taken steps since the last call of `covered`. */
+  get played(): boolean {
+    return this.playing;
   }
 
   get covers(): boolean {
@@ -95,6 +103,7 @@ export class EnvironmentThread {
    */
   covered(): Promise<CoveredRange[]> {
     const { handle } = this.runtime;
+    this.playing = false;
     return handle && this.options.cover ? handle.covered() : Promise.resolve([]);
   }
 
@@ -176,6 +185,7 @@ export class EnvironmentThread {
     const failure = fault && this.runtime.failure(fault, item);
     if (item.do === 'reset') history.begun(startOf(item), result.observation ?? '', failure);
     const record = history.get(item.episode);
+    if (item.do === 'step') this.playing = true;
     if (item.do === 'step' && record) {
       history.acted(item.episode, result.outcomes ?? []);
       if (failure) history.fail(item.episode, failure);

@@ -21,6 +21,7 @@ import {
   type CoveredRange,
   type Fault,
   type FromWorker,
+  type LimitChange,
   type ToWorker,
   type WorkerSetup,
   type WorkItem,
@@ -175,6 +176,11 @@ export class WorkerHandle {
       const limitMs = this.options.limitMs();
       this.worker.postMessage({ first, items: [...items], limitMs, overlap: alone ? 1 : overlap } satisfies ToWorker);
     });
+  }
+
+  /** Applies the current time limit also to calls that wait for promises. Must be called when the limit has changed. */
+  limitChanged(): void {
+    this.worker.postMessage({ limitMs: this.options.limitMs() } satisfies LimitChange);
   }
 
   /** Returns the worker's coverage counts since the last call; empty if the worker ends before its reply. */

@@ -114,6 +114,11 @@ export interface ToWorker {
   overlap: number;
 }
 
+/** Changes the time limit of all calls, including calls that wait for promises now. */
+export interface LimitChange {
+  limitMs: number;
+}
+
 /** Requests the coverage counts since the last such request. */
 export type CoverageQuestion = 'coverage';
 /** Start and end offset of a range of the code, and how often this range ran. */

@@ -15,6 +15,7 @@ import {
   several,
   type CoverageQuestion,
   type FromWorker,
+  type LimitChange,
   type ToWorker,
   type WorkerSetup,
   type WorkItem,
@@ -23,10 +24,14 @@ import {
 
 // Saved when this file is loaded, because environment code may replace the globals.
 const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;
+const now = performance.now.bind(performance);
 const turn = () => new Promise<void>(resolve => setImmediate(resolve));
 
 /** Maximum characters of output that are logged per second. */
 const logLimit = 65_536;
+
+/** Maximum milliseconds between two checks of the time limit of a waiting call. */
+const longestLookMs = 250;
 
 /** Milliseconds between updates of the thread's memory in the shared array. */
 const memoryMs = 200;
@@ -67,9 +72,11 @@ const runner = new Runner(setup);
 const listenAgain = catchUnhandled(text => print('stderr', text));
 keepThread();
 
-port.on('message', (message: ToWorker | CoverageQuestion) => {
+port.on('message', (message: ToWorker | LimitChange | CoverageQuestion) => {
   if (message === 'coverage') return send({ covered: recorder?.take() ?? [] });
-  ({ limitMs, overlap } = message);
+  ({ limitMs } = message);
+  if (!('items' in message)) return;
+  ({ overlap } = message);
   listenAgain();
   message.items.forEach((item, i) => queue.push({ number: message.first + i, item }));
   if (!working) void work();
@@ -147,13 +154,25 @@ function begun(number: number, item: WorkItem): Promise<void> | undefined {
 
 /**
  * Settles like the promise, or rejects with a fault at the time limit. Before the rejection, pending events are
- * processed once more, because code of other episodes may have blocked the event loop. The owner's `interrupt` also
- * rejects the returned promise.
+ * processed once more, because code of other episodes may have blocked the event loop. The time during which the event
+ * loop is blocked, for example by a debugger, hardly counts. If the limit changes, the time restarts. The owner's
+ * `interrupt` also rejects the returned promise.
  */
 function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const ms = limitMs;
-    const timer = setTimeout(() => void turn().then(() => fail(new FaultError(timedOut(ms)))), ms);
+    let [limit, waited, last, planned] = [limitMs, 0, now(), 0];
+    let timer: NodeJS.Timeout;
+    const wait = () => {
+      planned = Math.max(1, Math.min(longestLookMs, limit - waited));
+      timer = setTimeout(look, planned);
+    };
+    const look = () => {
+      const time = now();
+      waited = limit === limitMs ? waited + Math.min(time - last, 2 * planned) : 0;
+      [limit, last] = [limitMs, time];
+      if (waited < limit) wait();
+      else void turn().then(() => fail(new FaultError(timedOut(limit))));
+    };
     const settle = () => {
       clearTimeout(timer);
       owner.interrupt = undefined;
@@ -161,6 +180,7 @@ function within<T>(promise: PromiseLike<T>, owner: Owner): Promise<T> {
     const fail = (error: unknown) => (settle(), reject(error));
     owner.interrupt = fail;
     promise.then(value => (settle(), resolve(value)), fail);
+    wait();
   });
 }
 

@@ -2,7 +2,7 @@
 // thread, the paused step exceeds no time limit, and limits apply again after the debugger detaches. The test uses the
 // inspector protocol, as editors do.
 import { originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -116,4 +116,56 @@ test('a breakpoint in the source pauses the environment; no limits apply until t
   await expect.poll(() => debug.socket.readyState).toBe(WebSocket.CLOSED);
   const [slow] = await running.step([{ episode: 'a', actions: [2] }]);
   expect(slow.error).toMatchObject({ kind: 'timed_out' });
+});
+
+test('detaching while a call is halted lets the call continue; the halt counts towards no time limit', async () => {
+  const limit = 2000;
+  const running = await EnvironmentProcess.start({
+    entry: join(root, 'dist/environment-host.cjs'),
+    variables: process.env,
+    stepTimeoutMs: limit,
+    onNotice: () => undefined,
+  });
+  undo.push(() => running.stop());
+  const { folder, write } = workspace();
+  undo.push(() => rmSync(folder, { recursive: true, force: true }));
+  const flag = join(folder, 'go');
+  const waits = `if (action === 2) await new Promise(() => undefined);
+        while (!existsSync(${JSON.stringify(flag)})) await new Promise(resolve => setTimeout(resolve, 10));`;
+  const text = counter(waits, { top: "import { existsSync } from 'node:fs';" }).replace(
+    'step(action) {',
+    'async step(action) {',
+  );
+  const source = write('env.ts', text);
+  await running.load([{ tag: 'Lake', env_type: 'env.ts', source, config: {} }]);
+  const episodes = ['a', 'b'].map(episode => ({ episode, tag: 'Lake', seed: 1, member: 0, mode: 'train' as const }));
+  await running.reset(episodes);
+
+  const begunBefore = running.step([{ episode: 'a', actions: [1] }]);
+  const [url] = await running.debug(true);
+  const debug = await attach(url, 'Lake');
+  await debug.ask('Debugger.enable');
+  const parsed = await debug.until(
+    ({ method, params }) =>
+      method === 'Debugger.scriptParsed' &&
+      (params!.url as string).startsWith(pathToFileURL(join(folder, 'env.')).href),
+  );
+  const { scriptId } = reinterpret<{ scriptId: string }>(parsed.params);
+  const { scriptSource } = (await debug.ask('Debugger.getScriptSource', { scriptId })) as { scriptSource: string };
+  const lineNumber = scriptSource.split('\n').findIndex(code => code.includes('count++'));
+  await debug.ask('Debugger.setBreakpoint', { location: { scriptId, lineNumber, columnNumber: 0 } });
+  const neverReturns = running.step([{ episode: 'b', actions: [2] }]);
+  writeFileSync(flag, '');
+  await debug.until(({ method }) => method === 'Debugger.paused');
+  // eslint-disable-next-line no-restricted-syntax -- longer than the limit that the halted call must outlast
+  await sleep(limit + 500);
+
+  debug.socket.terminate();
+  expect(await running.debug(false)).toEqual([]);
+  const [continued] = await begunBefore;
+  expect(continued.error).toBeUndefined();
+  expect(continued).toMatchObject({ observation: 'count 1' });
+  // A call that began while the debugger was attached has a time limit again.
+  expect((await neverReturns)[0].error).toMatchObject({ kind: 'timed_out' });
+  expect((await running.step([{ episode: 'a', actions: [1] }]))[0]).toMatchObject({ observation: 'count 2' });
 });
