@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 import { readRunFile } from '../../node/read-run-file';
 import { coverageLineSchema } from '../../run-data/environment-snapshot';
 import { environmentFile, environmentFiles } from '../../run-data/run-file-names';
-import { fileCoverage, formatMark, type FileCoverage, type LineMark } from './environment-coverage';
+import { fileCoverage, formatMark, uncountedCoverage, type FileCoverage, type LineMark } from './environment-coverage';
 import { JsonLines } from '../run-files/json-lines';
 import type { Run, RunStore } from '../runs/run-store';
 
@@ -28,6 +28,7 @@ export class CoverageDecorations implements vscode.Disposable {
     this.types = {
       reached: vscode.window.createTextEditorDecorationType({ after: after(muted) }),
       partly: vscode.window.createTextEditorDecorationType({ after: after(muted) }),
+      uncounted: vscode.window.createTextEditorDecorationType({ after: after(muted) }),
       never: vscode.window.createTextEditorDecorationType({ after: after(muted), opacity: '0.55' }),
       unrewarded: vscode.window.createTextEditorDecorationType({
         after: after(warning),
@@ -77,7 +78,10 @@ export class CoverageDecorations implements vscode.Disposable {
     }
   }
 
-  private async coverageOf({ folder, reader }: Run, document: vscode.TextDocument): Promise<FileCoverage | undefined> {
+  private async coverageOf(
+    { folder, reader, summary }: Run,
+    document: vscode.TextDocument,
+  ): Promise<FileCoverage | undefined> {
     if (document.uri.scheme !== 'file') return undefined;
     const newest = new Map((await reader.versions()).map(({ tag, version }) => [tag, version]));
     for (const version of new Set(newest.values())) {
@@ -91,6 +95,7 @@ export class CoverageDecorations implements vscode.Disposable {
       if (kept !== document.getText()) continue;
       const counted = join(folder, file(environmentFiles.coverage));
       const { lines } = await new JsonLines(counted, coverageLineSchema, folder).read();
+      if (lines.length === 0 && summary.live) return uncountedCoverage(kept);
       const coverage = fileCoverage(lines, source.name, kept);
       if (coverage) return coverage;
     }
@@ -106,7 +111,9 @@ async function sourceOf(reader: Run['reader'], version: string, path: string): P
 
 function decorated(mark: LineMark, document: vscode.TextDocument, { steps }: FileCoverage): vscode.DecorationOptions {
   const { range } = document.lineAt(Math.min(mark.line, document.lineCount) - 1);
-  const hover = vscode.l10n.t('{0} in training steps {1} to {2}', formatMark(mark), steps[0], steps[1]);
+  const hover = steps
+    ? vscode.l10n.t('{0} in training steps {1} to {2}', formatMark(mark), steps[0], steps[1])
+    : vscode.l10n.t('No step of this version has been counted yet. Counts appear at the end of the next step.');
   return {
     range,
     hoverMessage: new vscode.MarkdownString().appendText(hover),

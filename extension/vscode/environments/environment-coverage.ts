@@ -17,14 +17,15 @@ export interface LineMark {
    * - `never`: the line was never executed.
    * - `unrewarded`: the same condition as for `partly` or `never`, and the line contains the word `reward`. The policy
    *   cannot learn this reward.
+   * - `uncounted`: no step of this version has been counted yet.
    */
-  kind: 'reached' | 'partly' | 'never' | 'unrewarded';
+  kind: 'reached' | 'partly' | 'never' | 'unrewarded' | 'uncounted';
 }
 
 export interface FileCoverage {
   marks: LineMark[];
-  /** First and last counted step. */
-  steps: [number, number];
+  /** First and last counted step; null if no step has been counted. */
+  steps: [number, number] | null;
 }
 
 /**
@@ -54,11 +55,21 @@ export function fileCoverage(counted: readonly CoverageLine[], name: string, tex
   return { marks, steps: [newest[0].step, newest.at(-1)!.step] };
 }
 
+/**
+ * Returns the marks of a version of which no step has been counted: one mark for each line that begins a block, or for
+ * the first line if no line does.
+ */
+export function uncountedCoverage(text: string): FileCoverage {
+  const lines = text.split(/\r?\n/).flatMap((line, i) => (/\{\s*$/.test(line) ? [i + 1] : []));
+  return { marks: (lines.length > 0 ? lines : [1]).map(line => ({ line, hits: 0, kind: 'uncounted' })), steps: null };
+}
+
 /** Formats a mark as the text that is shown after its line. */
 export function formatMark({ hits, kind }: LineMark): string {
   const times = `${hits.toLocaleString('en')}×`;
   if (kind === 'reached') return times;
   if (kind === 'partly') return `${times}, but part of the line never ran`;
+  if (kind === 'uncounted') return 'not yet counted';
   if (kind === 'never') return 'never executed';
   return hits === 0
     ? 'never executed: this reward was never given'

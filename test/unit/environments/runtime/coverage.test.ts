@@ -94,3 +94,14 @@ test('after it is switched off, the last counts are reported once and no more fo
   await running.closeEpisodes(['a', 'b', 'before']);
   expect(await running.cover(false)).toEqual([]);
 });
+
+test('code that was loaded, but whose episodes have taken no step, is not counted yet; no count is lost', async () => {
+  await running.cover(true);
+  await reset('d');
+  expect(await running.cover(true)).toEqual([]);
+  await step('d', 'walk');
+  const covered = await running.cover(true);
+  expect(linesOf(covered, source).get(14)).toEqual([2, 2]); // of the load and of the reset
+  expect(linesOf(covered, source).get(21)).toEqual([1, 1]);
+  expect(await running.cover(true)).toEqual([]);
+});

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { coveredSteps, fileCoverage, formatMark } from '../../../../extension/vscode/environments/environment-coverage';
+import {
+  coveredSteps,
+  fileCoverage,
+  formatMark,
+  uncountedCoverage,
+} from '../../../../extension/vscode/environments/environment-coverage';
 import type { CoverageLine } from '../../../../extension/run-data/environment-snapshot';
 
 const text = 'const a = 1;\nif (won) {\n  return { reward: 1 };\n}\nlog();\nconst Reward = won ? 1 : 0;\n';
@@ -47,4 +52,11 @@ test('lines of another source map are different lines; a step repeated by a resu
 
 test('a source may have any name', () => {
   expect(fileCoverage([line(1, [[1, 1, 1]])], '__proto__', text)).toBeUndefined();
+});
+
+test('before a step of a version is counted, its blocks are marked as not yet counted', () => {
+  const { marks, steps } = uncountedCoverage(text);
+  expect(steps).toBeNull();
+  expect(marks.map(mark => [mark.line, formatMark(mark)])).toEqual([[2, 'not yet counted']]);
+  expect(uncountedCoverage('a();\n').marks).toMatchObject([{ line: 1, kind: 'uncounted' }]);
 });
