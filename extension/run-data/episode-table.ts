@@ -27,6 +27,8 @@ export interface EpisodeRow {
    * were not counted.
    */
   invalid?: number;
+  /** Seed of the environment; absent if the row was not read from the table. */
+  seed?: number;
 }
 
 /**
@@ -139,6 +141,7 @@ export class EpisodeTable {
       turns: columns.turns[row],
       tokens: columns.tokens[row],
       invalid: columns.invalid[row],
+      seed: columns.seed[row],
       kept: kept < 0 ? null : kept === 1,
     };
   }

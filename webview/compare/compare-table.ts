@@ -20,7 +20,8 @@ export function compareTable(
 ): TemplateResult {
   const { keys } = compared.snapshot;
   const { title, unit } = metric;
-  const heads = ['', `${title}, final`, `${title}, best`, ...keys.map(shortName(keys)), 'runs', ''];
+  // The links stand beside the name, so that a narrow page shows them without scrolling.
+  const heads = ['', 'runs', `${title}, final`, `${title}, best`, ...keys.map(shortName(keys))];
   const rows = compared.groups.map(group => {
     const { label, colour, members, values } = group;
     const { final, best } = outcomes(curves ? members.map(i => curves[i]) : []);
@@ -30,18 +31,16 @@ export function compareTable(
     ></span>`;
     const number = (value: Estimate | null): TemplateResult => html`<td class="number">${shown(value, unit)}</td>`;
     const settings = values.map(value => html`<td class="setting" title=${value}>${value}</td>`);
-    const links = html`<span class="runs">${runLinks(group, compared, actions)}</span>`;
-    const difference = differenceLink(group, compared, actions);
+    const links = [...runLinks(group, compared, actions), differenceLink(group, compared, actions)];
     return html`<tr
-      ><th scope="row">${swatch}${label}${lineage(group, compared)}</th>${number(final)}${number(best)}${settings}<td
-        >${links}</td
-      ><td>${difference}</td></tr
+      ><th scope="row">${swatch}${label}${lineage(group, compared)}</th><td><span class="runs">${links}</span></td
+      >${number(final)}${number(best)}${settings}</tr
     >`;
   });
   return html`<table class="compare-table">
     <caption class="visually-hidden">Results by configuration</caption>
     <thead>
-      <tr>${heads.map((text, i) => html`<th scope="col" title=${keys[i - 3] ?? nothing}>${text}</th>`)}</tr>
+      <tr>${heads.map((text, i) => html`<th scope="col" title=${keys[i - 4] ?? nothing}>${text}</th>`)}</tr>
     </thead>
     <tbody> ${rows} </tbody>
   </table>`;

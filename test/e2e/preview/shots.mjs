@@ -47,6 +47,23 @@ const hover = async tab => {
   await plot.hover({ position: { x: 160, y: 60 } });
 };
 
+/** Complains unless an element is completely on screen. */
+const onScreen = async (tab, complain, locator, what) => {
+  const box = await locator.boundingBox();
+  const { width, height } = tab.viewportSize();
+  if (!box || box.x < 0 || box.y < 0 || box.x + box.width > width || box.y + box.height > height)
+    complain(`${what} is not completely on screen: ${JSON.stringify(box)}`);
+};
+const verdictInView = (tab, complain) => onScreen(tab, complain, tab.locator('.headline'), 'the verdict');
+const linksInView = (tab, complain) =>
+  onScreen(tab, complain, tab.locator('.compare-table .link').first(), 'the link to a dashboard');
+const firstMember = async (tab, complain) => {
+  await openFirst(tab);
+  await tab.keyboard.press('g');
+  await tab.waitForSelector('.grid');
+  await onScreen(tab, complain, tab.locator('.grid-head').first(), 'the first member of the group');
+};
+
 const openFirst = async tab => {
   await tab.locator('.episode-row').nth(2).click();
   await tab.waitForSelector('.turn');
@@ -67,6 +84,31 @@ const lake = async tab => {
   await tab.locator('.episode-row').first().click();
   await tab.waitForSelector('.turn');
 };
+
+/** Lists the validation episodes. */
+const validation = async tab => {
+  await tab.locator('.filter input').fill('mode:val');
+  await tab.locator('.list-facts', { hasText: ' of ' }).waitFor();
+};
+/** Every page at the widths of a split editor, as high as a laptop's window shows it. */
+const narrow = [350, 480, 600].flatMap(width =>
+  [
+    { page: 'collapse', name: 'collapse', scenario: 'collapsing-run', ready: '.matrix canvas', act: verdictInView },
+    { page: 'compare', name: 'compare', scenario: '1-filter.csv', ready: charts, act: linksInView },
+    { page: 'episodes', name: 'episodes', scenario: 'running', ready: '.episode-row', act: validation },
+    { page: 'group', name: 'episodes', scenario: 'running', ready: '.episode-row', act: firstMember },
+    { page: 'dashboard', name: 'dashboard', scenario: 'running', ready: charts },
+    { page: 'timeline', name: 'timeline', scenario: 'timeline finished', ready: '.timeline' },
+    { page: 'live', name: 'live', scenario: 'live lake', ready: '#app > *' },
+    { page: 'new-run', name: 'new-run', scenario: 'running', ready: '#app > *' },
+  ].map(({ page, ...shot }) => ({
+    ...shot,
+    file: `narrow-${page}-${width}`,
+    theme: width === 480 ? 'dark' : 'light',
+    width,
+    height: 800,
+  })),
+);
 
 /** Presses a button of the Timeline page. */
 const press = name => async tab => {
@@ -177,6 +219,7 @@ const groupTable = async tab => {
 };
 
 export const shots = [
+  ...narrow,
   runTable('light', 'light', 1200, {
     act: async tab => {
       for (const at of [1, 2, 5]) await tab.locator('tbody input[type=checkbox]').nth(at).click();

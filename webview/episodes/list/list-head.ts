@@ -2,7 +2,7 @@
 // the order, and the third click removes the sorting.
 import { html, type TemplateResult } from 'lit';
 import type { EpisodesActions } from '../actions';
-import { extraColumn } from './list-rows';
+import { extraColumn, widthClass } from './list-rows';
 import type { Sort, SortColumn } from './listing';
 
 interface Head {
@@ -14,11 +14,15 @@ interface Head {
 
 export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateResult {
   const added = extraColumn(sort);
-  const number = (text: string, by: SortColumn, title: string): Head => ({ text, by, title, class: 'number' });
+  const number = (text: string, by: SortColumn, title: string): Head => ({
+    ...{ text, by, title, class: `number ${widthClass(by, sort)}` },
+  });
   const heads: Head[] = [
     { text: '✓', by: 'success', title: 'Success' },
     {
-      ...(sort ? { text: 'step', title: 'Step, group and member' } : { text: '#', title: 'Member of the group' }),
+      ...(sort
+        ? { text: 'step', title: 'Step, group and member' }
+        : { text: '#', title: 'Member of the group, or seed of a group with one member' }),
       by: 'step',
       class: 'place',
     },

@@ -18,6 +18,15 @@ const extra: Partial<Record<SortColumn, ExtraColumn>> = { advantage: { label: 'a
 /** Returns the additional column of a sort order; undefined if the sort order has none. */
 export const extraColumn = (sort: Sort | null): ExtraColumn | undefined => (sort ? extra[sort.by] : undefined);
 
+/** Columns that a narrow list leaves out, and the column that it leaves out instead if the list is sorted by the first. */
+const optional: Partial<Record<SortColumn, SortColumn>> = { reward: 'score', invalid: 'tokens' };
+
+/** Returns `optional` if a narrow list leaves out the column, else an empty text. The sorted column is never left out. */
+export function widthClass(column: SortColumn, sort: Sort | null): string {
+  const leftOut = Object.entries(optional).map(([first, instead]) => (sort?.by === first ? instead : first));
+  return leftOut.includes(column) ? 'optional' : '';
+}
+
 /** Renders an item of a list; `sort` is the list's order. */
 export function renderItem(item: ListItem, sort: Sort | null): ListRow {
   switch (item.kind) {
@@ -55,17 +64,19 @@ function groupRow({ tag, group_id, count, size, solved, std, kept }: ListItem & 
   };
 }
 
-function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | null): ListRow {
+function episodeRow({ row, unit, tagged }: ListItem & { kind: 'episode' }, sort: Sort | null): ListRow {
   const flat = unit === 'step';
   const added = flat ? extraColumn(sort) : undefined;
   const addedValue = added?.value(row);
-  const number = (text: string, name = 'number muted'): TemplateResult => html`<span class=${name}>${text}</span>`;
-  const content = html`${successMark(row.success)}${placeView(row, unit)}${
-    added ? number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–') : nothing
-  }${number(formatSigned(row.reward ?? row.score))}${number(formatSigned(row.score), 'number')}${number(
+  const number = (text: string, by: SortColumn, name = 'number muted'): TemplateResult =>
+    html`<span class="${name} ${widthClass(by, sort)}">${text}</span>`;
+  const content = html`${successMark(row.success)}${placeView(row, unit, tagged)}${
+    added && sort ? number(typeof addedValue === 'number' ? formatSigned(addedValue) : '–', sort.by) : nothing
+  }${number(formatSigned(row.reward ?? row.score), 'reward')}${number(formatSigned(row.score), 'score', 'number')}${number(
     String(row.turns),
-  )}${number(formatNumber(row.tokens))}${
-    row.invalid ? number(String(row.invalid), 'number warning') : number('·')
+    'turns',
+  )}${number(formatNumber(row.tokens), 'tokens')}${
+    row.invalid ? number(String(row.invalid), 'invalid', 'number warning') : number('·', 'invalid')
   }${filterMark(row.kept)}`;
   const names = ['episode-row', flat && 'flat', added && 'extended', row.kept === false && 'dropped'];
   return { content, label: spokenRow(row, unit), class: names.filter(Boolean).join(' '), selectable: true };
@@ -74,21 +85,27 @@ function episodeRow({ row, unit }: ListItem & { kind: 'episode' }, sort: Sort | 
 type Unit = (ListItem & { kind: 'episode' })['unit'];
 
 /**
- * Shows the position of an episode in the run, as step, group and member. Parts before `unit` are omitted, because the
- * headings above the row show them.
+ * Shows what distinguishes an episode from its neighbours, starting with the part that differs between any two rows.
+ * Parts before `unit` are omitted, because the headings above the row show them. Episodes that are alone in their group,
+ * such as validation episodes, are distinguished by seed and tag; the tag is omitted if the run has only one.
  */
-function placeView(row: EpisodeRow, unit: Unit): TemplateResult {
-  const { id, mode, step, group_id, member, tag } = row;
-  const title = `${id} · ${tag}`;
+function placeView(row: EpisodeRow, unit: Unit, tagged: boolean): TemplateResult {
+  const { id, mode, step, group_id, member, tag, seed } = row;
+  const title = [id, tag, seed !== undefined && `seed ${seed}`].filter(Boolean).join(' · ');
+  const tagView = tagged ? html` <span class="muted place-tag">${tag}</span>` : nothing;
   switch (unit) {
     case 'member':
       return html`<span class="member">${member}</span>`;
-    case 'group':
-      return html`<span class="place" title=${title}>${`group ${group_id} `}<span class="muted">${tag}</span></span>`;
+    case 'group': {
+      const key = seed === undefined ? `group ${group_id}` : html`<span class="place-word">seed </span>${seed}`;
+      return html`<span class="place" title=${title}><span class="place-key">${key}</span>${tagView}</span>`;
+    }
     case 'step':
       return html`<span class="place" title=${title}
-        ><span class="place-step">${mode === 'val' ? `val ${step}` : step}</span
-        ><span class="muted">${` ${group_id}·${member} ${tag}`}</span></span
+        ><span class="place-key"
+          ><span class="place-step">${mode === 'val' ? `val ${step}` : step}</span
+          ><span class="muted">${` ${group_id}·${member}`}</span></span
+        >${tagView}</span
       >`;
   }
 }
@@ -97,6 +114,7 @@ function spokenRow(row: EpisodeRow, unit: Unit): string {
   return [
     ...(unit === 'step' ? [`step ${row.step}`] : []),
     ...(unit === 'member' ? [] : [`group ${row.group_id}`, row.tag]),
+    ...(unit === 'group' && row.seed !== undefined ? [`seed ${row.seed}`] : []),
     `member ${row.member}`,
     row.success ? 'success' : 'no success',
     `return ${formatSigned(row.reward ?? row.score)}`,

@@ -22,9 +22,9 @@ export type ListItem =
   /**
    * A row shows its position in the run, without the parts that the headings above the row show. `unit` is the first
    * part that the row shows: `step` in a flat list, `member` under a group heading, and `group` if the episode is the
-   * only member of its group.
+   * only member of its group. `tagged` is true if the run has several tags, so that the tag distinguishes the episode.
    */
-  | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step' };
+  | { kind: 'episode'; key: string; row: EpisodeRow; unit: 'member' | 'group' | 'step'; tagged: boolean };
 
 /** Columns by which the list can be sorted, with their names. */
 export const sortColumns = {
@@ -110,7 +110,7 @@ export class Listing {
     if (entry < 0) return this.heading(this.headings[-1 - entry]);
     const row = this.table.row(entry);
     const unit = !this.grouped ? 'step' : this.groupOf(entry).length === 1 ? 'group' : 'member';
-    return { kind: 'episode', key: row.id, row, unit };
+    return { kind: 'episode', key: row.id, row, unit, tagged: this.table.tags.length > 1 };
   }
 
   /** Returns the index of an episode in the list; -1 if it is not listed. */

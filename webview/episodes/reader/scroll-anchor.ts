@@ -21,7 +21,9 @@ export function holdPosition(pane: HTMLElement | null, before: Shown | null, now
     if (anchor) keepInView(pane, anchor);
     else pane.scrollTop = 0;
     if (now.subject.reading !== 'group') return;
-    pane.scrollLeft = samePrompt ? across : 0;
+    const wasGroup = before?.kind === 'episode' && before.subject.reading === 'group';
+    pane.scrollLeft = samePrompt && wasGroup ? across : 0;
+    if (!wasGroup) return; // the group opens at its first member
     // `scrollIntoView` is undefined in environments without layout.
     pane.querySelector('.grid-head.current')?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
   };

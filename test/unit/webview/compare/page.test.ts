@@ -96,14 +96,15 @@ describe('the page', () => {
   it('shows each result and the keys that differ, and opens runs and the difference', () => {
     const rows = [...root.querySelectorAll('.compare-table tbody tr')].map(row => row.textContent);
     const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
-    expect(heads.slice(1, 5)).toEqual([
+    expect(heads.slice(1, 6)).toEqual([
+      'runs',
       'success, final',
       'success, best',
       'rollout_filter_value',
       'rollout_filter_include_zero',
     ]);
-    expect(rows[0]).toMatch(/^filter on\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9falseseed 10000seed 1010000seed 2010000$/);
-    expect(rows[1]).toMatch(/difference$/);
+    expect(rows[0]).toMatch(/^filter onseed 10000seed 1010000seed 2010000\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9false$/);
+    expect(rows[1]).toMatch(/^filter offseed .*difference\d/);
     const links = [...root.querySelectorAll<HTMLElement>('button.link')];
     links[1].click();
     links.at(-1)!.click();

@@ -62,6 +62,44 @@ describe('the list', () => {
     expect(text('.list-facts')).toMatch(/^2560 episodes · [\d.]+ % success$/);
   });
 
+  it('distinguishes episodes that are alone in their group by seed and, if there are several, by tag', async () => {
+    const rowsOf = async (tags: string[]) => {
+      const table = new EpisodeTable();
+      const line = indexLine('val', 140, 0);
+      const alone = episodesOf(140, 'val').slice(0, 4);
+      alone.forEach((episode, i) =>
+        addToIndex(
+          line,
+          { ...episode, group_id: i, member: 0, seed: 10_144 + i, tag: tags[i % tags.length] },
+          line.to + 1,
+          0,
+        ),
+      );
+      table.addLine(line);
+      const root = freshPage();
+      const answer = () => ({ run: runAt(140, 200), epoch: 0, read: 1, rows: table.slice(0) });
+      startEpisodes(pageHost({ answer }), root);
+      await settle();
+      return [...root.querySelectorAll('.episode-row .place')].map(place => place.textContent?.trim());
+    };
+    expect(await rowsOf(['Lake'])).toEqual(['seed 10144', 'seed 10145', 'seed 10146', 'seed 10147']);
+    expect(await rowsOf(['Lake', 'Bandit'])).toEqual(
+      ['Lake', 'Bandit', 'Lake', 'Bandit'].map((tag, i) => `seed ${10_144 + i} ${tag}`),
+    );
+  });
+
+  it('never leaves out the column by which a narrow list is sorted', async () => {
+    const { root } = await open('running');
+    const left = () => [...root.querySelectorAll('.list-head .optional')].map(head => head.getAttribute('aria-label'));
+    expect(left()).toEqual(['Sort by reward', 'Sort by invalid']);
+    const counts = () =>
+      new Set([...root.querySelectorAll('.episode-row')].map(row => row.querySelectorAll('.optional').length));
+    expect(counts()).toEqual(new Set([2]));
+    click(root.querySelector('[aria-label="Sort by reward"]'));
+    await settle();
+    expect([left(), counts()]).toEqual([['Sort by score', 'Sort by invalid'], new Set([2])]);
+  });
+
   it('filters all steps while typing', async () => {
     const { filter, rows, text } = await open('running');
     await filter('success:true group:0 step:140');
