@@ -1,5 +1,6 @@
 // Schema of the lines of `events.jsonl` in a run folder, and schemas of `data` for the kinds of events that readers
-// use. The log is append-only; a resume truncates it to the length that it had at the checkpoint.
+// use. The log is append-only; a resume truncates it to the length that it had at the checkpoint, and
+// appends the later events that it keeps (event-marks.ts).
 import { z } from 'zod';
 
 /** A line of `events.jsonl`. */
@@ -16,6 +17,7 @@ export const eventSchema = z.object({
     'environment_error',
     'environment_version',
     'environment_reload',
+    'environment_ran',
     'environment_refused',
     'environment_mended',
     'environment_debug',
@@ -52,6 +54,8 @@ export const environmentReloadSchema = z.object({
   step: z.number().int().describe('the first step whose episodes may run the new code'),
   ms: z.number().describe('milliseconds from the save until the code is in use'),
 });
+/** `data` of `environment_ran`: `step` is the first step whose training episodes ran the edited code. */
+export const environmentRanSchema = z.object({ tag: z.string(), version: z.string(), step: z.number().int() });
 /**
  * `data` of `environment_refused`: the code on disk is invalid and not used. The tag's next `environment_mended` or
  * `environment_reload` event reports that the code on disk is valid again.

@@ -2,6 +2,7 @@
 // first episodes after the change. Members of a group share their initial state, so the independent samples are groups,
 // not episodes. The interval is Welch's interval over group means. The difference includes the effect of training
 // during the compared steps; fewer steps reduce this effect.
+import { placeEvents } from './event-marks';
 import { environmentReloadSchema, environmentVersionSchema } from './run-events';
 import { episodeSchema } from './episode';
 import { isVersionName } from './run-file-names';
@@ -27,12 +28,14 @@ export function ranVersions(
   events: readonly RunEvent[],
 ): RanVersion[] {
   const ran: RanVersion[] = environments.map(({ tag, version }) => ({ tag, version, from: 1, to: null }));
-  for (const { kind, data, step } of events) {
+  for (const {
+    event: { kind, data },
+    step: from,
+  } of placeEvents(events)) {
     const edit = kind === 'environment_reload' ? environmentReloadSchema.safeParse(data).data : undefined;
     const resumed = kind === 'environment_version' ? environmentVersionSchema.safeParse(data).data : undefined;
     const change = edit ?? resumed;
     if (!change) continue;
-    const from = edit?.step ?? step + 1;
     const last = ran.findLast(({ tag }) => tag === change.tag);
     if (last) last.to = from;
     ran.push({ tag: change.tag, version: change.to, from, to: null });

@@ -1,8 +1,7 @@
 // Event marks below a chart, at the events' positions on the x axis. Of overlapping marks, only the most severe is
-// drawn.
+// drawn. extension/run-data/event-marks.ts determines the step and the kind of each mark.
+import { markKinds, placeEvents, type MarkKind } from '../../extension/run-data/event-marks';
 import type { RunEvent } from '../../extension/run-data/run-events';
-
-export type MarkKind = 'alarm' | 'error' | 'version' | 'setting' | 'checkpoint';
 
 export interface Mark {
   kind: MarkKind;
@@ -17,36 +16,21 @@ export const isSevere = (kind: MarkKind): boolean => kind === 'alarm' || kind ==
 export const glyphs: Record<MarkKind, string> = {
   alarm: '▲',
   error: '✕',
+  refused: '⊘',
   version: '↻',
+  resume: '▸',
   setting: '⚙\uFE0E',
   checkpoint: '●',
 };
 
-const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
-  alarm: 'alarm',
-  early_stop: 'alarm',
-  environment_error: 'error',
-  environment_version: 'version',
-  environment_reload: 'version',
-  setting: 'setting',
-  checkpoint: 'checkpoint',
-};
-
-/** Kinds of marks, most severe first. */
-const order: MarkKind[] = ['alarm', 'error', 'version', 'setting', 'checkpoint'];
-
-/** Returns the mark for an event's kind; undefined for kinds that are not drawn. */
-export const markOf = (event: RunEvent): MarkKind | undefined => kinds[event.kind];
-
 /**
- * Returns the marks of the events, sorted by position. `xOf` returns an event's x position, or NaN for an event without
- * a position.
+ * Returns the marks of the events, sorted by position. `xOf` returns the x position of a step, or NaN for a step
+ * without a position.
  */
-export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => number): Mark[] {
+export function marksOf(events: readonly RunEvent[], xOf: (step: number) => number): Mark[] {
   const marks: Mark[] = [];
-  for (const event of events) {
-    const kind = markOf(event);
-    const x = kind ? xOf(event) : Number.NaN;
+  for (const { event, step, mark: kind } of placeEvents(events)) {
+    const x = kind ? xOf(step) : Number.NaN;
     if (kind && Number.isFinite(x)) marks.push({ kind, x, event });
   }
   return marks.sort((a, b) => a.x - b.x);
@@ -58,7 +42,7 @@ export function marksOf(events: readonly RunEvent[], xOf: (event: RunEvent) => n
  */
 export function thinned(marks: readonly Mark[], distance: number): Mark[] {
   const kept: Mark[] = [];
-  for (const kind of order) {
+  for (const kind of markKinds) {
     for (const mark of marks) {
       if (mark.kind === kind && kept.every(other => Math.abs(other.x - mark.x) >= distance)) kept.push(mark);
     }

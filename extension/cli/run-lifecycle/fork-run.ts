@@ -26,7 +26,7 @@ export async function forkOf(
       `run ${folder.id} has no checkpoint yet: start another run with ragen train --from ${folder.id}`,
     );
   const { step, offsets } = found.manifest;
-  const events = readableEvents(folder.file(runFiles.events), offsets[runFiles.events] ?? 0);
+  const events = readableEvents(folder.file(runFiles.events), { end: offsets[runFiles.events] ?? 0 });
   const before = configInEffect(folder.manifest.config, events);
   const config = {
     ...before,

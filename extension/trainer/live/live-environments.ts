@@ -11,7 +11,11 @@ import type {
   PreparedEnvironment,
   SourceProblem,
 } from '../../protocol/environment-link';
-import type { environmentRefusedSchema, environmentReloadSchema } from '../../run-data/run-events';
+import type {
+  environmentRanSchema,
+  environmentRefusedSchema,
+  environmentReloadSchema,
+} from '../../run-data/run-events';
 import type { RunConfig } from '../config/schema';
 import { coverageLines } from '../loop/coverage-lines';
 import { installation } from '../../node/installation';
@@ -38,6 +42,8 @@ export class LiveEnvironments {
    * source files of versions that failed to build.
    */
   private readonly files = new Map<string, readonly string[]>();
+  /** Versions of edited code that no training episode is known to have run, by tag. */
+  private readonly unran = new Map<string, Set<string>>();
   /** Errors of rejected code by tag, as JSON text. */
   private readonly refused = new Map<string, string>();
   private watcher: SourceWatcher | undefined;
@@ -137,6 +143,21 @@ export class LiveEnvironments {
     if (on === this.covering) return;
     this.covering = on;
     await this.pool.cover(on);
+  }
+
+  /**
+   * Reports each edit whose code the training episodes of step `step` ran first. Called when the rollout of the step
+   * has finished.
+   */
+  noteRan(step: number, episodes: readonly { tag: string; environment: { version: string } }[]): void {
+    for (const [tag, versions] of this.unran) {
+      for (const version of versions) {
+        if (!episodes.some(each => each.tag === tag && each.environment.version === version)) continue;
+        const data: z.infer<typeof environmentRanSchema> = { tag, version, step };
+        this.journal.event('environment_ran', `step ${step} ran version ${brief(version)} of environment ${tag}`, data);
+        versions.delete(version);
+      }
+    }
   }
 
   /** Writes the coverage of a step's episodes, if coverage is on. */
@@ -267,6 +288,7 @@ export class LiveEnvironments {
     const saved = files.map(file => this.shown(file)).join(', ');
     const message = `environment ${tag} changed: ${brief(from)} → ${brief(to)}, ${ms} ms after ${saved} was saved`;
     this.journal.event('environment_reload', message, data);
+    this.unran.set(tag, (this.unran.get(tag) ?? new Set()).add(to));
   }
 
   private reportRefusal(tag: string, problems: SourceProblem[]): void {

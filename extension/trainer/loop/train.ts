@@ -192,6 +192,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   journal.update({ phase: 'rollout' });
   const rollout = await run.rollouts.next(step, clock);
   const { episodes, kept, metrics } = rollout;
+  run.environments.noteRan(step, episodes);
   Object.assign(metrics, {
     'rollout/empty_after_filter': Number(kept.length === 0),
     'rollout/empty_steps': kept.length === 0 ? state.watch.emptySteps + 1 : 0,

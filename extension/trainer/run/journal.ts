@@ -107,6 +107,11 @@ export class Journal {
     this.watchers.event(event);
   }
 
+  /** Writes events of earlier sessions again, unchanged: the events that a resume keeps. */
+  keepEvents(events: readonly RunEvent[]): void {
+    for (const event of events) this.write(() => this.eventsLog.append(event));
+  }
+
   /** Writes all episodes of a step; replaces episodes that were written earlier for this step. */
   episodes(mode: 'train' | 'val', step: number, episodes: Iterable<Episode>): void {
     this.appendEpisodes(mode, step, episodes, true);

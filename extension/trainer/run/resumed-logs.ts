@@ -205,7 +205,7 @@ function refuseOtherSettings(folder: RunFolder, { manifest, folder: path }: Stor
   const { settings } = manifest.state as { settings?: Record<string, number> };
   if (settings === undefined) return; // checkpoint of an earlier version
   const file = folder.file(runFiles.events);
-  const found = settingsOf(configInEffect(folder.manifest.config, readableEvents(file, end)));
+  const found = settingsOf(configInEffect(folder.manifest.config, readableEvents(file, { end })));
   const key = Object.keys(settings).find(each => settings[each] !== found[each]);
   if (key === undefined) return;
   throw new UserError(

@@ -8,6 +8,7 @@ import { UserError } from '../../common/user-error';
 import { RunStopped } from '../../engine/run-stopped';
 import { WeightsUncertain } from '../../engine/weights-uncertain';
 import { valueAt } from '../../run-data/changeable-settings';
+import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
@@ -30,6 +31,8 @@ export interface Start {
   checkpoint: StoredCheckpoint | null;
   /** Warnings for the user about the log files of a resumed run. */
   notes: string[];
+  /** Events after the checkpoint that a resumed run keeps. They must be written again. */
+  events: RunEvent[];
   /** Changed settings, by key. They apply from the next step on. This record is empty once they have been applied. */
   settings: Record<string, number>;
   /** Why the run has returned to this checkpoint; null for the first start of this trainer process. */
@@ -58,8 +61,9 @@ export async function startFrom(
 ): Promise<Start> {
   const own = await startingPoint(folder, from);
   refuseSettings(folder, own?.manifest.step ?? 0, settings);
-  const notes = from.resume || own ? await rollBackTo(folder, own, from['accept-damaged-logs']) : [];
-  return { checkpoint: own ?? (await foreignStart(folder, from.workspace)), notes, settings, because };
+  const back =
+    from.resume || own ? await rollBackTo(folder, own, from['accept-damaged-logs']) : { notes: [], events: [] };
+  return { checkpoint: own ?? (await foreignStart(folder, from.workspace)), ...back, settings, because };
 }
 
 /**
@@ -126,7 +130,7 @@ export function firstStatus(folder: RunFolder, checkpoint: StoredCheckpoint | nu
   };
 }
 
-function openJournal({ folder, control, watchers, onJournal }: Serving, { checkpoint }: Start): Journal {
+function openJournal({ folder, control, watchers, onJournal }: Serving, { checkpoint, events }: Start): Journal {
   const journal = new Journal(
     folder,
     watchers,
@@ -134,6 +138,7 @@ function openJournal({ folder, control, watchers, onJournal }: Serving, { checkp
     earlierIn(checkpoint).wall_s ?? 0,
     control,
   );
+  journal.keepEvents(events.splice(0));
   onJournal(journal);
   return journal;
 }

@@ -2,7 +2,10 @@
 // this checkpoint. All checkpoints and logs are verified before any file is changed.
 import { basename, resolve } from 'node:path';
 import { UserError } from '../../common/user-error';
-import { onlyEvaluates, storedConfig } from './stored-config';
+import { survivesResume } from '../../run-data/event-marks';
+import type { RunEvent } from '../../run-data/run-events';
+import { runFiles } from '../../run-data/run-file-names';
+import { onlyEvaluates, readableEvents, storedConfig } from './stored-config';
 import type { RunConfig } from '../config/schema';
 import { acceptEvaluation, acceptLogs } from './resumed-logs';
 import { checkpointNamed, openCheckpoint, verifyCheckpoint } from '../store/checkpoint';
@@ -41,15 +44,21 @@ export async function startingPoint(
   );
 }
 
+/** The result of a rollback: warnings about the logs, and the events after the checkpoint that the run keeps. */
+interface RolledBack {
+  notes: string[];
+  events: RunEvent[];
+}
+
 /**
  * Checks the logs and rolls the folder back to `checkpoint`. If `checkpoint` is null, rolls the folder back to the
- * state before the first step. Returns warnings about the logs.
+ * state before the first step. The caller must write the returned events again.
  */
 export async function rollBackTo(
   folder: RunFolder,
   checkpoint: StoredCheckpoint | null,
   accept: boolean,
-): Promise<string[]> {
+): Promise<RolledBack> {
   const evaluates = onlyEvaluates(folder.manifest.config);
   const isOlder = checkpoint !== null && folder.checkpointSteps().some(step => step > checkpoint.manifest.step);
   const from = checkpoint ? ` --checkpoint ${basename(checkpoint.folder)}` : '';
@@ -58,11 +67,16 @@ export async function rollBackTo(
     ? await acceptEvaluation(folder, { accept, command })
     : await acceptLogs(folder, checkpoint, { accept, command });
   const step = checkpoint?.manifest.step ?? 0;
+  const events = evaluates ? [] : keptEvents(folder, step, offsets[runFiles.events] ?? 0);
   if (checkpoint) await removeLater(folder.path, step);
   await rollBack(folder, step, offsets);
   if (accept && notes.length > 0) await adoptLogs(folder.path);
-  return notes;
+  return { notes, events };
 }
+
+/** Returns the events after byte `from` that a resume from the checkpoint of step `step` keeps. */
+const keptEvents = (folder: RunFolder, step: number, from: number): RunEvent[] =>
+  [...readableEvents(folder.file(runFiles.events), { from })].filter(event => survivesResume(event, step));
 
 /**
  * If this run starts from another run's checkpoint (trainer.resume_mode=resume_path), verifies and returns that

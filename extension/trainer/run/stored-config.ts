@@ -69,9 +69,9 @@ export function readableConfig(folder: RunFolder): RunConfig {
   return storedConfig({ id, path, manifest: { ...manifest, config: { ...config } } });
 }
 
-/** Yields the readable events of a log, up to byte `end`. */
-export function* readableEvents(file: string, end = Infinity): Generator<RunEvent> {
-  for (const { text, next } of readDamagedLines(file)) {
+/** Yields the readable events of a log between bytes `from` and `end`; `from` must be the end of a line. */
+export function* readableEvents(file: string, { from = 0, end = Infinity } = {}): Generator<RunEvent> {
+  for (const { text, next } of readDamagedLines(file, from)) {
     if (next > end) return;
     const { data } = eventSchema.safeParse(jsonOrNothing(text));
     if (data) yield data;

@@ -84,8 +84,8 @@ export function readLines(
 }
 
 /** Like `readLines`, for a damaged file: omits lines that are too long, and includes an incomplete last line. */
-export const readDamagedLines = (file: string): Generator<Line> =>
-  linesOf(file, { from: 0, fs: syncFileSystem, within: dirname(file), damaged: true });
+export const readDamagedLines = (file: string, from = 0): Generator<Line> =>
+  linesOf(file, { from, fs: syncFileSystem, within: dirname(file), damaged: true });
 
 interface Reading {
   from: number;

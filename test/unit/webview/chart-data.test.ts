@@ -548,7 +548,7 @@ describe('event marks', () => {
       event(4, 'setting'),
       event(5, 'environment_reload'),
     ];
-    const marks = marksOf(happened, each => (each.step === 4 ? NaN : each.step));
+    const marks = marksOf(happened, step => (step === 4 ? NaN : step));
     expect(marks.map(mark => [mark.kind, mark.x])).toEqual([
       ['checkpoint', 2],
       ['version', 5],
@@ -559,7 +559,7 @@ describe('event marks', () => {
   it('are thinned by severity', () => {
     const marks = marksOf(
       [...Array.from({ length: 1000 }, (_, i) => event(i, 'checkpoint')), event(500, 'alarm')],
-      each => each.step,
+      step => step,
     );
     const kept = thinned(marks, 50);
     expect(kept.length).toBeLessThanOrEqual(21);

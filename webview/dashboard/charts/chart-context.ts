@@ -50,7 +50,7 @@ export function contextMaker(store: SeriesStore): (state: DashboardState, run: R
       const { axis, xs } = store.positions(chosen);
       const whole = rangeOf(axis, xs, { total, isRunning, train: episodes.train });
       const x = zoom ? zoomRange(zoom.from, zoom.to) : whole;
-      const all = marksOf(events, ({ step }) =>
+      const all = marksOf(events, step =>
         axis === 'step' ? step : (xs[Math.min(store.rowFrom(step), xs.length - 1)] ?? Number.NaN),
       );
       const alarms = all.filter(({ kind }) => kind === 'alarm');

@@ -1,29 +1,29 @@
 // The list of the run's events, newest first, with the same texts as the event marks below the charts.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
-import { glyphs, markOf } from '../../charts/event-marks';
+import { placeEvents, type PlacedEvent } from '../../../extension/run-data/event-marks';
+import { glyphs } from '../../charts/event-marks';
 
 /** Maximum number of listed events; the file events.jsonl contains all events. */
 const shownEvents = 500;
 
 /** Renders a table of the events. The row of `opened` is highlighted and shows the event's data. */
 export function eventList(events: readonly RunEvent[], opened: RunEvent | null): TemplateResult {
-  const rows = events
+  const rows = placeEvents(events)
     .slice(-shownEvents)
     .reverse()
-    .map(event => eventRow(event, isSame(event, opened)));
+    .map(placed => eventRow(placed, isSame(placed.event, opened)));
   return html`<table class="event-table">
     <caption class="visually-hidden">Events of the run</caption>
     <tbody>${rows}</tbody>
   </table>`;
 }
 
-function eventRow(event: RunEvent, isOpen: boolean): TemplateResult {
-  const kind = markOf(event);
+function eventRow({ event, step, mark: kind }: PlacedEvent, isOpen: boolean): TemplateResult {
   const data = isOpen && event.data ? html`<pre>${JSON.stringify(event.data, null, 2)}</pre>` : nothing;
   return html`<tr class=${isOpen ? 'opened' : nothing} tabindex=${isOpen ? -1 : nothing}>
     <td class="glyph glyph-${kind ?? 'none'}" aria-hidden="true">${kind ? glyphs[kind] : ''}</td>
-    <th scope="row">${`step ${event.step}`}</th>
+    <th scope="row">${`step ${step}`}</th>
     <td>${event.kind.replaceAll('_', ' ')}</td>
     <td class="message">${event.message}${data}</td>
     <td class="muted">${clock(event.time)}</td>

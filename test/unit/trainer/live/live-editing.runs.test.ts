@@ -4,6 +4,7 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { coverageLineSchema } from '../../../../extension/run-data/environment-snapshot';
+import { placeEvents } from '../../../../extension/run-data/event-marks';
 import { environmentRefusedSchema, environmentReloadSchema } from '../../../../extension/run-data/run-events';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import type { VersionEffect } from '../../../../extension/run-data/version-effect';
@@ -117,13 +118,17 @@ test('after a save during a rollout, running episodes finish with the old code, 
     expect(kept.includes('reward: 7')).toBe(version === to);
   }
   expect(events.filter(({ kind }) => kind === 'environment_reload')).toHaveLength(1);
+  expect(events.filter(({ kind }) => kind === 'environment_ran').map(each => each.data)).toEqual([
+    { tag: 'Words', version: to, step: 2 },
+  ]);
+  expect(placeEvents(events).flatMap(({ mark, step }) => (mark === 'version' ? [step] : []))).toEqual([2]);
 
   const { answer: listed } = await document<
     { version: string; from: number; sources: string[]; effect: VersionEffect | null }[]
   >(workspace.folder, ['env', 'versions', folder.id]);
   expect(listed.map(({ version, from, sources }) => [version, from, sources])).toEqual([
     [from, 1, ['words.ts']],
-    [to, 1, ['words.ts']],
+    [to, 2, ['words.ts']], // the first step whose episodes ran it
   ]);
   const mean = (step: number) => {
     const played = episodes.filter(e => e.step === step && e.mode === 'train');
