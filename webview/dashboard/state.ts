@@ -2,6 +2,7 @@
 // contains a summary that is replaced when the store changes.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
+import { exceedsMemory, plannedMemorySchema, type PlannedMemory } from '../../extension/run-data/memory-shortage';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
 import { arranged } from './charts/arrangement';
@@ -74,6 +75,13 @@ export function foundGroups(groups: readonly ChartGroup[], text: string): readon
 
 export const alarmsOf = (events: readonly RunEvent[]): RunEvent[] =>
   events.filter(({ kind }) => kind === 'alarm' || kind === 'early_stop');
+
+/** Returns the run's newest memory plan if it exceeds the memory that was available, otherwise null. */
+export function shortageIn(events: readonly RunEvent[]): PlannedMemory | null {
+  const plan = events.findLast(({ kind }) => kind === 'memory_plan');
+  const { data } = plannedMemorySchema.safeParse(plan?.data);
+  return data && exceedsMemory(data) ? data : null;
+}
 
 /** Whether the metrics are shown as a table. An evaluation is always shown as a table, because it has no steps. */
 export const isTable = ({ run, settings, series }: DashboardState): boolean =>

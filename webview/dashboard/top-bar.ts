@@ -1,5 +1,8 @@
 // The bar above the charts: name and status of the run, buttons for its commands, and display settings.
 import { html, nothing, type TemplateResult } from 'lit';
+import { gibibytes } from '../../extension/common/numbers';
+import type { PlannedMemory } from '../../extension/run-data/memory-shortage';
+import { isUnended } from '../../extension/run-data/run-progress';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { button, dropdown, textField } from '../components/controls';
 import type { IconName } from '../components/icon';
@@ -10,7 +13,7 @@ import type { DashboardActions } from './actions';
 import type { DashboardCommand } from './actions';
 import { progressBar, runFacts } from './run/run-facts';
 import { axesOf } from '../charts/metric-series';
-import { alarmsOf, type DashboardState } from './state';
+import { alarmsOf, shortageIn, type DashboardState } from './state';
 
 const labels: Record<'pause' | 'resume' | 'stop', [label: string, icon: IconName, title: string]> = {
   pause: ['Pause', 'pause', 'Pause after the current step'],
@@ -28,6 +31,7 @@ export function topBar(run: RunSummary, state: DashboardState, actions: Dashboar
   const { error } = run.status;
   const alarms = alarmsOf(state.events);
   const newest = alarms.at(-1);
+  const shortage = isUnended(run.status.state) ? shortageIn(state.events) : null;
   const alarmText =
     alarms.length > 1 ? `▲ ${alarms.length} alarms, latest: ${newest?.message}` : `▲ ${newest?.message}`;
   const reading = `Reading the metrics: ${Math.floor(state.read * 100)} %. Until then, only the newest steps are shown.`;
@@ -38,6 +42,7 @@ export function topBar(run: RunSummary, state: DashboardState, actions: Dashboar
     </div>
     ${progressBar(run)}
     <p class="run-error" role="alert" ?hidden=${!error}>${error ?? ''}</p>
+    <p class="memory-warning" role="status" ?hidden=${!shortage}>${shortage ? memoryWarning(shortage) : ''}</p>
     <button class="plain alarms" type="button" ?hidden=${!newest} @click=${() => newest && actions.openEvent(newest)}
       >${newest ? alarmText : ''}</button
     >
@@ -45,6 +50,9 @@ export function topBar(run: RunSummary, state: DashboardState, actions: Dashboar
     ${controls(run, state, actions)}
   </header>`;
 }
+
+const memoryWarning = ({ planned, available, phase }: PlannedMemory): string =>
+  `▲ Memory: the run may need ${gibibytes(planned)} in its ${phase}, but ${gibibytes(available)} was available at its start`;
 
 /** Renders the buttons for the commands available in the run's status, and for the run's other pages. */
 function commandButtons(run: RunSummary, send: (command: DashboardCommand) => void): TemplateResult {

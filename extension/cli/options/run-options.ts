@@ -20,6 +20,7 @@ export interface StartFlags extends CommonFlags, TrustFlags, PlaceFlags {
   configName?: string;
   config?: string;
   detach?: boolean;
+  yes?: boolean;
 }
 
 export interface ResumeFlags extends CommonFlags, TrustFlags, PlaceFlags {
@@ -30,7 +31,11 @@ export interface ResumeFlags extends CommonFlags, TrustFlags, PlaceFlags {
   discard?: boolean;
   acceptDamagedLogs?: boolean;
   detach?: boolean;
+  yes?: boolean;
 }
+
+/** The option --yes, for commands that start a new run. */
+export const yesOption = ['--yes', 'start the run although its plan exceeds the available memory'] as const;
 
 /** Adds --workspace and --json. */
 export const withCommon = (command: Command): Command =>
@@ -54,4 +59,5 @@ export const withConfig = (command: Command): Command =>
     .argument('[overrides...]', 'key=value, such as trainer.total_training_steps=20')
     .option('--config-name <name>', 'name of a configuration (see ragen presets)')
     .option('--config <file>', 'configuration file')
+    .option(...yesOption)
     .option('--detach', 'exit as soon as the trainer is running, instead of following the run');

@@ -2,6 +2,7 @@
 // output. A command that fails prints one sentence on standard error and exits with code 1; with --json it also prints
 // {"error": {"message"}} on standard output.
 import { UserError } from '../../common/user-error';
+import { MemoryShortage } from '../../run-data/memory-shortage';
 import { ConfigError } from '../../trainer/config/config-error';
 
 export interface Answer {
@@ -32,6 +33,7 @@ export async function answer(flags: { json?: boolean }, command: () => Promise<A
 }
 
 function errorDocument(error: Error): Record<string, unknown> {
+  if (error instanceof MemoryShortage) return { message: error.message, memory: error.memory };
   if (!(error instanceof ConfigError)) return { message: error.message };
   const { message, file, line, column, key, problems } = error;
   return { message, file, line, column, key, problems };

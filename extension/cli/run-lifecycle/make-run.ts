@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Manifest } from '../../run-data/run-manifest';
+import { exceedsMemory, type PlannedMemory } from '../../run-data/memory-shortage';
+import { plannedMemory } from '../../trainer/plan/run-plan';
 import { UserError } from '../../common/user-error';
 import { configHash } from '../../trainer/config/config-hash';
 import { loadConfig, overrideConfig } from '../../trainer/config/load-config';
@@ -38,6 +40,11 @@ export interface StartOptions {
   /** The run and the checkpoint from which this run is forked; absent for other runs. */
   parent?: Manifest['parent'];
   tags?: string[];
+  /**
+   * Called before the run folder is created, if the plan of the run exceeds the available memory. If the returned promise
+   * rejects, no run is created. Without this function, the memory is not checked.
+   */
+  onShortage?(memory: PlannedMemory): Promise<void> | void;
 }
 
 /** Resolves the configuration and creates the run folder. Throws ConfigError or UserError. */
@@ -57,6 +64,8 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   const { resume_mode, resume_from_path } = config.trainer;
   if (resume_mode === 'resume_path' && resume_from_path !== null)
     await openCheckpoint(resolve(options.workspace, resume_from_path)); // fails before a run folder is created
+  const memory = options.onShortage ? await plannedMemory(config, options.workspace) : null;
+  if (memory && exceedsMemory(memory)) await options.onShortage?.(memory);
   const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);
   const source = from ?? again ?? { config_name: options.configName ?? options.configFile ?? '', config_file: file };
   const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {

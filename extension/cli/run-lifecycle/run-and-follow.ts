@@ -3,6 +3,7 @@
 import { isUnended } from '../../run-data/run-progress';
 import { UserError } from '../../common/user-error';
 import { hasRunFile, readRunFileSync } from '../../node/read-run-file';
+import { formatShortage } from '../../run-data/memory-shortage';
 import { runFiles } from '../../run-data/run-file-names';
 import { type Manifest } from '../../run-data/run-manifest';
 import type { EvaluationSummary } from '../../trainer/evaluation/evaluation-summary';
@@ -19,6 +20,7 @@ import { submitRun } from '../jobs/submit-run';
 import type { LeaseWatch } from '../../trainer/store/held-lease';
 import { eventLines, follow, metricLines } from './follow';
 import { makeRun } from './make-run';
+import { acceptShortage } from './memory-question';
 import { unexplainedEnd } from './trainer-end-message';
 import { TrainerEnded, startTrainer } from './trainer-process';
 import { type TrainerProcess } from './trainer-exit';
@@ -47,6 +49,12 @@ export async function start(
     ...earlier,
     overrides,
     workspace,
+    onShortage: memory =>
+      place
+        ? void process.stderr.write(
+            `note: memory: ${formatShortage(memory)} on this machine; the job has the memory of its node\n`,
+          )
+        : acceptShortage(memory, flags),
   });
   for (const note of notes) process.stderr.write(`note: ${note}\n`);
   return serveAndFollow(folder, workspace, [], flags, place);

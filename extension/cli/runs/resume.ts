@@ -27,6 +27,7 @@ export function addResume(program: Command): void {
     .option('--checkpoint <name>', 'name of a checkpoint, such as step-000100 (default: the newest)')
     .option('--from <step>', 'step of a checkpoint, such as 100; the same as --checkpoint')
     .option('--fork', 'start a new run from the checkpoint and leave this run as it is')
+    .option('--yes', 'with --fork: start the new run although its plan exceeds the available memory')
     .option('--discard', 'remove the steps, checkpoints and events after the checkpoint')
     .option(
       '--accept-damaged-logs',

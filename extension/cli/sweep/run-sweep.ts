@@ -3,6 +3,7 @@
 // further run starts, and each active run finishes its current step, saves a checkpoint and stops.
 import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';
+import { formatShortage } from '../../run-data/memory-shortage';
 import type { RunStatus } from '../../run-data/run-status-file';
 import { UserError } from '../../common/user-error';
 import { KeyedQueue } from '../../common/keyed-queue';
@@ -100,7 +101,10 @@ async function play(
   const made = earlier
     ? { folder: earlier, notes: [] }
     : await creation.acquire(['run'], () =>
-        makeRun({ configName, configFile, overrides, workspace, sweep, tags: plan.tags }),
+        makeRun({
+          ...{ configName, configFile, overrides, workspace, sweep, tags: plan.tags },
+          onShortage: memory => note(`memory: ${formatShortage(memory)}`),
+        }),
       );
   for (const sentence of made.notes) note(sentence);
   const { folder } = made;

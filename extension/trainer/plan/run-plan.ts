@@ -7,6 +7,7 @@ import { cpus } from 'node:os';
 import { jsonOrNothing } from '../../common/json';
 import { gibibytes } from '../../common/numbers';
 import { hasRunFile } from '../../node/read-run-file';
+import { exceedsMemory, type PlannedMemory } from '../../run-data/memory-shortage';
 import { metricsLineSchema } from '../../run-data/step-lines';
 import { runFiles } from '../../run-data/run-file-names';
 import type { MetricsLine } from '../../run-data/step-lines';
@@ -19,7 +20,7 @@ import { fitLength } from '../config/model-length';
 import { modelSource } from '../config/model-path';
 import { runConfigSchema } from '../config/schema';
 import type { RunConfig } from '../config/schema';
-import { chooseProvider, providerStates } from '../../engine/session/devices';
+import { autoCandidates, chooseProvider, providerStates } from '../../engine/session/devices';
 import { installation } from '../../node/installation';
 import { memoryForRun } from '../../node/machine-memory';
 import { largestMicroBatchTokens, planMemory } from '../../models/memory/memory-plan';
@@ -139,6 +140,30 @@ export async function planRun(
   });
 }
 
+/**
+ * Returns the planned memory of a run on this machine. Null if most of the memory is elsewhere: if a GPU may be used, or
+ * if the model is behind an API.
+ * @throws ConfigError or UserError if the model cannot be used
+ */
+export async function plannedMemory(
+  config: RunConfig,
+  workspace: string,
+  available = memoryForRun(),
+): Promise<PlannedMemory | null> {
+  const { device, engine } = config.workbench;
+  if (config.model_config !== null && config.trainer.val_only) return null;
+  const isLocal = engine === 'local';
+  const onGpu = device === 'auto' ? autoCandidates(await providerStates()).length > 0 : device !== 'cpu';
+  if (isLocal && onGpu) return null;
+  const check = isLocal ? readDecoderConfig : readTextShape;
+  return withModelFolder(config.model_path, workspace, undefined, check, async folder => {
+    const { peak } = isLocal
+      ? planMemory(await planInput(config, folder, workspace))
+      : remoteMemory(config, remoteSizes(config, readTextShape(folder).vocabSize));
+    return { planned: peak.bytes, available, phase: peak.phase };
+  });
+}
+
 /** Plans a run whose model is on a server. */
 async function planRemote({
   configName,
@@ -170,7 +195,7 @@ async function planRemote({
   const { time, limit } = remoteTime(config, sizes, playedAs(work, run), found);
   // If the rates are only assumed, a prediction from an earlier run on the same server is more accurate.
   const measured = found.basis === 'assumed' && run ? stepTime(work, path, trainer.total_training_steps, [run]) : null;
-  const fits = plan.peak.bytes <= available;
+  const fits = !exceedsMemory({ planned: plan.peak.bytes, available });
   return {
     config_name: configName,
     model: { path, parameters, trained: 'adapters' },
@@ -235,7 +260,7 @@ function fit(
 ): Omit<RunReport, 'config_name' | 'model' | 'time' | 'notes' | 'remote'> {
   const { actor, rollout } = config.actor_rollout_ref;
   const plan = planMemory(input);
-  const fits = plan.peak.bytes <= available;
+  const fits = !exceedsMemory({ planned: plan.peak.bytes, available });
   const tokens = input.trains ? largestMicroBatchTokens(input, available) : 0;
   const miniBatch = actor.ppo_mini_batch_size;
   const remedy = (): string =>

@@ -12,6 +12,7 @@ import { PendingSettings } from '../live/pending-settings';
 import { gibibytes } from '../../common/numbers';
 import { memoryForRun } from '../../node/machine-memory';
 import { brokenLimits, reasonClause, unmeasured } from '../../run-data/engine-limits';
+import { exceedsMemory, type PlannedMemory } from '../../run-data/memory-shortage';
 import { planMemory } from '../../models/memory/memory-plan';
 import type { PlanInput } from '../../models/memory/plan-input';
 import { readTokenizer } from '../../models/weights/model-folder';
@@ -191,14 +192,14 @@ function reportPlan(input: PlanInput, config: RunConfig, journal: Journal): void
   if (device === 'webgpu' || device === 'cuda') return;
   const { peak } = planMemory(input);
   const available = memoryForRun();
-  const data = { planned: peak.bytes, available, phase: peak.phase };
+  const data: PlannedMemory = { planned: peak.bytes, available, phase: peak.phase };
   const [planned, free] = [gibibytes(peak.bytes), gibibytes(available)];
   journal.event(
     'memory_plan',
     `on the CPU the trainer needs at most ${planned} (${peak.phase}), and ${free} is available`,
     data,
   );
-  if (peak.bytes > available)
+  if (exceedsMemory(data))
     journal.event(
       'warning',
       `memory: on the CPU the trainer may need ${planned} in its ${peak.phase}, but ${free} is available: if the trainer runs out of memory, run ragen doctor with the same configuration to see what fits`,

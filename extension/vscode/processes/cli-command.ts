@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { isRecord, jsonOrNothing } from '../../common/json';
 import { endedBySystem, explainExit } from '../../common/process-exit';
 import { UserError } from '../../common/user-error';
+import { MemoryShortage, plannedMemorySchema, type PlannedMemory } from '../../run-data/memory-shortage';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
 /** Everything needed to run the CLI for a workspace folder. */
@@ -44,7 +45,8 @@ export interface StartedRun {
 
 /**
  * Runs `cli.cjs` with `args` plus `--detach --json` in `cwd`. Throws a ConfigError if the configuration is rejected
- * and, for any other failure, a UserError with the CLI's message.
+ * a MemoryShortage if the run does not fit into memory and `args` lack `--yes`, and, for any other failure, a UserError
+ * with the CLI's message.
  */
 export async function startRun(node: NodeRuntime, cli: string, args: string[], cwd: string): Promise<StartedRun> {
   const doing = `the start of the trainer (${node.path})`;
@@ -70,6 +72,8 @@ export async function askCli(
   stopped?.throwIfAborted();
   const { code, signal, stdout, stderr } = await runToEnd(node, [cli, ...args, '--json'], cwd, stopped);
   const answer = documentIn(stdout) ?? documentIn(stderr);
+  const memory = memoryIn(answer);
+  if (memory) throw new MemoryShortage(memory);
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
   if (code === 0 && answer) return answer;
@@ -115,6 +119,12 @@ function documentIn(text: string): Record<string, unknown> | undefined {
   const complete = jsonOrNothing(text);
   if (isRecord(complete)) return complete;
   return text.split('\n').reverse().map(jsonOrNothing).find(isRecord);
+}
+
+/** Returns the planned memory if the CLI refused to start a run because of it. */
+function memoryIn(answer: unknown): PlannedMemory | undefined {
+  const error = isRecord(answer) ? answer['error'] : undefined;
+  return isRecord(error) ? plannedMemorySchema.safeParse(error['memory']).data : undefined;
 }
 
 function problemsIn(answer: unknown): ConfigProblem[] {

@@ -168,6 +168,33 @@ describe('stop and pause', () => {
   });
 });
 
+describe('memory', () => {
+  const large = [
+    'train',
+    ...['--config-name', 'words', 'trainer.total_training_steps=1', 'trainer.val_before_train=false'],
+    'es_manager.train.group_size=4000000',
+  ];
+  const runsIn = (): string[] => readdirSync(join(workspace.folder, '.ragen/runs'));
+
+  test('a run whose plan exceeds the available memory is refused with both sizes, and no run is created', async () => {
+    const before = runsIn();
+    const { code, stderr } = await ragen(workspace.folder, large);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^memory: the run may need [\d.,]+ [GM]iB in its .+, but [\d.]+ [GM]iB is available: lower .* with --yes\n$/,
+      ),
+    ]);
+    const { answer } = await document<{ error: { memory: { planned: number; available: number } } }>(
+      workspace.folder,
+      large,
+    );
+    const { memory } = answer.error;
+    expect(memory.planned).toBeGreaterThan(memory.available);
+    expect(runsIn()).toEqual(before);
+  });
+});
+
 describe('runs', () => {
   test('lists runs with their state; one whose trainer was lost is interrupted', async () => {
     const lost = await startDetached(workspace.folder, ['trainer.total_training_steps=1000']);

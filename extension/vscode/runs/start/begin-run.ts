@@ -1,10 +1,12 @@
 // Starts a run with the CLI, shows the problems of the run's configuration, waits until the store contains the run, and
 // opens its dashboard.
 import * as vscode from 'vscode';
+import { gibibytes } from '../../../common/numbers';
 import { UserError } from '../../../common/user-error';
+import { MemoryShortage, type PlannedMemory } from '../../../run-data/memory-shortage';
 import { messageOf } from '../../command';
 import type { Host } from '../../host-services';
-import { withProgress } from '../../notifications';
+import { chooseAction, withProgress } from '../../notifications';
 import { ConfigError, startRun, type StartedRun } from '../../processes/cli-command';
 
 /**
@@ -24,6 +26,10 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
       return startRun(node, cli, args, cwd);
     });
   } catch (error) {
+    if (error instanceof MemoryShortage) {
+      if (await startsAnyway(error.memory, args, name)) await begin(host, [...args, '--yes'], cwd, name);
+      return;
+    }
     const shown = error instanceof ConfigError ? problems.show(error.problems, cwd) : 0;
     if (shown > 0) await vscode.commands.executeCommand('workbench.actions.view.problems');
     if (shown > 1)
@@ -37,6 +43,34 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
       `run ${started.run} was started in ${started.folder}, which is not in this workspace: open a folder that contains the run`,
     );
   host.dashboards.show(run, besideText(), true);
+}
+
+/**
+ * Asks whether a run that does not fit into memory is to be started. If the user wants to change the configuration, opens
+ * its file or the New Run page.
+ */
+async function startsAnyway(
+  { planned, available, phase }: PlannedMemory,
+  args: string[],
+  name: string,
+): Promise<boolean> {
+  const [start, change] = [vscode.l10n.t('Start Anyway'), vscode.l10n.t('Change Configuration')];
+  const choice = await chooseAction(
+    vscode.l10n.t('Start {0}, although it may run out of memory?', name),
+    vscode.l10n.t(
+      'The run may need {0} in its {1}, but {2} is available. If the memory is used up, the system ends the run or other programs.',
+      gibibytes(planned),
+      phase,
+      gibibytes(available),
+    ),
+    [start, change],
+  );
+  if (choice === change) {
+    const file = args.includes('--config') ? args[args.indexOf('--config') + 1] : undefined;
+    if (file === undefined) await vscode.commands.executeCommand('ragen.newRun');
+    else await vscode.window.showTextDocument(vscode.Uri.file(file));
+  }
+  return choice === start;
 }
 
 /** Returns the column beside the active text editor; without a text editor, the active column. */

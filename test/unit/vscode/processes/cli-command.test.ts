@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { MemoryShortage } from '../../../../extension/run-data/memory-shortage';
 import { ConfigError, startRun } from '../../../../extension/vscode/processes/cli-command';
 
 const node = { path: process.execPath, version: process.versions.node, electron: false };
@@ -55,6 +56,16 @@ test('an error without a list is a single problem; a multi-line document is read
     (thrown: unknown) => thrown,
   );
   expect((error as ConfigError).problems).toEqual([{ message: 'weights: no such folder' }]);
+});
+
+test('a refusal because of memory contains the planned and the available bytes', async () => {
+  const memory = { planned: 2 ** 34, available: 2 ** 33, phase: 'policy update' };
+  const document = JSON.stringify({ error: { message: 'memory: …', memory } });
+  const error = await start(`console.log(${JSON.stringify(document)}); process.exit(1)`).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(MemoryShortage);
+  expect((error as MemoryShortage).memory).toEqual(memory);
 });
 
 test('any other failure is reported with the last line of its output', async () => {

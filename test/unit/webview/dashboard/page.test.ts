@@ -449,6 +449,27 @@ describe('the dashboard', () => {
     expect(card('entropy').querySelector('.alarm-sign')).toBeNull();
   });
 
+  it('shows at its head that a running run may need more memory than was available', async () => {
+    const { host, root } = await open('running');
+    const head = () => root.querySelector<HTMLElement>('.memory-warning')!;
+    expect(head().hidden).toBe(true);
+    const data = { planned: 15.4 * 2 ** 30, available: 12.3 * 2 ** 30, phase: 'policy update' };
+    const events = [{ time: '2026-01-01T00:00:00Z', step: 0, kind: 'memory_plan' as const, message: 'plan', data }];
+    host.send(dashboardLines, { run: runAt(140, 200), lines: [], events });
+    await settle();
+    expect(head().hidden).toBe(false);
+    expect(head().textContent).toBe(
+      '▲ Memory: the run may need 15.4 GiB in its policy update, but 12.3 GiB was available at its start',
+    );
+    host.send(dashboardLines, {
+      run: { ...runAt(140, 200, { state: 'finished' }), live: false },
+      lines: [],
+      events: [],
+    });
+    await settle();
+    expect(head().hidden).toBe(true);
+  });
+
   it('asks the host to export metrics and pictures', async () => {
     const { root, host, card } = await open('running');
     const asked: Export[] = [];
