@@ -76,12 +76,14 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
     label: 'Timeline',
     title: 'See where the time of each step goes',
     onClick: () => send('timeline'),
-  })}${button({ label: 'Log', title: 'Open the trainer’s log', onClick: () => send('log') })}${button({
-    label: 'Episodes',
-    primary: true,
-    title: 'Read the episodes of this run',
-    onClick: () => send('episodes'),
-  })}`;
+  })}${button({ label: 'Log', title: 'Read what the run reported, by step or with errors first', onClick: () => send('log') })}${button(
+    {
+      label: 'Episodes',
+      primary: true,
+      title: 'Read the episodes of this run',
+      onClick: () => send('episodes'),
+    },
+  )}`;
 }
 
 /** Renders the display settings of the charts; hidden while there are no charts. */

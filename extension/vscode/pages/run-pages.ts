@@ -1,10 +1,11 @@
-// The pages of runs: dashboard, Episodes, Collapse, Timeline, the comparison of several runs, and the run table.
+// The pages of runs: dashboard, Episodes, Collapse, Timeline, Log, the comparison of several runs, and the run table.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { collapseKind } from './collapse-panel';
 import { ComparePanels } from './compare-panel';
 import { dashboardKind, type DashboardActions } from './dashboard-panel';
 import { episodesKind } from './episodes-panel';
+import { logKind } from './log-panel';
 import { PagePanels } from './page-panels';
 import { RunTablePanel } from './run-table-panel';
 import type { RunStore } from '../runs/run-store';
@@ -15,6 +16,7 @@ export interface RunPages extends vscode.Disposable {
   episodes: PagePanels;
   collapses: PagePanels;
   timelines: PagePanels;
+  logs: PagePanels;
   comparisons: ComparePanels;
   runTable: RunTablePanel;
   /** Closes all pages of a run. */
@@ -35,7 +37,7 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     episodes: call('ragen.openEpisodes'),
     collapse: call('ragen.openCollapse'),
     timeline: call('ragen.showTimeline'),
-    log: call('ragen.showLog'),
+    log: call('ragen.openLog'),
   };
   const columns = context.storageUri ? join(context.storageUri.fsPath, 'columns') : null;
   const dashboards = new PagePanels(
@@ -56,12 +58,13 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
   );
   const collapses = new PagePanels(collapseKind(store, extensionUri), extensionUri, store);
   const timelines = new PagePanels(timelineKind(store), extensionUri, store);
+  const logs = new PagePanels(logKind(store), extensionUri, store);
   const comparisons = new ComparePanels(store, extensionUri, columns, {
     dashboard: call('ragen.openDashboard'),
     difference: folders => void vscode.commands.executeCommand('ragen.compareConfigurations', folders[0], folders),
   });
   const runTable = new RunTablePanel(store, extensionUri, context.workspaceState, columns);
-  const perRun = [dashboards, episodes, collapses, timelines];
+  const perRun = [dashboards, episodes, collapses, timelines, logs];
   const closePages = (folder: string) => perRun.forEach(pages => pages.close(folder));
   const deleted = store.onDidDelete(closePages); // fires for deletions by other windows and terminals as well
   const parts = vscode.Disposable.from(deleted, comparisons, runTable, ...perRun);
@@ -70,6 +73,7 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     episodes,
     collapses,
     timelines,
+    logs,
     comparisons,
     runTable,
     closePages,

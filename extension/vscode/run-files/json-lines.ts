@@ -75,16 +75,25 @@ export async function* lineSlices(handle: FileHandle, from: LineCursor, size: nu
   }
 }
 
-export class JsonLines<T> {
+/** Reads a growing file line by line; a subclass parses the lines. */
+export abstract class GrowingLines<T> {
   private cursor: LineCursor = { offset: 0, skipping: false };
   private tail = Buffer.alloc(0);
+  /** Whether the first read left out the beginning of the file. */
+  cut = false;
 
-  /** Links that lead out of the folder `within` are not followed. By default, `within` is the file's folder. */
+  /**
+   * Links that lead out of the folder `within` are not followed. By default, `within` is the file's folder. A first read
+   * starts at most `mostBytes` before the end of the file.
+   */
   constructor(
     readonly file: string,
-    private readonly schema: z.ZodType<T>,
     private readonly within: string = dirname(file),
+    private readonly mostBytes = Infinity,
   ) {}
+
+  /** Returns the value of a line that is not blank; undefined to skip the line. */
+  protected abstract parseLine(line: string): T | undefined;
 
   /**
    * Returns the lines that were appended since the last call. A missing file is read as an empty file. Throws on other
@@ -97,6 +106,10 @@ export class JsonLines<T> {
       const { size } = await handle.stat();
       const rewritten = size < this.cursor.offset || !(await this.sameTail(handle));
       if (rewritten) this.restart(true);
+      if (this.cursor.offset === 0 && size > this.mostBytes) {
+        this.cut = true;
+        this.cursor = { offset: size - this.mostBytes, skipping: true };
+      }
       const lines: T[] = [];
       for await (const { bytes, last, ...cursor } of lineSlices(handle, this.cursor, size)) {
         this.cursor = cursor;
@@ -114,8 +127,8 @@ export class JsonLines<T> {
     const lines: T[] = [];
     for (const line of text.split('\n')) {
       if (line.trim() === '') continue;
-      const parsed = this.schema.safeParse(jsonOrNothing(line));
-      if (parsed.success) lines.push(parsed.data);
+      const parsed = this.parseLine(line);
+      if (parsed !== undefined) lines.push(parsed);
     }
     return lines;
   }
@@ -129,7 +142,24 @@ export class JsonLines<T> {
   private restart(restarted: boolean): FreshLines<T> {
     this.cursor = { offset: 0, skipping: false };
     this.tail = Buffer.alloc(0);
+    this.cut = false;
     return { lines: [], restarted };
+  }
+}
+
+/** Reads a growing file of JSON lines that match a schema. */
+export class JsonLines<T> extends GrowingLines<T> {
+  /** `within`: see `GrowingLines`. */
+  constructor(
+    file: string,
+    private readonly schema: z.ZodType<T>,
+    within?: string,
+  ) {
+    super(file, within);
+  }
+
+  protected override parseLine(line: string): T | undefined {
+    return this.schema.safeParse(jsonOrNothing(line)).data;
   }
 }
 

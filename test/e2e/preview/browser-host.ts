@@ -2,6 +2,7 @@
 // the shipped bundle unchanged. The driver calls `window.previewSend` to send notifications as the extension host does.
 import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
+import { logHost, type LogScenario } from './log-host';
 import { memoryHost, type Scenario } from './memory-host';
 import { runTableHost } from './run-table-host';
 import { storedHost, type StoredFiles } from './stored-host';
@@ -27,6 +28,7 @@ const [at = Infinity, times = 1] = preview.previewScenario.split(' ').slice(1).m
 const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, table] = /^runs (\d+)$/.exec(preview.previewScenario) ?? [];
+const [, log] = /^log (\w+)$/.exec(preview.previewScenario) ?? [];
 const csv = files?.['experiment.csv'];
 const host = csv
   ? comparedHost(csv, metrics)
@@ -38,7 +40,9 @@ const host = csv
         ? timelineHost(timeline as TimelineScenario)
         : table
           ? runTableHost(Number(table), metrics)
-          : memoryHost(preview.previewScenario, metrics);
+          : log
+            ? logHost(log as LogScenario)
+            : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

@@ -30,6 +30,7 @@ await build({
     'new-run': 'webview/new-run/main.ts',
     timeline: 'webview/timeline/main.ts',
     'run-table': 'webview/run-table/main.ts',
+    log: 'webview/log/main.ts',
     host: 'test/e2e/preview/browser-host.ts',
   },
   bundle: true,

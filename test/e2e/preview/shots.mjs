@@ -85,6 +85,12 @@ const lake = async tab => {
   await tab.waitForSelector('.turn');
 };
 
+/** Selects the newest error of the Log page. */
+const openError = async tab => {
+  await tab.getByRole('button', { name: 'Errors first' }).click();
+  await tab.locator('.entry').first().click();
+  await tab.waitForSelector('.details pre');
+};
 /** Lists the validation episodes. */
 const validation = async tab => {
   await tab.locator('.filter input').fill('mode:val');
@@ -99,6 +105,7 @@ const narrow = [350, 480, 600].flatMap(width =>
     { page: 'group', name: 'episodes', scenario: 'running', ready: '.episode-row', act: firstMember },
     { page: 'dashboard', name: 'dashboard', scenario: 'running', ready: charts },
     { page: 'timeline', name: 'timeline', scenario: 'timeline finished', ready: '.timeline' },
+    { page: 'log', name: 'log', scenario: 'log running', ready: '.entry', act: openError },
     { page: 'live', name: 'live', scenario: 'live lake', ready: '#app > *' },
     { page: 'new-run', name: 'new-run', scenario: 'running', ready: '#app > *' },
   ].map(({ page, ...shot }) => ({
@@ -240,6 +247,21 @@ export const shots = [
     scenario: 'runs 500',
     act: tab => tab.locator('.table-scroll').evaluate(area => (area.scrollTop = 28 * 250)),
   }),
+  ...['light', 'dark', 'high-contrast'].flatMap(theme => [
+    { file: `log-${theme}`, name: 'log', theme, scenario: 'log running', width: 1100, ready: '.entry' },
+    {
+      file: `log-${theme}-error`,
+      name: 'log',
+      theme,
+      scenario: 'log running',
+      width: 1100,
+      ready: '.entry',
+      act: openError,
+    },
+  ]),
+  { file: 'log-large', name: 'log', theme: 'dark', scenario: 'log large', width: 900, ready: '.entry' },
+  { file: 'log-empty', name: 'log', theme: 'light', scenario: 'log empty', width: 900, ready: '.notice' },
+  { file: 'log-hostile', name: 'log', theme: 'light', scenario: 'log hostile', width: 900, ready: '.entry' },
   newRun('light', 'light', 1200, onEngine),
   newRun('dark', 'dark', 1200, onEngine),
   newRun('contrast', 'high-contrast', 1000, onEngine),

@@ -16,6 +16,7 @@ import { startNewRun } from '../../../webview/new-run/page';
 import { startRunTable } from '../../../webview/run-table/page';
 import { startPlay } from '../../../webview/play/page';
 import { startTimeline } from '../../../webview/timeline/page';
+import { startLog } from '../../../webview/log/page';
 import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 import { comparedHost } from '../../e2e/preview/compared-host';
@@ -25,6 +26,7 @@ import { memoryHost, type MemoryHost } from '../../e2e/preview/memory-host';
 import { runTableHost } from '../../e2e/preview/run-table-host';
 import { storedHost } from '../../e2e/preview/stored-host';
 import { timelineHost } from '../../e2e/preview/timeline-host';
+import { logHost } from '../../e2e/preview/log-host';
 import { expectTextAlone, HostileTexts, shownOf } from './hostile-host';
 import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from './page-host';
 
@@ -110,6 +112,17 @@ it('the comparison shows names, points of sweeps, settings and metrics as plain 
   await settle();
   expectTextAlone(root);
   expect(shownOf(root).length).toBeGreaterThan(5);
+});
+
+it('the log shows lines and their JSON as plain text', async () => {
+  startLog(pageHost(new HostileTexts(logHost('running'))), root);
+  await settle();
+  expectTextAlone(root);
+  for (const row of [...root.querySelectorAll('.entry')].slice(0, 12)) {
+    await click(row);
+    expectTextAlone(root);
+  }
+  expect(shownOf(root).length).toBeGreaterThan(2);
 });
 
 it('the timeline shows names of runs, calls, requests and episodes as plain text', async () => {
@@ -257,6 +270,7 @@ it('every page shows the message of a refusal as plain text', async () => {
     ['live', () => startLive(refusing(), root)],
     ['timeline', () => startTimeline(refusing(), root)],
     ['run table', () => startRunTable(refusing(), root)],
+    ['log', () => startLog(refusing(), root)],
     ['play', () => startPlay(refusing(), root)],
     ['new run', () => startNewRun(refusing(), root)],
   ];

@@ -25,6 +25,10 @@ export const viewCommands: Record<string, Command> = {
     const run = await host.picker.pick(argument, anyRun, noRuns());
     if (run) host.timelines.show(run, vscode.ViewColumn.Active);
   },
+  'ragen.openLog': host => async argument => {
+    const run = await host.picker.pick(argument, anyRun, noRuns());
+    if (run) host.logs.show(run, vscode.ViewColumn.Active);
+  },
   'ragen.showLog': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());
     if (run) await openLog(run);
