@@ -27,6 +27,17 @@ export const episodesReady: RequestType<null, EpisodesSnapshot> = { method: 'epi
 export const episodeOpen: RequestType<EpisodeRef, Episode | null> = { method: 'episodes/open' };
 /** Opens the episode's reasoning trace in the editor. */
 export const episodeTrace: NotificationType<EpisodeRef> = { method: 'episodes/trace' };
+/** An episode's playback as a file: an animated GIF or a WebM video. `name` is the episode's id. */
+export interface EpisodeMovie {
+  kind: 'movie';
+  name: string;
+  format: 'gif' | 'webm';
+  bytes: Uint8Array;
+}
+
+/** Writes the movie to a file that the user chooses. Returns false if the user cancels. */
+export const episodesExport: RequestType<EpisodeMovie, boolean> = { method: 'episodes/export' };
+
 /** New rows; `from` is the number of the first new row. */
 export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { from: number; rows: EpisodeRows }> = {
   method: 'episodes/grew',

@@ -2,6 +2,7 @@
 import type { EpisodeRow } from '../../extension/run-data/episode-table';
 import type { Sort } from './list/listing';
 import type { EpisodesSettings, Mode, Reading } from './episodes-settings';
+import type { PlayerCommand } from './player/playback';
 
 export interface EpisodesActions {
   load(): void;
@@ -24,6 +25,13 @@ export interface EpisodesActions {
   compareWith(against: EpisodesSettings['against']): void;
   readAs(reading: Reading): void;
   toggle(setting: 'raw' | 'tokens'): void;
+  movePlayer(command: PlayerCommand): void;
+  /** Sets the speed of the playback; 1 is normal. */
+  playAt(speed: number): void;
+  loopPlayback(loop: boolean): void;
+  exportMovie(format: 'gif' | 'webm'): void;
+  /** Ends the recording of a video. */
+  cancelMovie(): void;
   openTrace(): void;
   /** Requests the selected episode again after a failure. */
   retry(): void;

@@ -6,10 +6,10 @@ import type { Sort } from './list/listing';
 export type Mode = 'train' | 'val' | 'all';
 
 /**
- * What the reader shows: the open episode's turns, the episodes of its prompt group side by side, or (`training`) the
- * open episode beside an episode of the same prompt at another step.
+ * What the reader shows: the open episode's turns, one turn after another (`playback`), the episodes of its prompt group
+ * side by side, or (`training`) the open episode beside an episode of the same prompt at another step.
  */
-export type Reading = 'episode' | 'group' | 'training';
+export type Reading = 'episode' | 'playback' | 'group' | 'training';
 
 /** Settings that are restored when the page is shown again. */
 export interface EpisodesSettings {
@@ -32,6 +32,10 @@ export interface EpisodesSettings {
   readonly filter: string;
   readonly raw: boolean;
   readonly tokens: boolean;
+  /** Speed of the playback (player/playback.ts). */
+  readonly speed: number;
+  /** Whether the playback starts again after its end. */
+  readonly loop: boolean;
 }
 
 /** Version of the settings; increased when the meaning of a setting changes. */
@@ -46,6 +50,8 @@ export const firstSettings: EpisodesSettings = {
   filter: '',
   raw: false,
   tokens: false,
+  speed: 1,
+  loop: false,
 };
 
 /** All episodes of the run. The object is replaced whenever rows have been added. */

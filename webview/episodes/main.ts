@@ -1,6 +1,7 @@
 // Entry point of the Episodes page.
 import '../shared/base.css';
 import './episodes.css';
+import './player/player.css';
 import { copyPlainNumbers } from '../shared/format';
 import { connectHost } from '../shared/host';
 import { registerToolkit } from '../shared/toolkit';

@@ -13,6 +13,7 @@ import { holdPosition } from './reader/scroll-anchor';
 import { EpisodeStore } from './episode-store';
 import { episodesView } from './episodes-view';
 import type { EpisodesActions } from './actions';
+import { listenForPlayerKeys, movieExports, playbackClock, prefersStillness } from './player/player-control';
 import type { ListItem } from './list/listing';
 import { reduce } from './reducer';
 import { firstSettings, settingsSchema } from './episodes-settings';
@@ -47,7 +48,16 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       find('.timeline input')?.focus();
     },
     compareWith: against => dispatch({ type: 'against', against }),
-    readAs: reading => dispatch({ type: 'reading', reading }),
+    readAs(reading) {
+      dispatch({ type: 'reading', reading, plays: !prefersStillness() });
+      // The list would take Home and End, which move the playback.
+      if (reading === 'playback') find('.episode-pane')?.focus({ preventScroll: true });
+    },
+    movePlayer: command => dispatch({ type: 'player', command }),
+    playAt: speed => dispatch({ type: 'speed', speed }),
+    loopPlayback: loop => dispatch({ type: 'loop', loop }),
+    exportMovie: format => void movies[format](),
+    cancelMovie: () => movies.cancel(),
     toggle: setting => dispatch({ type: 'toggle', setting }),
     openTrace() {
       const { shown } = store.state;
@@ -62,6 +72,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     },
   };
 
+  const tick = playbackClock(event => dispatch(event));
   const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
     if (before && state.settings !== before.settings) saved.change(state.settings);
     if (state.run && state.run.folder !== before?.run?.folder) saved.keepFolder(state.run.folder);
@@ -71,8 +82,10 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       before && changesReader(before, state) ? holdPosition(find('.episode-pane'), before.shown, state.shown) : null;
     render(episodesView(state, actions), root);
     hold?.();
+    tick(state);
   });
   const { dispatch } = store;
+  const movies = movieExports(host, () => store.state, dispatch);
 
   function load(): void {
     dispatch({ type: 'connecting' });
@@ -131,15 +144,18 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     x: () => actions.toggle('tokens'),
     o: actions.openTrace,
     e: () => actions.readAs('episode'),
+    p: () => (store.state.settings.reading === 'playback' ? actions.movePlayer('toggle') : actions.readAs('playback')),
     g: () => actions.readAs('group'),
     t: () => actions.readAs('training'),
     '[': () => goStep(-1),
     ']': () => goStep(1),
     Escape: actions.back,
   });
+  listenForPlayerKeys(document, () => store.state, dispatch);
   // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();
+    else dispatch({ type: 'player', command: 'pause' });
   });
   load();
 }

@@ -8,7 +8,8 @@ import type { Theme } from '../shared/theme';
 import { Listing, type Sort } from './list/listing';
 import { queryOf, type Query } from './list/query';
 import type { EpisodeData, EpisodesSettings, Mode, Reading } from './episodes-settings';
-import type { EpisodesState } from './state';
+import { firstPlayer, movePlayer, type PlayerCommand } from './player/playback';
+import type { EpisodesState, Movie } from './state';
 import { episodeAt, historyOf, membersOf, subjectOf, type Subject } from './reader/reader-subject';
 
 export type EpisodesEvent =
@@ -31,7 +32,12 @@ export type EpisodesEvent =
    */
   | { readonly type: 'occurrence'; readonly at: number }
   | { readonly type: 'next-occurrence'; readonly by: -1 | 1 }
-  | { readonly type: 'reading'; readonly reading: Reading }
+  /** `plays`: whether the playback starts at once. */
+  | { readonly type: 'reading'; readonly reading: Reading; readonly plays?: boolean }
+  | { readonly type: 'player'; readonly command: PlayerCommand }
+  | { readonly type: 'speed'; readonly speed: number }
+  | { readonly type: 'loop'; readonly loop: boolean }
+  | { readonly type: 'movie'; readonly movie: Movie | null }
   | { readonly type: 'against'; readonly against: EpisodesSettings['against'] }
   | { readonly type: 'toggle'; readonly setting: 'raw' | 'tokens' }
   | { readonly type: 'retry' }
@@ -93,7 +99,19 @@ export function reduce(state: EpisodesState, event: EpisodesEvent): EpisodesStat
     case 'next-occurrence':
       return subject ? toOccurrence(state, subject.row, historyOf(data, settings, subject.row).at + event.by) : state;
     case 'reading':
-      return reopened({ ...state, settings: { ...settings, reading: event.reading } });
+      return reopened({
+        ...state,
+        settings: { ...settings, reading: event.reading },
+        player: { ...firstPlayer, isPlaying: event.reading === 'playback' && event.plays === true },
+      });
+    case 'player':
+      return playerMoved(state, event.command);
+    case 'speed':
+      return event.speed === settings.speed ? state : { ...state, settings: { ...settings, speed: event.speed } };
+    case 'loop':
+      return event.loop === settings.loop ? state : { ...state, settings: { ...settings, loop: event.loop } };
+    case 'movie':
+      return { ...state, movie: event.movie };
     case 'against':
       return reopened({ ...state, settings: { ...settings, against: event.against } });
     case 'toggle':
@@ -141,7 +159,16 @@ function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched:
 /** Opens an episode that the user selected and stores its id in the settings. A narrow page switches to the reader. */
 function opened(state: EpisodesState, row: EpisodeRow): EpisodesState {
   const settings = state.settings.open === row.id ? state.settings : { ...state.settings, open: row.id };
-  return { ...state, settings, front: 'reader', subject: subjectOf(state.data, settings, row) };
+  const player = state.subject?.row.id === row.id ? state.player : { ...state.player, frame: 0 };
+  return { ...state, settings, player, front: 'reader', subject: subjectOf(state.data, settings, row) };
+}
+
+/** Moves the player of the open episode; a command without an open episode changes nothing. */
+function playerMoved(state: EpisodesState, command: PlayerCommand): EpisodesState {
+  const { shown, player, settings } = state;
+  if (shown?.kind !== 'episode') return state;
+  const next = movePlayer(player, command, shown.episode.turns.length + 1, settings.loop);
+  return next === player ? state : { ...state, player: next };
 }
 
 const reopened = (state: EpisodesState): EpisodesState => (state.subject ? opened(state, state.subject.row) : state);

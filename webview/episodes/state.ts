@@ -8,6 +8,7 @@ import { formatNumber, formatPercent } from '../shared/format';
 import type { Theme } from '../shared/theme';
 import type { Listing } from './list/listing';
 import type { Query } from './list/query';
+import { firstPlayer, type Player } from './player/playback';
 import type { Subject } from './reader/reader-subject';
 
 /** The listed episodes: the matches of the filter that have been found so far. */
@@ -29,6 +30,11 @@ export type Shown =
     }
   | { readonly kind: 'failed'; readonly title: string; readonly text: string; readonly canRetry: boolean };
 
+/** An export of the playback in progress, or its failure. */
+export type Movie =
+  | { readonly kind: 'working'; readonly text: string; readonly canCancel: boolean }
+  | { readonly kind: 'failed'; readonly text: string };
+
 export interface EpisodesState {
   /** `failed` is the error message of a failed connection. */
   readonly connection: 'connecting' | 'connected' | { readonly failed: string };
@@ -46,6 +52,9 @@ export interface EpisodesState {
   /** The selected episode. After it has been loaded, `shown` contains it. */
   readonly subject: Subject | null;
   readonly shown: Shown | null;
+  readonly player: Player;
+  /** Null if no export is in progress and the last export did not fail. */
+  readonly movie: Movie | null;
   /** Whether a narrow page shows the list or the reader. */
   readonly front: 'list' | 'reader';
   readonly settings: EpisodesSettings;
@@ -63,6 +72,8 @@ export const initialState = (settings: EpisodesSettings, theme: Theme): Episodes
   top: 0,
   subject: null,
   shown: null,
+  player: firstPlayer,
+  movie: null,
   front: 'list',
   settings,
   theme,

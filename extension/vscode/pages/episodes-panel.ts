@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
   episodeOpen,
+  episodesExport,
   episodesFound,
   episodesGrew,
   episodesReady,
@@ -14,6 +15,7 @@ import {
 import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
 import { ThreadScanner } from '../run-files/episodes/thread-scanner';
 import type { OpenPage, PageKind } from './page-panels';
+import { saveExport } from './save-export';
 import type { RunStore } from '../runs/run-store';
 
 /**
@@ -109,6 +111,7 @@ function serveEpisodes(
     return { ...about, rows: index.table.slice(0) };
   });
   messenger.onRequest(episodeOpen, ref => index.episode(ref));
+  messenger.onRequest(episodesExport, movie => saveExport(page.folder, movie, movie.bytes));
   messenger.onRequest(episodesSearch, async ({ search, epoch, terms, rows }) => {
     if (epoch !== index.epoch) return null;
     const all: Int32Array[] = [];

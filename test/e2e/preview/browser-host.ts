@@ -19,6 +19,8 @@ interface PreviewWindow extends Window {
   previewFiles: StoredFiles | null;
   previewSend(method: string, params: unknown): void;
   previewSent: { method: string; params: unknown }[];
+  /** Requests of the page, in order. */
+  previewAsked: { method: string; params: unknown }[];
   acquireVsCodeApi(): { postMessage(message: unknown): void; getState(): unknown; setState(state: unknown): void };
 }
 
@@ -48,6 +50,7 @@ const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;
 
 preview.previewSent = [];
+preview.previewAsked = [];
 preview.previewSend = (method, params) => window.postMessage({ sender, receiver, method, params }, '*');
 preview.acquireVsCodeApi = () => ({
   postMessage(message) {
@@ -56,6 +59,7 @@ preview.acquireVsCodeApi = () => ({
       preview.previewSent.push({ method, params });
       return;
     }
+    preview.previewAsked.push({ method, params });
     setTimeout(() => {
       try {
         window.postMessage({ sender, receiver, id, result: host.answer(method, params) }, '*');

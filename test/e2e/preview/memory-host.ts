@@ -15,8 +15,10 @@ import { EpisodeTable } from '../../../extension/run-data/episode-table';
 import type { TextTerm } from '../../../extension/run-data/episode-filter';
 import {
   episodeOpen,
+  episodesExport,
   episodesReady,
   episodesSearch,
+  type EpisodeMovie,
   type EpisodeRef,
   type EpisodesSnapshot,
 } from '../../../extension/protocol/episodes-page';
@@ -136,6 +138,11 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
     [episodesReady.method]: (): EpisodesSnapshot => ({ run, epoch: 0, rows: (listed ??= table()).slice(0), read: 1 }),
     [episodeOpen.method]: ({ step, mode, id }: EpisodeRef) =>
       episodes(step, mode).find(episode => episode.id === id) ?? null,
+    [episodesExport.method]: ({ format, bytes }: EpisodeMovie) => {
+      const magic = format === 'gif' ? [0x47, 0x49, 0x46] : [0x1a, 0x45, 0xdf];
+      if (!magic.every((byte, i) => bytes[i] === byte)) throw new Error(`preview: these bytes are no ${format} file`);
+      return true;
+    },
     [episodesSearch.method]: ({ rows, terms }: { rows: Int32Array; terms: TextTerm[] }) =>
       rows.filter(row => {
         const { id, step, mode } = listed!.row(row);

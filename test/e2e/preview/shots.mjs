@@ -116,6 +116,32 @@ const narrow = [350, 480, 600].flatMap(width =>
     height: 800,
   })),
 );
+/** Plays an episode, and exports it: two GIFs with equal bytes, and a video. */
+const player = async (tab, complain) => {
+  await lake(tab);
+  await tab.keyboard.press('p');
+  await tab.locator('.player-stage').waitFor();
+  await tab.keyboard.press('Home');
+  await tab.keyboard.press('ArrowRight');
+  const movies = () =>
+    tab.evaluate(() =>
+      window.previewAsked.filter(({ method }) => method === 'episodes/export').map(({ params }) => [...params.bytes]),
+    );
+  const choose = async (label, count) => {
+    await tab.getByRole('button', { name: 'Export' }).click();
+    await tab.getByRole('menuitem', { name: label }).click();
+    for (let waited = 0; (await movies()).length < count && waited < 600; waited++) await atRest(tab);
+    await tab.locator('.player-status').waitFor({ state: 'detached' });
+  };
+  await choose('GIF', 1);
+  await choose('GIF', 2);
+  await tab.keyboard.press('+');
+  await tab.keyboard.press('+');
+  await choose('WebM', 3);
+  const [first, second, video] = await movies();
+  if (JSON.stringify(first) !== JSON.stringify(second)) complain('two GIFs of one episode differ');
+  console.log(`GIF ${first.length} bytes, WebM ${video?.length} bytes`);
+};
 
 /** Presses a button of the Timeline page. */
 const press = name => async tab => {
@@ -426,6 +452,15 @@ export const shots = [
     },
   },
   ...['light', 'dark', 'high-contrast'].flatMap(theme => [
+    {
+      file: `episodes-${theme}-player`,
+      name: 'episodes',
+      theme,
+      scenario: 'running',
+      width: theme === 'dark' ? 1200 : 600,
+      ready: '.episode-row',
+      act: player,
+    },
     {
       file: `episodes-${theme}-group`,
       name: 'episodes',

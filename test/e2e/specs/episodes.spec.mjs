@@ -3,7 +3,8 @@
 // test/bench/episode-runs.mjs> the test also opens that run of 100,000 episodes, searches it, and prints the duration
 // of each.
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { env } from 'node:process';
 import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
@@ -64,6 +65,27 @@ scenario('shows a prompt group side by side and moves through its members by key
   assert.ok((await frame.locator('.thought mark').count()) > 0);
   await editor.theme('dark');
   await editor.keep('episodes-group-dark');
+});
+
+scenario('plays an episode turn by turn and exports it as a GIF', async () => {
+  const frame = await page();
+  await editor.page.keyboard.press('p');
+  await frame.locator('.player-stage').waitFor();
+  await editor.page.keyboard.press('Home');
+  const title = () => frame.locator('.player-title').innerText();
+  await until('the first turn', async () => /^Turn 1 of/.test(await title()));
+  await editor.page.keyboard.press('End');
+  await until('the end', async () => (await title()) === 'End');
+  await frame.locator('.player-controls vscode-button', { hasText: 'Export' }).click();
+  await frame.locator('.menu-item', { hasText: 'GIF' }).click();
+  await editor.page.locator('.quick-input-widget input.input').waitFor();
+  await editor.page.keyboard.press('Enter');
+  const gif = await until('the file', () => readdirSync(workspace).find(name => name.endsWith('.gif')));
+  const bytes = await until('its bytes', () => {
+    const read = readFileSync(join(workspace, gif));
+    return read.length > 0 && read;
+  });
+  assert.equal(bytes.toString('latin1', 0, 6), 'GIF89a');
 });
 
 scenario('scrubs through the validations of one prompt', async () => {

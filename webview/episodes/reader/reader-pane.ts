@@ -7,17 +7,15 @@ import { notice } from '../../components/notice';
 import { episodeView } from './episode-view';
 import type { EpisodesActions } from '../actions';
 import { groupView, trainingView } from './side-by-side';
+import { playerView } from '../player/player-view';
 import type { EpisodesState, Shown } from '../state';
 import type { TurnOptions } from './turn-options';
 
 const hint =
-  'Select an episode on the left. Keys: j and k open the next and previous member of the prompt group; g shows the group side by side; t shows the prompt over training; [ and ] go to the previous and next step; / edits the filter; o opens the trace in the editor.';
+  'Select an episode on the left. Keys: j and k open the next and previous member of the prompt group; p plays the episode turn by turn; g shows the group side by side; t shows the prompt over training; [ and ] go to the previous and next step; / edits the filter; o opens the trace in the editor.';
 
-export function paneView(
-  { status }: RunSummary,
-  { data, shown, subject, theme, settings }: EpisodesState,
-  actions: EpisodesActions,
-): unknown {
+export function paneView({ status }: RunSummary, state: EpisodesState, actions: EpisodesActions): unknown {
+  const { data, shown, subject, theme, settings } = state;
   if (data.table.rows === 0) {
     const first = status.step === 0 ? ' The first step is running.' : '';
     const text = `When a step ends, its episodes appear here automatically.${first}`;
@@ -30,6 +28,8 @@ export function paneView(
     return notice({ kind: 'error', title, text, action });
   }
   const { raw, tokens } = settings;
+  if (shown.subject.reading === 'playback')
+    return playerView(shown.episode, shown.subject.members, state, { theme, raw, tokens }, actions);
   return guard([shown, theme, raw, tokens], () => shownView(shown, { theme, raw, tokens }, actions));
 }
 

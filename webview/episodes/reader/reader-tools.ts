@@ -8,6 +8,7 @@ import type { Reading } from '../episodes-settings';
 
 const readings: readonly [Reading, string, string][] = [
   ['episode', 'Episode', 'The episode’s turns ( e )'],
+  ['playback', 'Play', 'The episode turn by turn, exported as a GIF or a video ( p )'],
   ['group', 'Group', 'The episodes of the same prompt group side by side ( g )'],
   ['training', 'Over training', 'The same prompt from step to step ( t )'],
 ];

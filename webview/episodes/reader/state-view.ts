@@ -39,7 +39,8 @@ function textState(state: string, previous: string | null): TemplateResult {
  */
 const games = new WeakMap<Episode, Game | null>();
 
-function gameOfEpisode(episode: Episode): Game | null {
+/** Returns the game that the states of an episode show; null if no game is recognised. */
+export function gameOfEpisode(episode: Episode): Game | null {
   const known = games.get(episode);
   if (known !== undefined) return known;
   const states = [...episode.turns.map(({ state }) => state), episode.final_state];

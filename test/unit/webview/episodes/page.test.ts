@@ -349,6 +349,90 @@ describe('an episode', () => {
   });
 });
 
+describe('the playback', () => {
+  const timers = { toFake: ['setTimeout' as const, 'clearTimeout' as const] };
+  const still = (reduce: boolean) =>
+    vi.stubGlobal('matchMedia', (query: string) => ({ matches: reduce && query.includes('reduced-motion') }));
+  const play = async (kept?: unknown) => {
+    const page = await open('running', kept);
+    await page.choose(2);
+    vi.useFakeTimers(timers);
+    press('p');
+    vi.useRealTimers();
+    await settle();
+    return page;
+  };
+  const turns = episodes[2].turns.length;
+
+  it('shows turn after turn with thought and actions, and stops at the end', async () => {
+    still(false);
+    const { root, choose, text } = await open('running');
+    await choose(2);
+    vi.useFakeTimers(timers);
+    try {
+      press('p');
+      await settle();
+      for (let turn = 1; turn <= turns; turn++) {
+        expect(text('.player-title')).toBe(`Turn ${turn} of ${turns}`);
+        expect(text('.player .thought')).toBe(episodes[2].turns[turn - 1].thought);
+        expect(root.querySelectorAll('.player .chip')).toHaveLength(episodes[2].turns[turn - 1].parsed.length);
+        vi.advanceTimersByTime(1600);
+      }
+      expect(text('.player-title')).toBe('End');
+      expect(text('.player-buttons')).toContain('Pause');
+      vi.advanceTimersByTime(2800);
+      expect(text('.player-buttons')).toContain('Play');
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('waits for the user if the system asks for less motion', async () => {
+    still(true);
+    const { text } = await play();
+    expect([text('.player-title'), text('.player-buttons').includes('Play')]).toEqual([`Turn 1 of ${turns}`, true]);
+    press(' ');
+    expect(text('.player-buttons')).toContain('Pause');
+    press(' ');
+  });
+
+  it('moves by keys and the slider, and remembers speed and loop', async () => {
+    still(true);
+    const { root, host, text } = await play();
+    expect(document.activeElement).toBe(root.querySelector('.episode-pane')); // not the list, which has its own keys
+    press('ArrowRight');
+    expect(text('.player-title')).toBe(`Turn 2 of ${turns}`);
+    press('End');
+    expect([text('.player-title'), text('.player .thought')]).toEqual(['End', expect.stringMatching(/\.$/)]);
+    press('ArrowLeft');
+    expect(text('.player-title')).toBe(`Turn ${turns} of ${turns}`);
+    const slider = root.querySelector<HTMLInputElement>('.player-position')!;
+    slider.value = '0';
+    slider.dispatchEvent(new Event('input'));
+    expect(text('.player-title')).toBe(`Turn 1 of ${turns}`);
+    press('+');
+    press('l');
+    expect(host.getState()).toMatchObject({ view: { reading: 'playback', speed: 2, loop: true } });
+    press(' ', root.querySelector('.player-buttons vscode-button')!); // the button handles the key itself
+    expect(text('.player-buttons')).toContain('Play');
+    press('j');
+    await settle();
+    expect(root.querySelector('.player')!.getAttribute('aria-label')).toContain(episodes[3].id);
+    expect(text('.player-title')).toMatch(/^Turn 1 of/);
+  });
+
+  it('says why a video cannot be recorded', async () => {
+    still(true);
+    const { root, text } = await play();
+    click(
+      [...root.querySelectorAll('.player-controls vscode-button')].find(each => each.textContent?.includes('Export')),
+    );
+    click([...document.querySelectorAll('.menu-item')].find(each => each.textContent?.includes('WebM')));
+    await settle();
+    expect(text('.player-status')).toContain('This window cannot record WebM');
+  });
+});
+
 describe('a prompt group side by side', () => {
   it('has one column per member and one row per turn, with differences marked', async () => {
     const { root, choose, text } = await open('running');

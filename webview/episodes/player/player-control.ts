@@ -1,0 +1,109 @@
+// Connects the player to timers, keys and the host: advances a playing episode, handles the player's keys, and saves
+// exported movies.
+import { episodesExport } from '../../../extension/protocol/episodes-page';
+import { messageOf, type Host } from '../../shared/host';
+import { isTyping } from '../../shared/keyboard';
+import type { EpisodesEvent } from '../reducer';
+import type { EpisodesState } from '../state';
+import { gifMovie, webmMovie } from './movie';
+import { frameMs, speedAfter, type PlayerCommand } from './playback';
+
+type Dispatch = (event: EpisodesEvent) => void;
+
+/** Whether the user asked the system for less motion; playback then starts only on request. */
+export const prefersStillness = (): boolean => matchMedia('(prefers-reduced-motion: reduce)').matches;
+
+/** Returns a function that is called with each new state and advances the frame of a playing episode in time. */
+export function playbackClock(dispatch: Dispatch): (state: EpisodesState) => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let due = '';
+  return ({ player, shown, settings: { reading, speed } }) => {
+    const episode = reading === 'playback' && shown?.kind === 'episode' && player.isPlaying ? shown.episode : null;
+    const next = episode ? `${episode.id} ${player.frame} ${speed}` : '';
+    if (next === due) return;
+    due = next;
+    clearTimeout(timer);
+    if (!episode) return;
+    const advance = (): void => {
+      due = '';
+      dispatch({ type: 'player', command: 'advance' });
+    };
+    timer = setTimeout(advance, frameMs(player.frame, episode.turns.length + 1, speed));
+  };
+}
+
+const keys: Readonly<Record<string, PlayerCommand>> = {
+  ' ': 'toggle',
+  ArrowLeft: 'previous',
+  ArrowRight: 'next',
+  Home: 'first',
+  End: 'last',
+};
+
+/**
+ * Handles the keys of the player. Keys that a control or the list uses itself are left to it: the space bar on a button,
+ * and keys whose default action was prevented.
+ */
+export function listenForPlayerKeys(target: Document, read: () => EpisodesState, dispatch: Dispatch): void {
+  target.addEventListener('keydown', event => {
+    const { settings, shown } = read();
+    if (settings.reading !== 'playback' || shown?.kind !== 'episode' || event.defaultPrevented) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+    const onButton = event.target instanceof Element && event.target.closest('button, vscode-button, summary') !== null;
+    const command = Object.hasOwn(keys, event.key) && !(event.key === ' ' && onButton) ? keys[event.key] : undefined;
+    const by = event.key === '-' ? -1 : event.key === '+' ? 1 : null;
+    if (command !== undefined) dispatch({ type: 'player', command });
+    else if (event.key === 'l') dispatch({ type: 'loop', loop: !settings.loop });
+    else if (by !== null) dispatch({ type: 'speed', speed: speedAfter(settings.speed, by) });
+    else return;
+    event.preventDefault();
+  });
+}
+
+export interface MovieExports {
+  gif(): Promise<void>;
+  webm(): Promise<void>;
+  /** Ends a recording without a file. */
+  cancel(): void;
+}
+
+/** Exports the open episode, and reports progress and failures to the state. */
+export function movieExports(host: Host, read: () => EpisodesState, dispatch: Dispatch): MovieExports {
+  let recording: AbortController | undefined;
+  const save = async (
+    format: 'gif' | 'webm',
+    make: (state: EpisodesState & { shown: { kind: 'episode' } }) => Promise<Parameters<typeof request>[0] | null>,
+  ): Promise<void> => {
+    const state = read();
+    if (state.shown?.kind !== 'episode' || state.movie?.kind === 'working') return;
+    const work = format === 'gif' ? 'Encoding the GIF' : 'Recording the WebM video';
+    dispatch({ type: 'movie', movie: { kind: 'working', text: work, canCancel: format === 'webm' } });
+    try {
+      const movie = await make({ ...state, shown: state.shown });
+      if (movie) await request(movie);
+      dispatch({ type: 'movie', movie: null });
+    } catch (error) {
+      dispatch({ type: 'movie', movie: { kind: 'failed', text: messageOf(error) } });
+    }
+  };
+  const request = (movie: ReturnType<typeof gifMovie>): Promise<boolean> => host.request(episodesExport, movie);
+  return {
+    gif: () =>
+      save('gif', async ({ shown, theme, settings }) => {
+        await new Promise(resolve => requestAnimationFrame(resolve)); // shows that the GIF is being encoded
+        return gifMovie(shown.episode, theme, settings);
+      }),
+    webm: () =>
+      save('webm', ({ shown, theme, settings }) => {
+        recording = new AbortController();
+        const { signal } = recording;
+        const frames = shown.episode.turns.length + 1;
+        const onFrame = (frame: number): void => {
+          const text = `Recording the WebM video, frame ${frame + 1} of ${frames}`;
+          if (!signal.aborted) dispatch({ type: 'movie', movie: { kind: 'working', text, canCancel: true } });
+        };
+        return webmMovie(shown.episode, theme, settings, onFrame, signal);
+      }),
+    cancel: () => recording?.abort(),
+  };
+}
