@@ -7,11 +7,11 @@ import { notice } from '../components/notice';
 import './compare-chart';
 import type { ChartTools } from './compare-chart';
 import type { CompareActions } from './actions';
-import type { Compared, ComparedMetric } from './compared-metrics';
-import { foundMetrics, isOpen, searchedText, type CompareState } from './state';
+import type { ComparedMetric } from './compared-metrics';
+import { foundMetrics, isOpen, searchedText, type ComparedLook, type CompareState } from './state';
 
 export function chartSections(
-  compared: Compared,
+  look: ComparedLook,
   state: CompareState,
   actions: CompareActions,
   tools: ChartTools,
@@ -27,7 +27,7 @@ export function chartSections(
       const charts = repeat(
         own,
         ({ key }) => key,
-        metric => chart(metric, compared, state, tools),
+        metric => chart(metric, look, state, tools),
       );
       return html`<details
         data-group=${id}
@@ -50,17 +50,20 @@ export function chartSections(
 
 const chart = (
   metric: ComparedMetric,
-  { groups }: Compared,
+  look: ComparedLook,
   { columns, theme, settings, hovered, onScreen }: CompareState,
   tools: ChartTools,
 ): TemplateResult =>
   html`<compare-chart
     .tools=${tools}
     .metric=${metric}
-    .groups=${groups}
+    .look=${look}
     .curves=${columns.get(metric.key) ?? null}
     .theme=${theme}
     .smoothing=${settings.smoothing}
+    .zoom=${settings.zoom}
+    .log=${settings.log.includes(metric.key)}
+    .large=${settings.enlarged.includes(metric.key)}
     .hovered=${hovered}
     .isOnScreen=${onScreen.has(metric.key)}
   ></compare-chart>`;

@@ -1,14 +1,20 @@
 // A table of the results of each group of runs. The final and the best value of the selected metric are shown as mean ±
-// 95 % interval over seeds. Further columns show the configuration keys that differ between groups, and the group's
-// runs.
+// 95 % interval over seeds (from three seeds on), with the difference from the baseline. Further columns show the
+// configuration keys that differ between groups, and the group's runs. Rows hide, recolour and choose the baseline.
 import { html, nothing, type TemplateResult } from 'lit';
+import { live } from 'lit/directives/live.js';
 import type { Estimate } from '../../extension/common/mean-estimate';
-import { formatValue, type Unit } from '../shared/format';
+import { openMenu } from '../components/menu';
+import { formatChange, formatValue, type Unit } from '../shared/format';
+import { hue } from '../shared/run-colours';
 import { displayStatus } from '../shared/run-status';
 import type { Theme } from '../shared/theme';
 import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared-metrics';
-import { outcomes, type RunCurve } from './group-curves';
+import { intervalSeeds, outcomes, type RunCurve } from './group-curves';
+import type { CompareSettings } from './state';
+
+type TableSettings = Pick<CompareSettings, 'hidden' | 'colours' | 'baseline'>;
 
 /** Renders the table. `curves` has one curve of the metric per run; undefined until the curves have been received. */
 export function compareTable(
@@ -16,25 +22,41 @@ export function compareTable(
   metric: ComparedMetric,
   curves: readonly RunCurve[] | undefined,
   theme: Theme,
+  settings: TableSettings,
   actions: CompareActions,
 ): TemplateResult {
   const { keys } = compared.snapshot;
   const { title, unit } = metric;
   // The links stand beside the name, so that a narrow page shows them without scrolling.
   const heads = ['', 'runs', `${title}, final`, `${title}, best`, ...keys.map(shortName(keys))];
+  const resultsOf = ({ members }: ColouredGroup): ReturnType<typeof outcomes> =>
+    outcomes(curves ? members.map(i => curves[i]) : []);
+  const base = compared.groups.find(({ id }) => id === settings.baseline);
+  const baseResults = base && resultsOf(base);
   const rows = compared.groups.map(group => {
-    const { label, colour, members, values } = group;
-    const { final, best } = outcomes(curves ? members.map(i => curves[i]) : []);
-    const swatch = html`<span
-      class="swatch"
-      style="background:${theme.palette[colour % theme.palette.length]}"
-    ></span>`;
-    const number = (value: Estimate | null): TemplateResult => html`<td class="number">${shown(value, unit)}</td>`;
-    const settings = values.map(value => html`<td class="setting" title=${value}>${value}</td>`);
-    const links = [...runLinks(group, compared, actions), differenceLink(group, compared, actions)];
-    return html`<tr
-      ><th scope="row">${swatch}${label}${lineage(group, compared)}</th><td><span class="runs">${links}</span></td
-      >${number(final)}${number(best)}${settings}</tr
+    const { final, best } = resultsOf(group);
+    const isBase = group === base;
+    const number = (value: Estimate | null, against: Estimate | null | undefined): TemplateResult =>
+      html`<td class="number" title=${smallSample(value)}
+        >${shown(value, unit)}${
+          isBase || !value || !against
+            ? nothing
+            : html`<span class="muted difference" title="Difference from ${base!.label}"
+                >${formatChange(value.mean - against.mean, unit)}</span
+              >`
+        }</td
+      >`;
+    const cells = group.values.map(value => html`<td class="setting" title=${value}>${value}</td>`);
+    const isHidden = group.members.every(i => settings.hidden.includes(compared.snapshot.runs[i].run.id));
+    return html`<tr class=${isHidden ? 'hidden-runs' : nothing}
+      ><th scope="row">${groupHead(group, compared, theme, settings, actions)}${lineage(group, compared)}</th
+      ><td
+        ><span class="runs"
+          >${runLinks(group, compared, settings, actions)}<span class="row-actions"
+            >${baselineButton(group, isBase, actions)}${differenceLink(group, compared, actions)}</span
+          ></span
+        ></td
+      >${number(final, baseResults?.final)}${number(best, baseResults?.best)}${cells}</tr
     >`;
   });
   return html`<table class="compare-table">
@@ -57,18 +79,92 @@ function lineage({ members }: ColouredGroup, { snapshot: { runs } }: Compared): 
   return parents.length === 0 ? nothing : html`<span class="lineage muted">${[...new Set(parents)].join('; ')}</span>`;
 }
 
-/** Renders the links to the dashboards of a group's runs. */
-function runLinks({ members }: ColouredGroup, { snapshot }: Compared, actions: CompareActions): TemplateResult[] {
+/** Renders the group's check box, colour and name. */
+function groupHead(
+  group: ColouredGroup,
+  { snapshot: { runs } }: Compared,
+  theme: Theme,
+  { hidden, colours }: TableSettings,
+  actions: CompareActions,
+): TemplateResult {
+  const { id, label, members } = group;
+  const colour = colours[id] ?? group.colour;
+  const ids = members.map(i => runs[i].run.id);
+  return html`<span class="group-head"
+    >${runCheckbox(`Show ${label}`, ids, hidden, actions)}<button
+      class="plain swatch-button"
+      type="button"
+      title=${`Colour of ${label}…`}
+      aria-label=${`Colour of ${label}`}
+      aria-haspopup="menu"
+      @click=${({ currentTarget }: Event) => openColours(currentTarget as HTMLElement, group, colours[id], actions)}
+      ><span class="swatch" style="background:${theme.palette[colour % theme.palette.length]}"></span></button
+    ><span>${label}</span></span
+  >`;
+}
+
+/** Renders a check box that shows or hides runs; it is half-checked if only some of the runs are hidden. */
+function runCheckbox(
+  label: string,
+  ids: readonly string[],
+  hidden: readonly string[],
+  actions: CompareActions,
+): TemplateResult {
+  const off = ids.filter(id => hidden.includes(id)).length;
+  return html`<input
+    type="checkbox"
+    aria-label=${label}
+    title=${label}
+    .checked=${live(off < ids.length)}
+    .indeterminate=${off > 0 && off < ids.length}
+    @change=${({ target }: Event) => actions.hide(ids, !(target as HTMLInputElement).checked)}
+  />`;
+}
+
+function openColours(
+  anchor: HTMLElement,
+  group: ColouredGroup,
+  chosen: number | undefined,
+  actions: CompareActions,
+): void {
+  const names = Object.entries(hue).map(([name, colour]) => ({
+    label: name === 'sky' ? 'Sky blue' : `${name[0].toUpperCase()}${name.slice(1)}`,
+    checked: chosen === colour,
+    run: () => actions.recolour(group.id, colour),
+  }));
+  const own = { label: 'Own colour', checked: chosen === undefined, run: () => actions.recolour(group.id, null) };
+  openMenu(anchor, `Colour of ${group.label}`, [own, null, ...names]);
+}
+
+const baselineButton = ({ id, label }: ColouredGroup, isBase: boolean, actions: CompareActions): TemplateResult =>
+  html`<button
+    class="plain link"
+    type="button"
+    aria-pressed=${String(isBase)}
+    title=${isBase ? 'Show values without differences' : `Show differences from ${label}`}
+    @click=${() => actions.chooseBaseline(isBase ? null : id)}
+    >baseline</button
+  >`;
+
+/** Renders the links to the dashboards of a group's runs; several runs can be hidden one by one. */
+function runLinks(
+  { members }: ColouredGroup,
+  { snapshot }: Compared,
+  { hidden }: TableSettings,
+  actions: CompareActions,
+): TemplateResult[] {
   return members.map(i => {
     const { run, seed } = snapshot.runs[i];
     const status = displayStatus(run);
     const text = members.length > 1 ? `seed ${seed}` : 'dashboard';
-    return html`<button
-      class="plain link"
-      type="button"
-      title=${`${run.name}: ${status}, step ${run.status.step}`}
-      @click=${() => actions.openDashboard(run.folder)}
-      >${status === 'finished' ? text : `${text} (${status})`}</button
+    return html`<span class="run"
+      >${members.length > 1 ? runCheckbox(`Show ${run.name}`, [run.id], hidden, actions) : nothing}<button
+        class="plain link"
+        type="button"
+        title=${`${run.name}: ${status}, step ${run.status.step}`}
+        @click=${() => actions.openDashboard(run.folder)}
+        >${status === 'finished' ? text : `${text} (${status})`}</button
+      ></span
     >`;
   });
 }
@@ -91,12 +187,15 @@ function differenceLink(
   >`;
 }
 
-/** Formats an estimate as `61.2 % ± 4.0 %`; a dash if there is no value. */
+/** Formats an estimate as `61.2 % ± 4.0 %`, without an interval below three seeds; a dash if there is no value. */
 function shown(value: Estimate | null, unit: Unit): string {
   if (value === null) return '–';
   const mean = formatValue(value.mean, unit);
-  return value.interval === null ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
+  return value.interval === null || value.n < intervalSeeds ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
 }
+
+const smallSample = (value: Estimate | null): string | typeof nothing =>
+  value && value.n > 1 && value.n < intervalSeeds ? `Mean of ${value.n} seeds; an interval needs three` : nothing;
 
 /** Returns the last part of a key if this part is unique among all keys, else the complete key. */
 const shortName =

@@ -6,10 +6,15 @@ import { notice, skeleton } from '../components/notice';
 import { chartSections } from './chart-sections';
 import type { ChartTools } from './compare-chart';
 import { compareTable } from './compare-table';
-import { tableMetric, type CompareState } from './state';
+import { tableMetric, type ComparedLook, type CompareState } from './state';
 import { topBar } from './top-bar';
 
-export function compareView(state: CompareState, actions: CompareActions, tools: ChartTools): TemplateResult {
+export function compareView(
+  state: CompareState,
+  look: ComparedLook | null,
+  actions: CompareActions,
+  tools: ChartTools,
+): TemplateResult {
   const { connection, compared } = state;
   if (typeof connection === 'object')
     return notice({
@@ -18,18 +23,21 @@ export function compareView(state: CompareState, actions: CompareActions, tools:
       text: connection.failed,
       action: { label: 'Try again', run: actions.load },
     });
-  if (!compared) return skeleton('skeleton-charts', 8, 'Loading the runs');
+  if (!compared || !look) return skeleton('skeleton-charts', 8, 'Loading the runs');
   return html`${topBar(compared, state, actions)}
     <div class="table-scroll" tabindex="0" role="region" aria-label="Results by configuration"
       >${tableView(state, actions)}</div
     >
-    ${chartSections(compared, state, actions, tools)}`;
+    ${chartSections(look, state, actions, tools)}`;
 }
 
 function tableView(state: CompareState, actions: CompareActions): unknown {
-  const { compared, columns, theme } = state;
+  const { compared, columns, theme, settings } = state;
   const metric = tableMetric(state);
   if (!compared || !metric) return nothing;
   const curves = columns.get(metric.key);
-  return guard([compared, metric, curves, theme], () => compareTable(compared, metric, curves, theme, actions));
+  const { hidden, colours, baseline } = settings;
+  return guard([compared, metric, curves, theme, hidden, colours, baseline], () =>
+    compareTable(compared, metric, curves, theme, settings, actions),
+  );
 }

@@ -1,6 +1,6 @@
 // Data derived once from a snapshot of the compared runs. Metrics are listed in the same groups and order as on the
 // dashboard. A group of runs is drawn in the colour that the group's first run has on other pages. If an earlier group
-// already uses this colour, the group gets the next free colour.
+// already uses this colour, the group gets the next free colour; if all colours are in use, its lines are dashed.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';
@@ -19,8 +19,12 @@ export interface ComparedMetric {
 }
 
 export interface ColouredGroup extends Readonly<ComparedGroup> {
+  /** Id of the group's first run; settings of the group are stored under it. */
+  readonly id: string;
   /** Index into the palette. */
   readonly colour: number;
+  /** Index of the dash pattern (shared/run-colours.ts): the number of earlier groups of the same colour. */
+  readonly dash: number;
 }
 
 export interface Compared {
@@ -34,8 +38,40 @@ export function comparedOf(snapshot: CompareSnapshot): Compared {
   return {
     snapshot,
     metrics: metricsOf(snapshot),
-    groups: snapshot.groups.map((group, i) => ({ ...group, colour: colours[i] })),
+    groups: withDashes(
+      snapshot.groups.map((group, i) => ({
+        ...group,
+        id: snapshot.runs[group.members[0]].run.id,
+        colour: colours[i],
+        dash: 0,
+      })),
+    ),
   };
+}
+
+/** Gives groups of equal colour different dash patterns. */
+const withDashes = (groups: readonly ColouredGroup[]): ColouredGroup[] =>
+  groups.map((group, i) => ({
+    ...group,
+    dash: groups.slice(0, i).filter(({ colour }) => colour === group.colour).length,
+  }));
+
+/**
+ * Returns the groups to draw: without the hidden runs, in the colours that the user chose. A group whose runs are all
+ * hidden is left out.
+ */
+export function shownGroups(
+  groups: readonly ColouredGroup[],
+  { runs }: CompareSnapshot,
+  { hidden, colours }: { hidden: readonly string[]; colours: Readonly<Record<string, number>> },
+): ColouredGroup[] {
+  const coloured = groups.map(group => ({ ...group, colour: colours[group.id] ?? group.colour }));
+  return withDashes(
+    coloured.flatMap(group => {
+      const members = group.members.filter(i => !hidden.includes(runs[i].run.id));
+      return members.length > 0 ? [{ ...group, members }] : [];
+    }),
+  );
 }
 
 /** Returns the metrics of all runs, one per key. */

@@ -1,9 +1,10 @@
-// Aggregates the curves of runs that differ only by seed. For each step, computes the mean over seeds and the 95 %
-// interval of this mean (extension/common/mean-estimate.ts). Also computes the group's final and best values. Pure
-// functions. NaN marks steps without a value.
+// Aggregates the curves of runs that differ only by seed: the mean over seeds and, from three seeds on, the 95 %
+// interval of this mean (extension/common/mean-estimate.ts). With fewer seeds, an interval would be too wide to say
+// anything, so the single seeds are drawn. Also computes the group's final and best values. Pure functions. NaN marks
+// steps without a value.
 import { smooth } from '../../extension/common/smoothing';
 import { estimate, type Estimate } from '../../extension/common/mean-estimate';
-import type { Point } from '../charts/curve';
+import { lowerBound, type Point } from '../charts/curve';
 
 /** The values of a key in a run. `steps` increases; both arrays have the same length. */
 export interface RunCurve {
@@ -13,34 +14,106 @@ export interface RunCurve {
 
 export interface GroupCurve {
   mean: Point[];
-  /** 95 % interval at each step for which at least two seeds have a value; undefined if no step has two values. */
+  /** 95 % interval at each position for which at least `intervalSeeds` seeds have a value; undefined if there is none. */
   band?: { low: Point[]; high: Point[] };
 }
 
-/** Returns the finite points of a run's curve, smoothed. */
-export function pointsOf({ steps, values }: RunCurve, smoothing: number): Point[] {
+/** Least number of seeds for an interval. */
+export const intervalSeeds = 3;
+
+/**
+ * Returns the finite points of a run's curve, smoothed. `xs` are the positions of the rows on the x axis; rows beyond
+ * their end are left out.
+ */
+export function pointsOf({ steps, values }: RunCurve, smoothing: number, xs: Float64Array = steps): Point[] {
   const points: Point[] = [];
-  smooth(values, smoothing).forEach((y, row) => Number.isFinite(y) && points.push({ x: steps[row], y }));
+  smooth(values, smoothing).forEach(
+    (y, row) => Number.isFinite(y) && row < xs.length && points.push({ x: xs[row], y }),
+  );
   return points;
 }
 
-/** Returns the mean curve over seeds. The points of each seed are sorted by step. */
+/** Returns the mean curve over seeds. The points of each seed are sorted by position. */
 export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
-  const byStep = new Map<number, number[]>();
+  const byPosition = new Map<number, number[]>();
   for (const points of seeds)
     for (const { x, y } of points) {
-      const values = byStep.get(x);
+      const values = byPosition.get(x);
       if (values) values.push(y);
-      else byStep.set(x, [y]);
+      else byPosition.set(x, [y]);
     }
   const curve: GroupCurve & Required<Pick<GroupCurve, 'band'>> = { mean: [], band: { low: [], high: [] } };
-  for (const [x, values] of [...byStep].sort(([a], [b]) => a - b)) {
-    const { mean, interval } = estimate(values)!;
+  for (const [x, values] of [...byPosition].sort(([a], [b]) => a - b)) {
+    const { mean, interval, n } = estimate(values)!;
+    const half = n >= intervalSeeds ? interval! : Number.NaN;
     curve.mean.push({ x, y: mean });
-    curve.band.low.push({ x, y: mean - (interval ?? Number.NaN) });
-    curve.band.high.push({ x, y: mean + (interval ?? Number.NaN) });
+    curve.band.low.push({ x, y: mean - half });
+    curve.band.high.push({ x, y: mean + half });
   }
   return curve.band.low.some(({ y }) => Number.isFinite(y)) ? curve : { mean: curve.mean };
+}
+
+/**
+ * Returns a curve at the middles of `cells` equal parts of [from, to], so that curves whose rows have different
+ * positions can be averaged. The value of a part is the mean of its points; a part without points is interpolated.
+ * Parts before the first and after the last point have no value.
+ */
+export function resampled(points: readonly Point[], from: number, to: number, cells: number): Point[] {
+  const xs = points.map(({ x }) => x);
+  const width = (to - from) / cells;
+  const result: Point[] = [];
+  for (let cell = 0; cell < cells; cell++) {
+    const x = from + (cell + 0.5) * width;
+    const [first, end] = [lowerBound(xs, x - width / 2), lowerBound(xs, x + width / 2)];
+    const y = end > first ? meanOf(points, first, end) : valueAt(points, x, xs);
+    if (Number.isFinite(y)) result.push({ x, y });
+  }
+  return result;
+}
+
+/** Returns the value of a curve at a position, interpolated linearly; NaN before its first and after its last point. */
+export function valueAt(
+  points: readonly Point[],
+  x: number,
+  xs: readonly number[] = points.map(each => each.x),
+): number {
+  const after = lowerBound(xs, x);
+  if (after >= points.length) return Number.NaN;
+  if (points[after].x === x) return points[after].y;
+  if (after === 0) return Number.NaN;
+  const [a, b] = [points[after - 1], points[after]];
+  return a.y + ((b.y - a.y) * (x - a.x)) / (b.x - a.x);
+}
+
+/**
+ * Returns at most two points for each of `cells` equal parts of [from, to]: the lowest and the highest, so that every
+ * spike is drawn. One point beyond each end is kept, so that a zoomed line reaches the edges.
+ */
+export function thinnedPoints(points: readonly Point[], from: number, to: number, cells: number): Point[] {
+  const xs = points.map(({ x }) => x);
+  const first = Math.max(0, lowerBound(xs, from) - 1);
+  let end = lowerBound(xs, to);
+  while (end < points.length && xs[end] === to) end++;
+  const shown = points.slice(first, Math.min(points.length, end + 1));
+  if (shown.length <= cells * 2) return shown;
+  const kept: Point[] = [];
+  for (let at = 0; at < shown.length;) {
+    const cell = Math.floor(((shown[at].x - from) / (to - from)) * cells);
+    let [low, high] = [at, at];
+    for (; at < shown.length && Math.floor(((shown[at].x - from) / (to - from)) * cells) === cell; at++) {
+      if (shown[at].y < shown[low].y) low = at;
+      if (shown[at].y > shown[high].y) high = at;
+    }
+    kept.push(shown[Math.min(low, high)]);
+    if (low !== high) kept.push(shown[Math.max(low, high)]);
+  }
+  return kept;
+}
+
+function meanOf(points: readonly Point[], from: number, to: number): number {
+  let sum = 0;
+  for (let i = from; i < to; i++) sum += points[i].y;
+  return sum / (to - from);
 }
 
 /**

@@ -1,5 +1,5 @@
 // The Compare page: a table of each configuration's results and, for every metric, a chart of all runs. Runs that
-// differ only by seed are drawn as one line with a band. The page requests only the columns of charts on screen, with
+// differ only by seed are drawn as one line with a band, from three seeds on. The page requests only the columns of charts on screen, with
 // only one request in flight.
 import { render } from 'lit';
 import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
@@ -14,7 +14,7 @@ import type { ChartTools } from './compare-chart';
 import { compareView } from './compare-view';
 import { type CompareActions } from './actions';
 import { reduce } from './reducer';
-import { firstSettings, initialState, wantedKeys } from './state';
+import { firstSettings, initialState, lookMaker, wantedKeys } from './state';
 
 /** Starts the page in `root`. `plotter` draws on a canvas. */
 export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): void {
@@ -24,6 +24,13 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     search: text => dispatch({ type: 'searched', text }),
     smooth: smoothing => dispatch({ type: 'smoothed', smoothing }),
     chooseMetric: key => dispatch({ type: 'metric-chosen', key }),
+    chooseAxis: axis => dispatch({ type: 'axis-chosen', axis }),
+    show: zoom => dispatch({ type: 'zoomed', zoom }),
+    toggle: (key, setting) => dispatch({ type: 'toggled', key, setting }),
+    hide: (runs, isHidden) => dispatch({ type: 'hidden', runs, isHidden }),
+    recolour: (group, colour) => dispatch({ type: 'recoloured', group, colour }),
+    chooseBaseline: group => dispatch({ type: 'baseline', group }),
+    showDifferences: differences => dispatch({ type: 'differences', differences }),
     unfold: (section, isOpen) => dispatch({ type: 'unfolded', section, isOpen }),
     openDashboard: dashboard => host.notify(compareOpen, { dashboard }),
     openDifference: difference => host.notify(compareOpen, { difference }),
@@ -32,12 +39,14 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     plotter,
     queue: new DrawQueue(() => true),
     screen: new OnScreen(),
-    hover: step => dispatch({ type: 'hovered', step }),
+    actions,
+    hover: x => dispatch({ type: 'hovered', x }),
     appear: (key, isOnScreen) => dispatch({ type: 'on-screen', key, isOnScreen }),
   };
+  const lookOf = lookMaker();
   const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
     if (before && state.settings !== before.settings) saved.change(state.settings);
-    render(compareView(state, actions, tools), root);
+    render(compareView(state, lookOf(state), actions, tools), root);
     // Charts that enter the screen in the same event-loop task share a request.
     if (!state.asking && wantedKeys(state).length > 0) queueMicrotask(ask);
   });

@@ -26,11 +26,18 @@ export type CompareEvent =
     }
   | { readonly type: 'refused' }
   | { readonly type: 'on-screen'; readonly key: string; readonly isOnScreen: boolean }
-  | { readonly type: 'hovered'; readonly step: number | null }
+  | { readonly type: 'hovered'; readonly x: number | null }
   | { readonly type: 'searched'; readonly text: string }
   | { readonly type: 'unfolded'; readonly section: string; readonly isOpen: boolean }
   | { readonly type: 'smoothed'; readonly smoothing: number }
   | { readonly type: 'metric-chosen'; readonly key: string }
+  | { readonly type: 'axis-chosen'; readonly axis: CompareSettings['axis'] }
+  | { readonly type: 'zoomed'; readonly zoom: CompareSettings['zoom'] }
+  | { readonly type: 'toggled'; readonly key: string; readonly setting: 'log' | 'enlarged' }
+  | { readonly type: 'hidden'; readonly runs: readonly string[]; readonly isHidden: boolean }
+  | { readonly type: 'recoloured'; readonly group: string; readonly colour: number | null }
+  | { readonly type: 'baseline'; readonly group: string | null }
+  | { readonly type: 'differences'; readonly differences: boolean }
   | { readonly type: 'theme'; readonly theme: Theme };
 
 export function reduce(state: CompareState, event: CompareEvent): CompareState {
@@ -56,7 +63,7 @@ export function reduce(state: CompareState, event: CompareEvent): CompareState {
         ? state
         : { ...state, onScreen: new Set(listed([...state.onScreen], event.key, event.isOnScreen)) };
     case 'hovered':
-      return event.step === state.hovered ? state : { ...state, hovered: event.step };
+      return event.x === state.hovered ? state : { ...state, hovered: event.x };
     case 'searched':
       return event.text === state.search ? state : { ...state, search: event.text, closed: [] };
     case 'unfolded':
@@ -65,6 +72,28 @@ export function reduce(state: CompareState, event: CompareEvent): CompareState {
       return withSettings(state, { smoothing: event.smoothing });
     case 'metric-chosen':
       return withSettings(state, { metric: event.key });
+    case 'axis-chosen': // a part of one axis means nothing on another
+      return { ...withSettings(state, { axis: event.axis, zoom: null }), hovered: null };
+    case 'zoomed':
+      return withSettings(state, { zoom: event.zoom });
+    case 'toggled': {
+      const list = state.settings[event.setting];
+      return withSettings(state, { [event.setting]: listed(list, event.key, !list.includes(event.key)) });
+    }
+    case 'hidden': {
+      const others = state.settings.hidden.filter(id => !event.runs.includes(id));
+      return withSettings(state, { hidden: event.isHidden ? [...others, ...event.runs] : others });
+    }
+    case 'recoloured': {
+      const { [event.group]: _, ...others } = state.settings.colours;
+      return withSettings(state, {
+        colours: event.colour === null ? others : { ...others, [event.group]: event.colour },
+      });
+    }
+    case 'baseline': // a first baseline turns differences on, because users choose one to see them
+      return withSettings(state, { baseline: event.group, differences: event.group !== null });
+    case 'differences':
+      return withSettings(state, { differences: event.differences });
     case 'theme':
       return { ...state, theme: event.theme };
   }

@@ -1,7 +1,9 @@
 // The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the keys of the columns
 // that the page needs and has not yet requested, and `page.ts` requests these columns.
 import type { Theme } from '../shared/theme';
-import type { Compared, ComparedMetric } from './compared-metrics';
+import { latest } from '../shared/memoize-latest';
+import { shownGroups, type ColouredGroup, type Compared, type ComparedMetric } from './compared-metrics';
+import { axisKeys, positionsOf, type CompareAxis } from './run-axis';
 import type { RunCurve } from './group-curves';
 
 /** Settings that are restored when the page is shown again. */
@@ -11,6 +13,20 @@ export interface CompareSettings {
   readonly open: readonly string[];
   /** Key of the metric in the table; null selects the default (`tableMetric`). */
   readonly metric: string | null;
+  readonly axis: CompareAxis;
+  /** The visible part of the x axis of all charts; null shows all of it. */
+  readonly zoom: { readonly from: number; readonly to: number } | null;
+  /** Keys of the charts with a logarithmic scale, and of the enlarged charts. */
+  readonly log: readonly string[];
+  readonly enlarged: readonly string[];
+  /** Ids of the hidden runs. */
+  readonly hidden: readonly string[];
+  /** Palette indices that the user chose, by group id. */
+  readonly colours: Readonly<Record<string, number>>;
+  /** Id of the baseline group; null without one. */
+  readonly baseline: string | null;
+  /** Whether the charts show differences from the baseline. */
+  readonly differences: boolean;
 }
 
 export interface CompareState {
@@ -25,7 +41,7 @@ export interface CompareState {
   readonly asking: boolean;
   /** Keys of the charts on screen. */
   readonly onScreen: ReadonlySet<string>;
-  /** The step under the pointer. */
+  /** The position under the pointer on the x axis. */
   readonly hovered: number | null;
   /** Text of the search field. */
   readonly search: string;
@@ -35,7 +51,19 @@ export interface CompareState {
   readonly theme: Theme;
 }
 
-export const firstSettings: CompareSettings = { smoothing: 0, open: ['task', 'policy', 'collapse'], metric: null };
+export const firstSettings: CompareSettings = {
+  smoothing: 0,
+  open: ['task', 'policy', 'collapse'],
+  metric: null,
+  axis: 'step',
+  zoom: null,
+  log: [],
+  enlarged: [],
+  hidden: [],
+  colours: {},
+  baseline: null,
+  differences: false,
+};
 
 export const initialState = (settings: CompareSettings, theme: Theme): CompareState => ({
   connection: 'connecting',
@@ -81,8 +109,55 @@ export function tableMetric({ compared, settings }: CompareState): ComparedMetri
  */
 export function wantedKeys(state: CompareState): string[] {
   const table = tableMetric(state);
-  const { asked, onScreen } = state;
-  return (state.compared?.metrics ?? [])
+  const { asked, onScreen, settings } = state;
+  const axisKey = axisKeys[settings.axis];
+  const ofAxis = state.compared && axisKey !== null && !asked.has(axisKey) ? [axisKey] : [];
+  const ofCharts = (state.compared?.metrics ?? [])
     .filter(metric => !asked.has(metric.key) && (onScreen.has(metric.key) || metric === table))
     .map(({ key }) => key);
+  return [...new Set([...ofAxis, ...ofCharts])];
 }
+
+/** Everything that is the same for all charts. The object stays the same while its inputs are unchanged. */
+export interface ComparedLook {
+  readonly groups: readonly ColouredGroup[];
+  readonly axis: CompareAxis;
+  /** Positions of each run's rows; null while the column of the axis is loading, and for steps. */
+  readonly positions: readonly Float64Array[] | null;
+  /** Index into `groups` of the baseline whose values are subtracted; null draws the values themselves. */
+  readonly baseline: number | null;
+}
+
+/** Returns a function that derives the look of a state, or null before the runs are known. */
+export function lookMaker(): (state: CompareState) => ComparedLook | null {
+  const groupsOf = latest(
+    ({ groups, snapshot }: Compared, hidden: CompareSettings['hidden'], colours: CompareSettings['colours']) =>
+      shownGroups(groups, snapshot, { hidden, colours }),
+  );
+  const positions = latest((axis: CompareAxis, curves: readonly RunCurve[] | undefined) =>
+    curves ? curves.map(curve => positionsOf(axis, curve)) : null,
+  );
+  const make = latest(
+    (
+      groups: readonly ColouredGroup[],
+      axis: CompareAxis,
+      ofRuns: readonly Float64Array[] | null,
+      baseline: number | null,
+    ): ComparedLook => ({ groups, axis, positions: ofRuns, baseline }),
+  );
+  return ({ compared, columns, settings }) => {
+    if (!compared) return null;
+    const { axis, hidden, colours, baseline, differences } = settings;
+    const groups = groupsOf(compared, hidden, colours);
+    const key = axisKeys[axis];
+    const at = differences ? groups.findIndex(({ id }) => id === baseline) : -1;
+    return make(groups, axis, key === null ? null : positions(axis, columns.get(key)), at < 0 ? null : at);
+  };
+}
+
+/** Returns the axes for which at least one run logs the necessary metric. */
+export const axesOf = ({ snapshot }: Compared): CompareAxis[] =>
+  (['step', 'tokens', 'time'] as const).filter(axis => {
+    const key = axisKeys[axis];
+    return key === null || key === 'wall_s' || snapshot.runs.some(({ keys }) => keys.includes(key));
+  });

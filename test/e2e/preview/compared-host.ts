@@ -51,14 +51,19 @@ export function comparedHost(csv: string, metrics: string): MemoryHost {
         const run = runAt(32, 32);
         Object.assign(run, { id: `${arm}-${seed}`, name: seen[i].name, folder: `/runs/${arm}-${seed}`, live: false });
         run.status.state = 'finished';
-        return { run, seed, keys: keysOf(lines) };
+        return { run, seed, keys: [...keysOf(lines), 'perf/total_num_tokens'] };
       }),
       meanings: parseMetricMeanings(metrics),
     }),
     [compareColumns.method]: ({ keys }: { keys: string[] }) =>
-      all.map(({ lines }) => {
+      all.map(({ lines }, i) => {
         const steps = [...lines.keys()].sort((a, b) => a - b);
-        const column = (key: string) => Float64Array.from(steps, step => lines.get(step)!.get(key) ?? Number.NaN);
+        const column = (key: string) =>
+          key === 'wall_s'
+            ? Float64Array.from(steps, step => step * (4 + 0.3 * i))
+            : key === 'perf/total_num_tokens'
+              ? Float64Array.from(steps, step => 9000 + 400 * i - 60 * step)
+              : Float64Array.from(steps, step => lines.get(step)!.get(key) ?? Number.NaN);
         const columns = Object.fromEntries(keys.map(key => [key, column(key)]));
         return { steps: Float64Array.from(steps), columns };
       }),

@@ -9,11 +9,20 @@ import {
   compareReady,
   type CompareSnapshot,
 } from '../../../../extension/protocol/compare-page';
-import { groupCurve, outcomes, pointsOf } from '../../../../webview/compare/group-curves';
+import {
+  groupCurve,
+  outcomes,
+  pointsOf,
+  resampled,
+  thinnedPoints,
+  valueAt,
+} from '../../../../webview/compare/group-curves';
+import { positionsOf } from '../../../../webview/compare/run-axis';
+import fc from 'fast-check';
 import { coloursOf } from '../../../../webview/compare/compared-metrics';
 import { startCompare } from '../../../../webview/compare/page';
 import { comparedHost } from '../../../e2e/preview/compared-host';
-import { freshPage, pageHost, recordingPlotter, settle, stubVisibility } from '../page-host';
+import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from '../page-host';
 import { partial } from '../../../support/partial';
 
 const csv = readFileSync('test/experiments/results/1-filter.csv', 'utf8');
@@ -21,20 +30,21 @@ const metrics = readFileSync('docs/METRICS.md', 'utf8');
 const key = 'val-env/QuickFrozenLake/success';
 
 describe('curves over seeds', () => {
-  it('are the mean with Student’s interval for two or more seeds, and a single line for one', () => {
+  it('are the mean, with Student’s interval from three seeds on', () => {
     const a = [
       { x: 0, y: 1 },
       { x: 2, y: 3 },
     ];
     const b = [{ x: 0, y: 3 }];
-    const { mean, band } = groupCurve([a, b]);
+    const c = [{ x: 0, y: 2 }];
+    const { mean, band } = groupCurve([a, b, c]);
     expect(mean).toEqual([
       { x: 0, y: 2 },
       { x: 2, y: 3 },
     ]);
-    expect(band!.high[0].y - 2).toBeCloseTo(12.706, 3); // t with one degree of freedom × √2 / √2
+    expect(band!.high[0].y - 2).toBeCloseTo(4.303 / Math.sqrt(3), 3); // t with two degrees of freedom × 1 / √3
     expect(band!.low[1].y).toBeNaN();
-    expect(groupCurve([a]).band).toBeUndefined();
+    expect(groupCurve([a, b]).band).toBeUndefined();
   });
 
   it('have their latest and highest values', () => {
@@ -49,6 +59,40 @@ describe('curves over seeds', () => {
       { x: 0, y: 1 },
       { x: 2, y: 2 },
     ]);
+  });
+
+  it('are averaged at common positions, interpolated within a run and never beyond its ends', () => {
+    const slow = [
+      { x: 0, y: 0 },
+      { x: 10, y: 10 },
+    ];
+    expect(resampled(slow, 0, 20, 4)).toEqual([
+      { x: 2.5, y: 0 },
+      { x: 7.5, y: 7.5 },
+      { x: 12.5, y: 10 },
+    ]);
+    expect([valueAt(slow, 5), valueAt(slow, 10), valueAt(slow, 11), valueAt(slow, -1)]).toEqual([5, 10, NaN, NaN]);
+  });
+
+  it('keep the lowest and the highest point when thinned, and their order', () => {
+    const values = fc.array(fc.double({ min: -5, max: 5, noNaN: true }), { minLength: 1, maxLength: 200 });
+    fc.assert(
+      fc.property(values, fc.integer({ min: 1, max: 20 }), (ys, cells) => {
+        const points = ys.map((y, x) => ({ x, y }));
+        const kept = thinnedPoints(points, 0, ys.length, cells);
+        expect(kept.length).toBeLessThanOrEqual(Math.max(cells * 2, 2));
+        expect(Math.min(...kept.map(({ y }) => y))).toBe(Math.min(...ys));
+        expect(Math.max(...kept.map(({ y }) => y))).toBe(Math.max(...ys));
+        expect(kept.every(({ x }, i) => i === 0 || kept[i - 1].x < x)).toBe(true);
+      }),
+    );
+  });
+
+  it('have positions by steps, summed tokens, and seconds that never run backwards', () => {
+    const curve = { steps: Float64Array.of(1, 2, 3), values: Float64Array.of(10, Number.NaN, 5) };
+    expect([...positionsOf('step', curve)]).toEqual([1, 2, 3]);
+    expect([...positionsOf('tokens', curve)]).toEqual([10, 10, 15]);
+    expect([...positionsOf('time', curve)]).toEqual([10, 10, 10]);
   });
 
   it('have separate colours, and the run’s own colour if no other uses it', () => {
@@ -103,7 +147,9 @@ describe('the page', () => {
       'rollout_filter_value',
       'rollout_filter_include_zero',
     ]);
-    expect(rows[0]).toMatch(/^filter onseed 10000seed 1010000seed 2010000\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9false$/);
+    expect(rows[0]).toMatch(
+      /^filter onseed 10000seed 1010000seed 2010000baseline\d+(\.\d)? % ± \d+(\.\d+)? %.*0\.9false$/,
+    );
     expect(rows[1]).toMatch(/^filter offseed .*difference\d/);
     const links = [...root.querySelectorAll<HTMLElement>('button.link')];
     links[1].click();
@@ -148,6 +194,101 @@ describe('the page', () => {
     await settle();
     expect(crosshairs().every(({ hidden }) => hidden)).toBe(true);
     expect(values()).toEqual(latest);
+  });
+
+  const plot = () => root.querySelector<HTMLElement>(`[data-chart="${key}"] .chart-plot`)!;
+  const view = () => (host.getState() as { view: Record<string, unknown> }).view;
+  const row = (index: number) => root.querySelectorAll('.compare-table tbody tr')[index];
+  const bold = () => chart(key).lines.filter(({ quiet }) => !quiet);
+
+  it('zooms all charts by keys, and shows the whole axis again', async () => {
+    const whole = chart(key).x;
+    press('+', plot());
+    await settle();
+    const other = [...drawn.values()].find(({ title }) => title !== chart(key).title)!;
+    expect([chart(key).x.max - chart(key).x.min, other.x]).toEqual([(whole.max - whole.min) / 2, chart(key).x]);
+    press('ArrowLeft', plot());
+    press('0', plot());
+    await settle();
+    expect([chart(key).x, view().zoom]).toEqual([whole, null]);
+  });
+
+  it('has a logarithmic scale and a large size for each chart', async () => {
+    press('l', plot());
+    press('Enter', plot());
+    await settle();
+    expect([chart(key).log, chart(key).large]).toEqual([true, true]);
+    expect(root.querySelectorAll('.chart.large')).toHaveLength(1);
+    expect(root.querySelector('.compare-legend')!.textContent).toMatch(/filter on.*%.*filter off.*%/);
+    expect(view()).toMatchObject({ log: [key], enlarged: [key] });
+  });
+
+  it('hides runs and groups; two seeds are drawn by themselves, without an interval', async () => {
+    const boxes = (index: number) => [...row(index).querySelectorAll<HTMLInputElement>('input[type=checkbox]')];
+    const untick = async (box: HTMLInputElement) => {
+      box.checked = false;
+      box.dispatchEvent(new Event('change'));
+      await settle();
+    };
+    await untick(boxes(0)[1]);
+    expect(bold().map(({ label, band }) => [label, band !== undefined])).toEqual([
+      ['filter on', false],
+      ['filter on', false],
+      ['filter off', true],
+    ]);
+    expect(boxes(0)[0].indeterminate).toBe(true);
+    await untick(boxes(0)[0]);
+    expect(bold().map(({ label }) => label)).toEqual(['filter off']);
+    const restore = [...root.querySelectorAll<HTMLElement>('vscode-button')].find(each =>
+      each.textContent?.includes('Show 3 hidden runs'),
+    )!;
+    restore.click();
+    await settle();
+    expect(bold()).toHaveLength(2);
+  });
+
+  it('recolours a group, and keeps the colour', async () => {
+    row(0).querySelector<HTMLElement>('.swatch-button')!.click();
+    const entry = [...document.querySelectorAll<HTMLElement>('.menu-item')].find(each =>
+      each.textContent?.includes('Yellow'),
+    )!;
+    entry.click();
+    await settle();
+    expect(bold()[0].colour).toBe(chart(key).theme.palette[6]);
+    expect(Object.values(view().colours as object)).toEqual([6]);
+  });
+
+  it('shows differences from a baseline in charts and table', async () => {
+    const before = bold().map(({ points }) => points.at(-1)!.y);
+    [...row(0).querySelectorAll<HTMLElement>('.row-actions .link')]
+      .find(each => each.textContent === 'baseline')!
+      .click();
+    await settle();
+    const [base, other] = bold().map(({ points }) => points.at(-1)!.y);
+    expect([base, other]).toEqual([0, before[1] - before[0]]);
+    expect(row(0).querySelector('.difference')).toBeNull();
+    expect(row(1).querySelector('.difference')!.textContent).toMatch(/^[+−][\d.]+ pp$/);
+    const toggle = [...root.querySelectorAll<HTMLElement>('vscode-button')].find(each =>
+      each.textContent?.includes('Differences'),
+    )!;
+    toggle.click();
+    await settle();
+    expect(bold().map(({ points }) => points.at(-1)!.y)).toEqual(before);
+  });
+
+  it('draws by tokens and by time, at common positions', async () => {
+    const choose = async (axis: string) => {
+      const choice = root.querySelector<HTMLElement & { value: string }>('[aria-label="X axis"]')!;
+      choice.value = axis;
+      choice.dispatchEvent(new Event('change'));
+      await settle();
+      await settle();
+    };
+    await choose('tokens');
+    expect(chart(key).x.max).toBeGreaterThan(10_000);
+    expect(bold().every(({ band }) => band !== undefined)).toBe(true);
+    await choose('time');
+    expect([chart(key).axis, view().axis]).toEqual(['time', 'time']);
   });
 
   it('holds a canvas only on screen', async () => {

@@ -100,12 +100,12 @@ it('an error takes the place of the runs until they are read again', () => {
 });
 
 it('an event that changes nothing returns the same state', () => {
-  const state = after(connected(), seen(entropy), { type: 'hovered', step: 4 });
+  const state = after(connected(), seen(entropy), { type: 'hovered', x: 4 });
   const same: CompareEvent[] = [
     { type: 'connecting' },
     seen(entropy),
     seen(success, false),
-    { type: 'hovered', step: 4 },
+    { type: 'hovered', x: 4 },
     { type: 'searched', text: '' },
     { type: 'unfolded', section: 'task', isOpen: true },
   ];
