@@ -5,7 +5,7 @@ import type { EngineAbilities } from '../run-data/engine-limits';
 
 /** A configuration to start from: a built-in preset or a file in the workspace. */
 export interface PresetChoice {
-  /** Name of a built-in preset, or absolute path of a file. */
+  /** Name of a built-in preset, absolute path of a file, or `run:` with the id of a run. */
   id: string;
   name: string;
   description: string;
@@ -42,7 +42,21 @@ export interface EngineList {
   chosen: string | null;
 }
 
+/** What the form shows first when the user duplicates a run: the run's configuration and overrides. */
+export interface NewRunPrefill {
+  /** The run as a starting point. */
+  preset: PresetChoice;
+  /** Workspace folder of the run. */
+  folder: string;
+  /** The run's overrides of keys that are in the form. */
+  values: Record<string, string>;
+  /** All other overrides of the run, as one line. */
+  overrides: string;
+}
+
 export interface NewRunForm extends EngineList {
+  /** The run to duplicate; null to keep the user's choices. */
+  prefill: NewRunPrefill | null;
   presets: PresetChoice[];
   /** Absolute paths of the workspace folders, in which runs can be started. */
   folders: { path: string; name: string }[];
@@ -61,6 +75,8 @@ export interface NewRunChoice {
   engine: string;
   /** Values by key, as the user typed them. */
   values: Record<string, string>;
+  /** Overrides of other keys, `key=value` separated by blanks, as the user typed them; applied before `values`. */
+  overrides: string;
   /** Environments that replace the preset's environments; null to keep the preset's environments. */
   groups: { train: GroupsByTag; val: GroupsByTag } | null;
 }
@@ -109,7 +125,8 @@ export interface PlannedRun {
   yaml: string;
 }
 
-export const newRunReady: RequestType<null, NewRunForm> = { method: 'newRun/ready' };
+/** `preset` is the saved choice; a run is in the list of presets only if it is chosen. */
+export const newRunReady: RequestType<{ preset: string }, NewRunForm> = { method: 'newRun/ready' };
 /** Resolves and checks the user's choices; the answer has no estimate. */
 export const newRunCheck: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/check' };
 /** Checks the user's choices and estimates the resources; may fetch the small files of a model. */
@@ -120,5 +137,7 @@ export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/st
 export const newRunConnect: NotificationType<null> = { method: 'newRun/connect' };
 /** Reports that the saved engines have changed, or that the page must select one of them. */
 export const newRunEngines: NotificationType<EngineList> = { method: 'newRun/engines' };
+/** Shows the configuration of a run in the form. */
+export const newRunPrefill: NotificationType<NewRunPrefill> = { method: 'newRun/prefill' };
 /** Saves the configuration as a file and opens it. */
 export const newRunSave: NotificationType<NewRunChoice> = { method: 'newRun/save' };

@@ -40,7 +40,7 @@ function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: 
     label: 'Start from',
     choices: presets.map(({ id, name }) => [id, name] as const),
     value: choice.preset,
-    onChange: preset => actions.change({ preset, values: {}, groups: null }, true),
+    onChange: preset => actions.change({ preset, values: {}, overrides: '', groups: null }, true),
   });
   const where = dropdown({
     label: 'Folder of the run',
@@ -84,8 +84,24 @@ function formView(form: NewRunForm, state: NewRunState, actions: NewRunActions):
       problem: problems.ofGroups,
       onChange: next => actions.change({ groups: next }),
     })}
-    ${others}
+    ${others} ${overridesView(choice.overrides, actions)}
   </main>`;
+}
+
+/** Renders the field for keys that have no field of their own. */
+function overridesView(overrides: string, { change }: NewRunActions): TemplateResult {
+  const state = { value: overrides, known: true, changed: overrides !== '', problem: undefined, limit: undefined };
+  const field = {
+    ...{ key: 'overrides', title: 'Overrides', kind: 'text' as const, choices: [] },
+    help: 'Other keys, as key=value separated by blanks, such as actor_rollout_ref.actor.grad_clip=0.5.',
+  };
+  return html`<section class="field-group"
+    ><h2>Other keys</h2>${fieldRow(field, {
+      ...state,
+      onChange: text => change({ overrides: text }),
+      onReset: () => change({ overrides: '' }, true),
+    })}</section
+  >`;
 }
 
 function groupView(

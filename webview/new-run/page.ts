@@ -6,6 +6,7 @@ import {
   newRunConnect,
   newRunEngines,
   newRunPlan,
+  newRunPrefill,
   newRunReady,
   newRunSave,
   newRunStart,
@@ -54,7 +55,7 @@ export function startNewRun(host: Host, root: HTMLElement): void {
 
   function connect(): void {
     dispatch({ type: 'connecting' });
-    host.request(newRunReady, null).then(
+    host.request(newRunReady, { preset: store.state.choice.preset }).then(
       form => {
         dispatch({ type: 'connected', form });
         plan();
@@ -98,6 +99,10 @@ export function startNewRun(host: Host, root: HTMLElement): void {
     );
   }
 
+  host.onNotify(newRunPrefill, prefill => {
+    dispatch({ type: 'prefilled', prefill });
+    plan();
+  });
   host.onNotify(newRunEngines, list => {
     dispatch({ type: 'engines', list });
     plan();

@@ -4,6 +4,7 @@ import type {
   FormProblem,
   NewRunChoice,
   NewRunForm,
+  NewRunPrefill,
   PlannedRun,
 } from '../../extension/protocol/new-run-page';
 import { emptyPlan, isOfGroups, type NewRunState } from './state';
@@ -11,6 +12,7 @@ import { emptyPlan, isOfGroups, type NewRunState } from './state';
 export type NewRunEvent =
   | { readonly type: 'connecting' }
   | { readonly type: 'connected'; readonly form: NewRunForm }
+  | { readonly type: 'prefilled'; readonly prefill: NewRunPrefill }
   | { readonly type: 'failed'; readonly message: string }
   | { readonly type: 'changed'; readonly part: Partial<NewRunChoice> }
   | { readonly type: 'engines'; readonly list: EngineList }
@@ -27,7 +29,12 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
     case 'connecting':
       return { ...state, connection: 'connecting' };
     case 'connected':
-      return { ...state, connection: 'connected', form: event.form, choice: existing(state.choice, event.form) };
+      return prefilled(
+        { ...state, connection: 'connected', form: event.form, choice: existing(state.choice, event.form) },
+        event.form.prefill,
+      );
+    case 'prefilled':
+      return prefilled(state, event.prefill);
     case 'engines': {
       if (!state.form) return state;
       const form = { ...state.form, ...event.list };
@@ -59,6 +66,15 @@ export function reduce(state: NewRunState, event: NewRunEvent): NewRunState {
   }
 }
 
+/** Shows the configuration of a run in the form, with the run as the starting point. */
+function prefilled(state: NewRunState, prefill: NewRunPrefill | null): NewRunState {
+  if (!prefill || !state.form) return state;
+  const { preset, folder, values, overrides } = prefill;
+  const presets = [...state.form.presets.filter(({ id }) => id !== preset.id), preset];
+  const choice = { ...state.choice, preset: preset.id, folder, values, overrides, groups: null, engine: '' };
+  return { ...state, form: { ...state.form, presets }, choice, planned: null, refused: '' };
+}
+
 const idle = { waiting: false, checking: false };
 
 /**
@@ -68,7 +84,9 @@ const idle = { waiting: false, checking: false };
 function changed(state: NewRunState, part: Partial<NewRunChoice>): NewRunState {
   const choice = { ...state.choice, ...part };
   const before = state.choice;
-  const isOtherSource = (['preset', 'folder', 'engine'] as const).some(name => choice[name] !== before[name]);
+  const isOtherSource = (['preset', 'folder', 'engine', 'overrides'] as const).some(
+    name => choice[name] !== before[name],
+  );
   const remains = ({ key }: FormProblem): boolean =>
     !isOtherSource &&
     key !== '' &&
@@ -88,7 +106,7 @@ function existing(choice: NewRunChoice, { presets, folders, engines, chosen }: N
   return {
     ...choice,
     engine: [chosen, choice.engine].find(name => engines.some(engine => engine.name === name)) ?? '',
-    ...(!isKnown && { preset: presets[0]?.id ?? '', values: {}, groups: null }),
+    ...(!isKnown && { preset: presets[0]?.id ?? '', values: {}, overrides: '', groups: null }),
     ...(!isThere && { folder: folders[0]?.path ?? '' }),
   };
 }

@@ -18,7 +18,14 @@ export interface NewRunState {
   readonly refused: string;
 }
 
-export const firstChoice: NewRunChoice = { preset: '', folder: '', engine: '', values: {}, groups: null };
+export const firstChoice: NewRunChoice = {
+  preset: '',
+  folder: '',
+  engine: '',
+  values: {},
+  overrides: '',
+  groups: null,
+};
 
 /** The plan displayed before the first plan arrives. */
 export const emptyPlan: PlannedRun = {

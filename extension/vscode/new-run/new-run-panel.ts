@@ -11,11 +11,13 @@ import {
   newRunConnect,
   newRunEngines,
   newRunPlan,
+  newRunPrefill,
   newRunReady,
   newRunSave,
   newRunStart,
   type EngineList,
   type NewRunChoice,
+  type NewRunPrefill,
   type PlannedRun,
   type PresetChoice,
 } from '../../protocol/new-run-page';
@@ -24,13 +26,15 @@ import { UserError } from '../../common/user-error';
 import { begin } from '../runs/start/begin-run';
 import { clusterOptions } from '../runs/start/cluster';
 import { registerActions, report } from '../command';
+import { workspaceOf, type Run } from '../runs/run-store';
+import { trustOptions } from '../runs/run-trust-dialog';
 import { engineKeys, engineLine, type KeptEngine } from '../engines/kept-engines';
 import { trusted } from '../workspace-trust';
 import type { Host } from '../host-services';
 import { readConfigurationSchema } from '../configuration/configuration-schema';
 import { fillPanel } from '../pages/fill-panel';
 import { shippedPresets, workspacePresets } from '../runs/start/preset-files';
-import { overridesOf, yamlOfChoice } from './new-run-choice';
+import { choicesOfRun, overridesOf, yamlOfChoice } from './new-run-choice';
 import { fieldGroups } from './new-run-fields';
 import { abilitiesOf, planChoice, type PresetSource } from './new-run-plan';
 
@@ -39,8 +43,9 @@ const viewType = 'ragen.newRun';
 export function registerNewRun(context: vscode.ExtensionContext, host: Host): void {
   const page = new NewRunPanel(host, context.extensionUri);
   const show = async (argument: unknown): Promise<void> => {
-    const { engine } = isRecord(argument) ? argument : {};
-    if (trusted()) page.show(typeof engine === 'string' ? engine : null);
+    const { engine, run } = isRecord(argument) ? argument : {};
+    const duplicated = typeof run === 'string' ? host.store.get(run) : undefined;
+    if (trusted()) page.show(typeof engine === 'string' ? engine : null, duplicated);
   };
   context.subscriptions.push(page, registerActions(host, { 'ragen.newRun': show }));
 }
@@ -49,6 +54,8 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
   private panel: vscode.WebviewPanel | undefined;
   /** The engine to select when the page is ready. */
   private chosen: string | null = null;
+  /** The run to duplicate when the page is ready. */
+  private duplicated: Run | undefined;
   private readonly serializer = vscode.window.registerWebviewPanelSerializer(viewType, this);
 
   constructor(
@@ -56,12 +63,17 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     private readonly extensionUri: vscode.Uri,
   ) {}
 
-  /** Shows the page and selects the saved engine `chosen` in it. Throws a UserError if no folder is open. */
-  show(chosen: string | null): void {
+  /**
+   * Shows the page and selects the saved engine `chosen` in it, or shows the configuration of the run `duplicated`.
+   * Throws a UserError if no folder is open.
+   */
+  show(chosen: string | null, duplicated?: Run): void {
     if ((vscode.workspace.workspaceFolders ?? []).length === 0)
       throw new UserError(vscode.l10n.t('No workspace folder is open to store the run: open a folder first.'));
     this.chosen = chosen;
+    this.duplicated = duplicated;
     if (this.panel) {
+      if (duplicated) this.onDuplicate();
       if (chosen !== null) this.onEngines();
       return this.panel.reveal();
     }
@@ -92,25 +104,32 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     const keys = groups.flatMap(({ fields }) => fields.map(({ key }) => key));
     const presets = this.presets(); // searched while the page loads
     presets.catch(() => undefined); // reported by the request
-    messenger.onRequest(newRunReady, async () => ({
-      presets: await presets,
+    this.onDuplicate = () => {
+      const prefill = this.prefill(keys);
+      if (prefill) messenger.sendNotification(newRunPrefill, page, prefill);
+    };
+    messenger.onRequest(newRunReady, async ({ preset }) => ({
+      presets: [...(await presets), ...this.runPreset(preset)],
+      prefill: this.prefill(keys),
       folders: (vscode.workspace.workspaceFolders ?? []).map(({ uri, name }) => ({ path: uri.fsPath, name })),
       groups,
       ...this.engines(),
     }));
     const evaluate = async (choice: NewRunChoice, estimated: boolean): Promise<PlannedRun> =>
-      planChoice(choice, sourceOf(choice.preset), keys, this.host.planner, {
+      planChoice(choice, this.sourceOf(choice.preset), keys, this.host.planner, {
         ...{ engine: this.engineOf(choice), estimated },
       });
     messenger.onRequest(newRunCheck, choice => evaluate(choice, false));
     messenger.onRequest(newRunPlan, choice => evaluate(choice, true));
     messenger.onRequest(newRunStart, async choice => {
       if (!trusted()) return null;
-      const { name, args } = sourceOf(choice.preset);
+      const { name, args, run } = this.sourceOf(choice.preset);
+      const trust = run ? await trustOptions(this.host, run) : [];
+      if (!trust) return null;
       const title = choice.values['trainer.experiment_name'] ?? name;
       await begin(
         this.host,
-        ['train', ...args, ...clusterOptions(), ...overridesOf(choice, this.keysOf(choice))],
+        ['train', ...args, ...trust, ...clusterOptions(), ...overridesOf(choice, this.keysOf(choice))],
         choice.folder,
         title,
       );
@@ -127,6 +146,34 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
 
   /** Sends the saved engines to the page. */
   private onEngines = (): void => undefined;
+  /** Sends the run to duplicate to the page. */
+  private onDuplicate = (): void => undefined;
+
+  /** Returns the run to duplicate as choices of the form, once; null if there is none. */
+  private prefill(keys: readonly string[]): NewRunPrefill | null {
+    const run = this.duplicated;
+    this.duplicated = undefined;
+    if (!run) return null;
+    const choices = choicesOfRun(run.reader.manifest?.overrides ?? [], keys);
+    return { preset: presetOfRun(run), folder: workspaceOf(run), ...choices };
+  }
+
+  /** Returns the run with which a form was saved, as a starting point; nothing for other presets and lost runs. */
+  private runPreset(preset: string): PresetChoice[] {
+    const run = this.host.store.runs.find(each => presetOfRun(each).id === preset);
+    return run ? [presetOfRun(run)] : [];
+  }
+
+  /** Returns the starting point for an id. @throws UserError if it is a run that no longer exists */
+  private sourceOf(preset: string): PresetSource & { file?: string; run?: Run } {
+    if (!preset.startsWith(runPrefix)) return fileOrPreset(preset);
+    const id = preset.slice(runPrefix.length);
+    const run = this.host.store.runs.find(each => each.summary.id === id);
+    const configuration = run?.reader.manifest?.config_name;
+    if (!run || configuration === undefined)
+      throw new UserError(vscode.l10n.t('The run {0} no longer exists: choose another starting point.', id));
+    return { name: baseName(configuration), args: ['--from', id], asked: { run: id }, run };
+  }
 
   private engines(): EngineList {
     const { chosen } = this;
@@ -164,7 +211,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
    * configuration extends. For a built-in preset, the dialog suggests the workspace's folder `config`.
    */
   private async save(choice: NewRunChoice): Promise<void> {
-    const { name, file } = sourceOf(choice.preset);
+    const { name, file } = this.sourceOf(choice.preset);
     const title = choice.values['trainer.experiment_name'] ?? name;
     const folder = file === undefined ? join(choice.folder, 'config') : dirname(file);
     const free = freeName(folder, slug(title));
@@ -184,12 +231,24 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
  * Returns the preset for an id. An id that is an absolute path is a file of the workspace; any other id is the name of
  * a built-in preset.
  */
-function sourceOf(preset: string): PresetSource & { file?: string } {
+function fileOrPreset(preset: string): PresetSource & { file?: string } {
   if (!/[/\\]/.test(preset)) return { name: preset, args: ['--config-name', preset], asked: { configName: preset } };
-  const name = preset.replace(/^.*[/\\]/, '').replace(/\.ya?ml$/i, '');
+  const name = baseName(preset);
   const asked = { configName: name, configFile: preset };
   return { name, args: ['--config-name', name, '--config', preset], asked, file: preset };
 }
+
+const runPrefix = 'run:';
+
+/** Returns a run as a starting point of the form. */
+const presetOfRun = ({ summary: { id, name } }: Run): PresetChoice => ({
+  id: `${runPrefix}${id}`,
+  name: vscode.l10n.t('run {0}', name),
+  description: vscode.l10n.t('The configuration of run {0}. Its overrides can be changed below.', name),
+});
+
+/** Returns the name of a configuration file without its folder and ending. */
+const baseName = (file: string): string => file.replace(/^.*[/\\]/, '').replace(/\.ya?ml$/i, '');
 
 /** Returns an unused file name in `folder`. */
 function freeName(folder: string, name: string): string {

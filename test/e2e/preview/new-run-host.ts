@@ -82,6 +82,7 @@ const form: NewRunForm = {
     },
   ],
   chosen: null,
+  prefill: null,
 };
 
 /** Values of fields whose control would otherwise be empty. */

@@ -277,8 +277,14 @@ scenario('a run starts from its file, and another from the same configuration wi
   await editor.answer('');
   await item(/^eval of mine \w{4} step 2, .*episode \d+\/\d+/).waitFor();
   await menu(/^mine, finished/, 'Duplicate with Changes');
-  await box('Duplicate mine with Changes');
-  await editor.answer('trainer.experiment_name=again trainer.total_training_steps=1');
+  const form = await editor.webview('.field[data-key="trainer.experiment_name"] vscode-text-field');
+  const fill = (key, value) => form.locator(`.field[data-key="${key}"] vscode-text-field`).locator('input').fill(value);
+  await fill('trainer.experiment_name', 'again');
+  await fill('trainer.total_training_steps', '1');
+  await form
+    .locator('.yaml', { hasText: /again[\s\S]*total_training_steps: 1|total_training_steps: 1[\s\S]*again/ })
+    .waitFor();
+  await form.getByRole('button', { name: 'Start run' }).click();
   await item(/^again, .*step \d\/1/).waitFor();
   await item(/^again, finished/).waitFor({ timeout: 300_000 });
 });

@@ -203,6 +203,7 @@ it('New Run shows presets, fields, tags, the estimate, problems and the YAML as 
             presets: markupCorpus.map(name => ({ id: name, name, description: name })),
             engines: markupCorpus.map(name => ({ name, url: name, about: name, abilities: { critic: false } })),
             chosen: null,
+            prefill: null,
             folders: [
               { path: '/w', name: 'w' },
               { path: '/x', name: 'x' },

@@ -9,7 +9,6 @@ import { workspaceOf } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
 import { begin } from '../start/begin-run';
 import { clusterOptions } from '../start/cluster';
-import { splitOverrides } from '../start/overrides-line';
 import { startWithOverrides } from '../start/overrides-box';
 import { askForFolder, askForRun } from '../start/start-dialog';
 import { trusted } from '../../workspace-trust';
@@ -37,21 +36,7 @@ export const startCommands: Record<string, Command> = {
     if (!trusted()) return;
     const run = await host.picker.pick(argument, anyRun, noRuns());
     if (!run) return;
-    const question = {
-      title: vscode.l10n.t('Duplicate {0} with Changes', run.summary.name),
-      prompt: vscode.l10n.t('Overrides as key=value, prefilled with the overrides of the run. Press Enter to start.'),
-      value: (run.reader.manifest?.overrides ?? []).map(quoted).join(' '),
-    };
-    const trust = await trustOptions(host, run);
-    if (!trust) return;
-    await startWithOverrides(question, overrides =>
-      begin(
-        host,
-        ['train', '--from', run.summary.id, ...trust, ...clusterOptions(), ...overrides],
-        workspaceOf(run),
-        run.summary.name,
-      ),
-    );
+    await vscode.commands.executeCommand('ragen.newRun', { run: run.folder });
   },
   'ragen.evaluateRun': host => async argument => {
     if (!trusted()) return;
@@ -77,6 +62,3 @@ export const startCommands: Record<string, Command> = {
     );
   },
 };
-
-/** Puts an override in quotes if splitOverrides would otherwise split it. */
-const quoted = (override: string): string => (splitOverrides(override).length === 1 ? override : `"${override}"`);

@@ -9,6 +9,10 @@ export function splitOverrides(text: string): string[] {
   return parts.map(part => part.replace(/^([^=]*=)?(["'])(.*)\2$/, '$1$3'));
 }
 
+/** Joins overrides to a line that `splitOverrides` splits into the same overrides. */
+export const joinOverrides = (overrides: readonly string[]): string =>
+  overrides.map(each => (splitOverrides(each).length === 1 ? each : `"${each}"`)).join(' ');
+
 /** Returns the problem of a line of overrides in one sentence, or undefined if the line is valid. */
 export function overridesProblem(text: string): string | undefined {
   const wrong = splitOverrides(text).find(part => !/^[+~]{0,2}[\w.@/-]+=/.test(part) && !/^~[\w.]+$/.test(part));

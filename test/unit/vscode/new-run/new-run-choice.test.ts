@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { readConfigurationSchema } from '../../../../extension/vscode/configuration/configuration-schema';
-import { groupsIn, overridesOf, yamlOfChoice } from '../../../../extension/vscode/new-run/new-run-choice';
+import { choicesOfRun, groupsIn, overridesOf, yamlOfChoice } from '../../../../extension/vscode/new-run/new-run-choice';
 import { fieldGroups } from '../../../../extension/vscode/new-run/new-run-fields';
 import { engineKeys, type KeptEngine } from '../../../../extension/vscode/engines/kept-engines';
 import { planChoice, type ConfigPlanner } from '../../../../extension/vscode/new-run/new-run-plan';
@@ -24,7 +24,7 @@ const fields = fieldGroups(readConfigurationSchema('media/configuration.schema.j
 const keys = fields.flatMap(({ fields: own }) => own.map(({ key }) => key));
 
 const choiceOf = (part: Partial<NewRunChoice>): NewRunChoice => ({
-  ...{ preset: 'quickstart', folder: workspace, engine: '', values: {}, groups: null },
+  ...{ preset: 'quickstart', folder: workspace, engine: '', values: {}, overrides: '', groups: null },
   ...part,
 });
 
@@ -92,6 +92,31 @@ it('gives the same result as a file and as overrides', () => {
     }),
     { numRuns: 60 },
   );
+});
+
+it('shows the overrides of a run in its fields and in one line, with the same meaning', () => {
+  const text = fc.constantFrom('3', '1e-4', 'a', '"two words"', '[1, 2]', "'x y'");
+  const override = fc.oneof(
+    fc.tuple(fc.constantFrom(...keys), text).map(([key, value]) => `${key}=${value}`),
+    fc.tuple(fc.constantFrom('a.b', '+a.c', '++a.d'), text).map(([key, value]) => `${key}=${value}`),
+    fc.constant('~a.e'),
+  );
+  const lists = fc.uniqueArray(override, { selector: each => each.split('=')[0], maxLength: 8 });
+  fc.assert(
+    fc.property(lists, overrides => {
+      const again = overridesOf(choiceOf(choicesOfRun(overrides, keys)));
+      const plain = (each: string) => each.replace(/=(["'])(.*)\1$/, '=$2');
+      expect(again.map(plain).sort()).toEqual(overrides.map(plain).sort());
+    }),
+  );
+});
+
+it('writes other overrides into the saved file', () => {
+  const choice = choiceOf({ overrides: 'actor_rollout_ref.actor.grad_clip=0.5 ++a.b=[1,2] ~a.c' });
+  const yaml = yamlOfChoice(choice, 'quickstart', 'a test');
+  expect(yaml).toContain('grad_clip: 0.5');
+  expect(yaml).toMatch(/^a:\n {2}b:/m);
+  expect(yaml).not.toContain('c:');
 });
 
 describe('the plan of a form', () => {

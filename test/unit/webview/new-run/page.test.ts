@@ -6,6 +6,7 @@ import {
   newRunConnect,
   newRunEngines,
   newRunPlan,
+  newRunPrefill,
   newRunReady,
   newRunSave,
   newRunStart,
@@ -29,6 +30,7 @@ const form: NewRunForm = {
     },
   ],
   chosen: null,
+  prefill: null,
   groups: [
     {
       title: 'Run',
@@ -168,7 +170,7 @@ it('shows the shape of the form until the values are known', async () => {
   startNewRun(host, values);
   await settled();
   expect(values.querySelectorAll('.field .skeleton-block').length).toBeGreaterThan(5);
-  expect(values.querySelector('.field vscode-text-field')).toBeNull();
+  expect(values.querySelector(`.field[data-key="${steps}"] vscode-text-field`)).toBeNull();
 });
 
 it('shows the values before the estimate', async () => {
@@ -232,6 +234,18 @@ it('starts with the entered values, and says why when it cannot', async () => {
   await settled();
   expect(choices.at(-1)!.values).toEqual({ [steps]: '3' });
   expect(host.asked.at(-1)).toBe(newRunStart.method);
+});
+
+it('shows a run to duplicate, and sends its other overrides', async () => {
+  const preset = { id: 'run:first', name: 'run first', description: 'As run first.' };
+  host.send(newRunPrefill, { preset, folder: '/w', values: { [steps]: '9' }, overrides: 'a.b=1' });
+  await settled();
+  expect(choices.at(-1)).toMatchObject({ preset: 'run:first', values: { [steps]: '9' }, overrides: 'a.b=1' });
+  expect(control(steps).value).toBe('9');
+  expect(control('overrides').value).toBe('a.b=1');
+  type('overrides', 'a.b=2');
+  await settled();
+  expect(choices.at(-1)!.overrides).toBe('a.b=2');
 });
 
 it('selects environments by tag', async () => {

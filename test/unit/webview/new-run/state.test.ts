@@ -13,9 +13,17 @@ const form: NewRunForm = {
   folders: [{ path: '/w', name: 'w' }],
   engines: [{ name: 'gpu', url: 'http://gpu', about: '', abilities: { critic: null, keepsVersions: null } }],
   chosen: null,
+  prefill: null,
   groups: [{ title: 'Run', fields: [{ key: 'steps', title: 'Steps', help: '', kind: 'number', choices: [] }] }],
 };
-const kept: NewRunChoice = { preset: 'own', folder: '/w', engine: '', values: { steps: '7' }, groups: null };
+const kept: NewRunChoice = {
+  preset: 'own',
+  folder: '/w',
+  engine: '',
+  values: { steps: '7' },
+  overrides: '',
+  groups: null,
+};
 const after = (choice: NewRunChoice, ...events: NewRunEvent[]): NewRunState =>
   [{ type: 'connected', form } as const, ...events].reduce(reduce, initialState(choice));
 const planned = (...problems: FormProblem[]): NewRunEvent => ({ type: 'planned', plan: { ...emptyPlan, problems } });
@@ -24,6 +32,16 @@ it('keeps choices whose preset and folder exist, and takes the first ones otherw
   expect(after(kept).choice).toEqual(kept);
   expect(after({ ...kept, folder: '/gone' }).choice).toEqual(kept);
   expect(after({ ...kept, preset: 'gone' }).choice).toEqual({ ...firstChoice, preset: 'quickstart', folder: '/w' });
+});
+
+it('shows the configuration of a run to duplicate, with the run as the starting point', () => {
+  const preset = { id: 'run:first', name: 'run first', description: '' };
+  const prefill = { preset, folder: '/w', values: { steps: '3' }, overrides: 'a.b=1' };
+  const state = after({ ...kept, groups: { train: {}, val: {} } }, planned(), { type: 'prefilled', prefill });
+  expect(state.choice).toEqual({ ...kept, preset: 'run:first', values: { steps: '3' }, overrides: 'a.b=1' });
+  expect(state.form!.presets.at(-1)).toEqual(preset);
+  expect(state.planned).toBeNull(); // the values of the earlier starting point are no longer known
+  expect(reduce(state, { type: 'prefilled', prefill }).form!.presets).toHaveLength(3);
 });
 
 it('keeps the chosen engine while it exists, and selects a new one on request', () => {
