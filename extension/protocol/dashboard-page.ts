@@ -4,6 +4,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
+import type { RedundantColumns } from '../run-data/redundant-columns';
 import type { RunSummary } from './page-state';
 import type { RunEvent } from '../run-data/run-events';
 
@@ -32,6 +33,8 @@ export interface DashboardSnapshot {
   episodes: { train: number | null; val: Record<string, number> };
   /** Whether the run records score distributions. */
   scored: boolean;
+  /** Constant and equal metrics, which the page hides until they are asked for. */
+  redundant: RedundantColumns;
 }
 
 /** A column: all rows of the run, or a reduced overview with and without smoothing. */

@@ -2,6 +2,9 @@
 // metrics that an RL practitioner checks next. Every other metric is assigned to a group by its key, so a new metric
 // gets a chart although this file does not name it.
 import type { Unit } from '../shared/format';
+import { hue } from '../shared/run-colours';
+import { groupsOfCharts, type Planned } from './chart-plan';
+import { metricName, quantityName } from './metric-names';
 
 /**
  * Band around a line. If the run logs two metrics as the band's edges, `low` and `high` are the keys of these metrics.
@@ -15,10 +18,10 @@ export interface ChartLine {
   /** Name of the line, unique within its chart. */
   label: string;
   /**
-   * Offset of the line's colour from the run's colour in the palette. The offset of a validation line does not depend
-   * on whether its chart also has a training line.
+   * Palette index of the line. Training lines and other lines have cool colours, validation lines have warm ones, so
+   * that each side has the same colour in every chart.
    */
-  colourOffset: number;
+  colour: number;
   band?: LineBand;
 }
 
@@ -46,142 +49,6 @@ export interface ChartGroup {
   title: string;
   charts: ChartSpec[];
 }
-
-interface Planned {
-  title: string;
-  /**
-   * Keys or patterns of the chart's lines. If `first` is set, only the first key or pattern that the run has is used.
-   */
-  keys: (string | RegExp)[];
-  first?: boolean;
-  /** Whether to show the chart even if the run has not logged any of the chart's keys yet. */
-  always?: boolean;
-  /**
-   * Whether to omit the bands that reach from a minimum to a maximum. Such a band would make the y range so large that
-   * the line would look flat.
-   */
-  plain?: boolean;
-}
-
-interface PlannedGroup {
-  id: string;
-  title: string;
-  charts: Planned[];
-  /**
-   * Pattern of further keys of the group. A key that matches the pattern belongs to the group even if none of the
-   * group's charts names it. Each of these keys gets its own chart.
-   */
-  rest: RegExp;
-}
-
-/** Titles of the charts that are pinned by default, until the user pins or unpins a chart. */
-export const pinnedAtFirst: readonly string[] = ['success', 'reward', 'in-group reward std', 'entropy'];
-
-const groupsOfCharts: PlannedGroup[] = [
-  {
-    id: 'task',
-    title: 'Task',
-    charts: [
-      { title: 'success', keys: [/^train\/[^/]+\/success$/, /^val-env\/[^/]+\/success$/], always: true },
-      {
-        title: 'reward',
-        keys: [
-          'critic/score/mean',
-          'critic/rewards/mean',
-          'charts/avg_episode_return',
-          'train/charts/avg_episode_return',
-        ],
-        first: true,
-        always: true,
-        plain: true,
-      },
-      {
-        title: 'return',
-        keys: [/^(train\/)?charts\/avg_episode_return$/, 'val-env/charts/avg_episode_return'],
-      },
-      { title: 'pass@k', keys: [/^(train|val-env)\/[^/]+\/pass@\d+$/] },
-    ],
-    rest: /^(charts|critic\/(score|rewards))\//,
-  },
-  {
-    id: 'policy',
-    title: 'Policy',
-    charts: [
-      { title: 'entropy', keys: ['actor/entropy', 'actor/entropy_loss'], first: true, always: true },
-      { title: 'KL', keys: ['actor/ppo_kl', 'actor/kl_loss'] },
-      { title: 'clip fraction', keys: ['actor/pg_clipfrac'] },
-      { title: 'policy loss', keys: ['actor/pg_loss'] },
-      { title: 'learning rate', keys: ['actor/lr', 'critic/lr'] },
-    ],
-    rest: /^(actor|critic)\//,
-  },
-  {
-    id: 'stability',
-    title: 'Stability',
-    charts: [
-      { title: 'gradient norm', keys: ['actor/grad_norm', 'critic/grad_norm'] },
-      {
-        title: 'response length',
-        keys: ['response_length/mean', 'train/response_length', 'response_length'],
-        first: true,
-      },
-      { title: 'responses at the limit', keys: ['response_length/clip_ratio'] },
-      { title: 'answers without an action', keys: ['rollout/invalid_answer_rate'] },
-      { title: 'environment errors', keys: ['train/env_error_rate', 'val-env/env_error_rate'] },
-      { title: 'age of the rollout in steps', keys: ['rollout/staleness'] },
-      { title: 'skipped updates', keys: ['actor/skipped_updates'] },
-    ],
-    rest: /^(rollout_corr|response_length|prompt_length|early_stopped|gradient_analysis|grad)[/_]/,
-  },
-  {
-    id: 'collapse',
-    title: 'Collapse',
-    charts: [
-      {
-        title: 'in-group reward std',
-        keys: ['rollout/in_group_reward_std', 'rollout/in_group_std'],
-        first: true,
-        always: true,
-      },
-      { title: 'mutual information', keys: [/^collapse_(first_turn|trajectory)_sample\/mi_estimate$/] },
-      {
-        title: 'reasoning entropy given the prompt',
-        keys: [/^collapse_(first_turn|trajectory)_sample\/conditional_entropy_est$/],
-      },
-      { title: 'retrieval accuracy', keys: [/^collapse_(first_turn|trajectory)_sample\/retrieval_accuracy$/] },
-      { title: 'most frequent thought', keys: ['thoughts/most_frequent'] },
-    ],
-    rest: /^(collapse|thoughts)/,
-  },
-  {
-    id: 'filter',
-    title: 'Rollout filter',
-    charts: [
-      { title: 'kept groups', keys: ['rollout/filter_kept_ratio'] },
-      { title: 'groups without variance', keys: ['rollout/filter_zero_count'] },
-      { title: 'reward std, kept groups', keys: ['rollout/chosen_in_group_reward_std'] },
-    ],
-    rest: /^(rollout\/(filter_|in_group|chosen_in_group|empty_)|train\/(soft_reweight|rollout_attempts))/,
-  },
-  { id: 'environments', title: 'Environments', charts: [], rest: /^(train|val-env|rollout|response)(\/|$)/ },
-  {
-    id: 'throughput',
-    title: 'Throughput',
-    charts: [
-      { title: 'tokens/s', keys: ['perf/throughput'] },
-      { title: 'rollout tokens/s', keys: ['perf/rollout_tokens_per_s'] },
-      { title: 'training tokens/s', keys: ['perf/train_tokens_per_s'] },
-      { title: 'sampling while training', keys: ['rollout/overlap'] },
-    ],
-    rest: /^perf\/(?!time_per_step)/,
-  },
-  {
-    id: 'timing',
-    title: 'Timing',
-    charts: [{ title: 'time per step', keys: ['perf/time_per_step'] }],
-    rest: /^(timing|perf\/time_per_step)/,
-  },
-];
 
 /** Returns the environment tags in a run's keys, in the order of their first appearance. */
 export function tagsOf(keys: readonly string[]): string[] {
@@ -212,9 +79,9 @@ export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
   const bounds = boundsOf(free);
   const groups = groupsOfCharts.map(({ id, title, charts }) => ({
     ...{ id, title },
-    charts: charts.flatMap(planned => take(planned, free, bounds) ?? []),
+    charts: charts.flatMap(planned => take(planned, free, bounds)),
   }));
-  if (scored) groups[0].charts.push({ id: 'scores', title: 'scores', unit: 'number', lines: [], scores: true });
+  if (scored) groups[0].charts.push({ id: 'scores', title: 'Scores', unit: 'number', lines: [], scores: true });
   byTag(
     free,
     tags,
@@ -262,12 +129,13 @@ function boundsOf(free: Set<string>): Map<string, LineBand> {
   return bounds;
 }
 
-function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>): ChartSpec | null {
+/** Returns the charts of a planned chart: none without a key, and several if the keys are to stand apart. */
+function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>): ChartSpec[] {
   const groups = planned.keys.map(want =>
     [...free].filter(key => (typeof want === 'string' ? key === want : want.test(key))),
   );
   const found = planned.first ? (groups.find(group => group.length > 0) ?? []) : [...new Set(groups.flat())];
-  if (found.length === 0 && !planned.always) return null;
+  if (found.length === 0 && !planned.always) return [];
   for (const key of found) {
     free.delete(key);
     const band = bounds.get(key);
@@ -275,8 +143,18 @@ function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>
     bounds.delete(key);
     for (const edge of [band.low, band.high]) free.add(edge); // each edge gets its own chart
   }
-  const { title } = planned;
-  return { id: title, title, unit: unitOf(found[0] ?? ''), lines: labelled(found.sort(bySide), bounds) };
+  const { id, title, apart = false } = planned;
+  const chart = (own: { id: string; title: string }, keys: string[]): ChartSpec => ({
+    ...own,
+    unit: unitOf(keys[0] ?? ''),
+    lines: labelled(keys.sort(bySide), bounds, own.title),
+  });
+  if (!apart) return [chart({ id, title }, found)];
+  const last = (key: string): string => key.slice(key.lastIndexOf('/') + 1);
+  return [...new Set(found.map(last))].sort(naturally).map(name => {
+    const keys = found.filter(key => last(key) === name);
+    return chart({ id: name, title: quantityName(keys[0]) }, keys);
+  });
 }
 
 /**
@@ -296,51 +174,42 @@ function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, L
   const apart = (thing: string) => Number(thing.startsWith('non-zero/'));
   for (const [thing, keys] of [...things].sort(([a], [b]) => apart(a) - apart(b))) {
     keys.sort(bySide);
-    const title = thing.replaceAll('_', ' ').replaceAll('/', ' · ');
-    group.charts.push({ id: `tag/${thing}`, title, unit: unitOf(thing), lines: labelled(keys, bounds) });
+    const title = quantityName(keys[0]);
+    group.charts.push({ id: `tag/${thing}`, title, unit: unitOf(thing), lines: labelled(keys, bounds, title) });
   }
 }
 
 function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
-  const rest = key.replace(/\/mean$/, '').replace(/^[^/]+\//, '');
-  const title = `${sideOf(key)}${rest.replaceAll('_', ' ').replaceAll('/', ' · ')}`;
-  return {
-    id: key,
-    title,
-    unit: unitOf(key),
-    lines: [{ key, label: title, colourOffset: colourOffset([key], 0), band: bounds.get(key) }],
-  };
-}
-
-/**
- * Returns a prefix for the title of a key's chart. The prefix distinguishes two keys that differ only in their first
- * part.
- */
-function sideOf(key: string): string {
-  if (key.startsWith('val-env/')) return 'validation ';
-  if (key.startsWith('critic/') && !/^critic\/(score|rewards|values|vf|advantages|returns|vpred)/.test(key))
-    return 'critic ';
-  if (key.startsWith('collapse_trajectory_sample/')) return 'trajectory ';
-  if (key.startsWith('collapse_first_turn_sample/')) return 'first turn ';
-  const lengths = /^(prompt|response)_length\/(?!mean$)/.exec(key);
-  return lengths ? `${lengths[1]} length ` : '';
+  const title = metricName(key);
+  const line = { key, label: title, colour: coloursOf([key])[0], band: bounds.get(key) };
+  return { id: key, title, unit: unitOf(key), lines: [line] };
 }
 
 /** Sorts training keys before validation keys. Two training keys keep their order, and so do two validation keys. */
 const bySide = (a: string, b: string) => Number(isValidation(a)) - Number(isValidation(b));
 const isValidation = (key: string): boolean => key.startsWith('val-env/');
 
-/**
- * Returns the colour offset of the i-th key of a chart. In a chart without training lines, validation lines start at
- * offset 1, because offset 0 is the colour of training.
- */
-const colourOffset = (keys: readonly string[], i: number): number => i + (isValidation(keys[0]) ? 1 : 0);
+/** Palette indices of training lines (and of lines without a side), and of validation lines, in order of use. */
+const sideColours = {
+  train: [hue.blue, hue.green, hue.sky, hue.purple],
+  val: [hue.vermillion, hue.orange, hue.yellow],
+};
+
+/** Returns the palette index of each key of a chart. */
+function coloursOf(keys: readonly string[]): number[] {
+  const used = { train: 0, val: 0 };
+  return keys.map(key => {
+    const side = isValidation(key) ? 'val' : 'train';
+    return sideColours[side][used[side]++ % sideColours[side].length];
+  });
+}
 
 /**
  * Returns the lines with the shortest labels that distinguish them, such as `train` or `val`, followed by the tag if
- * the keys have several tags.
+ * the keys have several tags. A single line without a side has the title of its chart.
  */
-function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>): ChartLine[] {
+function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>, title: string): ChartLine[] {
+  const colours = coloursOf(keys);
   const parts = keys.map(key => key.split('/'));
   const tags = new Set(parts.filter(part => part.length >= 3).map(part => part[1]));
   const names = new Set(parts.map(part => part[part.length - 1]));
@@ -353,12 +222,12 @@ function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>
         ? side.replace(/^collapse_(.*)_sample$/, '$1').replaceAll('_', ' ')
         : '',
       parts[i].length >= 3 && tags.size > 1 ? tag : '',
-      names.size > 1 || (keys.length === 1 && parts[i].length < 3) ? name : '',
+      names.size > 1 ? name : keys.length === 1 && parts[i].length < 3 ? title : '',
     ];
     return {
       key,
       label: labelParts.filter(Boolean).join(' '),
-      colourOffset: colourOffset(keys, i),
+      colour: colours[i],
       band: bounds.get(key),
     };
   });

@@ -4,6 +4,12 @@
 import { MovingAverage, smoothOn } from '../../extension/common/smoothing';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
+import {
+  afterLine,
+  noneRedundant,
+  redundantColumns,
+  type RedundantColumns,
+} from '../../extension/run-data/redundant-columns';
 import type { Host } from '../shared/host';
 import { Curve, lowerBound } from './curve';
 
@@ -23,6 +29,8 @@ interface Held {
 export interface SeriesSummary {
   readonly rows: number;
   readonly keys: readonly string[];
+  /** The same object until a metric becomes or ceases to be redundant. */
+  readonly redundant: RedundantColumns;
 }
 
 /**
@@ -43,6 +51,9 @@ export function axesOf(keys: readonly string[], episodesAStep: number | null): X
  */
 const recentLines = 256;
 
+/** Numbers of rows at which the columns of a run that is watched from its first step are compared. */
+const redundancyRows: readonly number[] = [5, 10, 20, 50, 100];
+
 const timeKey = 'wall_s';
 const episodesKey = 'train/num_episodes';
 
@@ -58,6 +69,7 @@ export class SeriesStore {
   private epoch = Number.NaN;
   /** The latest lines. They are appended to columns that were being requested when the lines arrived. */
   private recent: MetricNumbers[] = [];
+  private redundant = noneRedundant;
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
   /** Smoothing factor. It is sent with requests, because the extension host smooths overviews. */
@@ -86,7 +98,7 @@ export class SeriesStore {
   }
 
   get summary(): SeriesSummary {
-    return { rows: this.length, keys: this.keys };
+    return { rows: this.length, keys: this.keys, redundant: this.redundant };
   }
 
   has(key: string): boolean {
@@ -110,7 +122,7 @@ export class SeriesStore {
   }
 
   /** Replaces all data with a run's snapshot and discards all curves. */
-  load({ epoch, steps, keys, episodes }: DashboardSnapshot): void {
+  load({ epoch, steps, keys, episodes, redundant }: DashboardSnapshot): void {
     this.epoch = epoch;
     this.stepCurve = new Curve();
     for (const [first, count] of steps) for (let i = 0; i < count; i++) this.stepCurve.push(first + i);
@@ -119,6 +131,7 @@ export class SeriesStore {
     this.held = new Map();
     this.asked = new Set();
     this.recent = [];
+    this.redundant = redundant;
     this.episodesAStep = episodes.train;
     this.episodesAt = null;
   }
@@ -130,6 +143,7 @@ export class SeriesStore {
       const row = this.length;
       this.stepCurve.push(line.step);
       this.recent.push(line);
+      this.redundant = afterLine(this.redundant, line);
       if (this.recent.length > recentLines) this.recent.shift();
       for (const key in line) {
         if (key === 'step' || this.known.has(key)) continue;
@@ -142,6 +156,7 @@ export class SeriesStore {
         held.curve.push(value);
         held.smoothed?.curve.push(held.smoothed.average.next(row, value));
       }
+      if (redundancyRows.includes(this.length)) this.compareHeld();
     }
     if (this.known.size > knownBefore) this.keyList = [...this.known];
   }
@@ -206,6 +221,16 @@ export class SeriesStore {
       sums.push(before + count);
     }
     return sums.values;
+  }
+
+  /**
+   * Finds redundant metrics among the complete columns of the page. This matters to a run that is watched from its
+   * first step, because the host compares columns only for a snapshot.
+   */
+  private compareHeld(): void {
+    const complete = [...this.held].filter(([, { complete: isComplete }]) => isComplete);
+    if (complete.length < this.known.size) return;
+    this.redundant = redundantColumns(complete.map(([key, { curve }]) => [key, [curve.values]]));
   }
 
   private ask(keys: readonly string[], overview: boolean): void {

@@ -42,8 +42,6 @@ export interface PlotData {
 export interface PlotContext {
   store: SeriesStore;
   theme: Theme;
-  /** Palette index of the run's colour. */
-  colour: number;
   smoothing: number;
   axis: XAxis;
   /** X positions of the rows. */
@@ -73,10 +71,10 @@ export function plotData(
   };
   const lines: PlotLine[] = [];
   const raws: PlotLine[] = [];
-  spec.lines.forEach(({ key, label, colourOffset, band }) => {
+  spec.lines.forEach(({ key, label, colour, band }) => {
     const curve = store.curve(key);
     if (!curve || curve.lastFinite() < 0) return;
-    const style = lineStyle(theme, context.colour, colourOffset);
+    const style = lineStyle(theme, 0, colour);
     const edges = band && edgesOf(band, curve, context);
     if (smoothing > 0)
       raws.push({

@@ -4,6 +4,7 @@
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';
+import { metricName } from '../charts/metric-names';
 import type { Unit } from '../shared/format';
 import { colourOfRun, hue } from '../shared/run-colours';
 
@@ -83,7 +84,7 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
         key,
         title: chart.lines.length > 1 ? `${chart.title} · ${label}` : chart.title,
         unit: unitOf(key),
-        hint: `${key}\n${meaningOf(meanings, key) ?? ''}`.trim(),
+        hint: `${metricName(key)}\n${key}\n${meaningOf(meanings, key) ?? ''}`.trim(),
         section: group.id,
         sectionTitle: group.title,
       })),

@@ -16,8 +16,10 @@ export interface DashboardSettings {
   readonly sort: Sort | null;
   /** Environment tag whose metrics are shown; null shows all tags. */
   readonly tag: string | null;
-  /** Ids of collapsed groups. */
-  readonly folded: readonly string[];
+  /** Ids of expanded groups; all other groups are collapsed. */
+  readonly open: readonly string[];
+  /** Whether constant and duplicate metrics are shown. */
+  readonly redundant: boolean;
   /** Ids of enlarged charts. */
   readonly enlarged: readonly string[];
   /** Ids of charts with a logarithmic scale. */
@@ -29,7 +31,7 @@ export interface DashboardSettings {
 }
 
 /** Version of the settings; increased when the meaning of a setting changes. */
-export const settingsSchema = 2;
+export const settingsSchema = 3;
 
 export const firstSettings: DashboardSettings = {
   smoothing: 0,
@@ -38,7 +40,8 @@ export const firstSettings: DashboardSettings = {
   table: false,
   sort: null,
   tag: null,
-  folded: ['events'],
+  open: [],
+  redundant: false,
   enlarged: [],
   log: [],
   pinned: null,

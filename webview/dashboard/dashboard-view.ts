@@ -39,7 +39,7 @@ export function dashboardView(state: DashboardState, charts: Charts | null, acti
 function body(run: RunSummary, state: DashboardState, charts: Charts, actions: DashboardActions): TemplateResult {
   if (state.series.rows === 0) return emptyView(run, () => actions.command('log'));
   const events = eventSection(state, actions.fold);
-  if (!isTable(state)) return html`${chartSections(state, charts, actions.fold)}${events}`;
+  if (!isTable(state)) return html`${chartSections(state, charts, actions)}${events}`;
   return html`${run.status.episodes ? evaluation(charts) : allMetrics(state, charts, actions)}${events}`;
 }
 

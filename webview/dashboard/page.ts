@@ -9,7 +9,6 @@ import {
 } from '../../extension/protocol/dashboard-page';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';
-import { latest } from '../shared/memoize-latest';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
@@ -24,7 +23,7 @@ import type { Plotter } from '../charts/plot';
 import { reduce, type DashboardEvent } from './reducer';
 import { SeriesStore } from '../charts/metric-series';
 import { firstSettings, settingsSchema } from './dashboard-settings';
-import { groupsOf, initialState, isTable } from './state';
+import { groupsReader, initialState, isTable } from './state';
 
 /** Starts the page in `root`. `plotter` draws on a canvas. */
 export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter): void {
@@ -32,7 +31,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
   const saved = viewState(host, settingsSchema, firstSettings);
   const series = new SeriesStore(host, columnsCame);
   const contextOf = contextMaker(series);
-  const groups = latest(groupsOf);
+  const groups = groupsReader();
   const actions = dashboardActions({ host, root, connect, state: () => store.state, dispatch, charts });
   const tools = { host, plotter, queue: new DrawQueue(() => areDrawn(root)), screen: new OnScreen(), actions };
   const store = createStore(initialState(saved.value, isFresh, readTheme()), reduce, (state, before) => {
@@ -54,10 +53,8 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
 
   /** Computes the inputs of all charts from `state`; null before the first snapshot. */
   function charts(state = store.state): Charts | null {
-    const { run, series: rows, scored, settings } = state;
-    if (!run) return null;
-    const { tag, pinned, order } = settings;
-    return { groups: groups(rows.keys, scored, tag, pinned, order), context: contextOf(state, run), tools };
+    const { run } = state;
+    return run && { groups: groups(state), context: contextOf(state, run), tools };
   }
 
   function dispatch(event: DashboardEvent): void {

@@ -68,7 +68,7 @@ export function reduce(state: DashboardState, event: DashboardEvent): DashboardS
           : { [event.toggles]: toggled(settings[event.toggles], event.id) },
       );
     case 'fold':
-      return withSettings(state, { folded: toggled(settings.folded, event.group) });
+      return withSettings(state, { open: toggled(settings.open, event.group) });
     case 'move':
       return moved(state, event.id, event.to);
     case 'table': {
@@ -85,7 +85,10 @@ export function reduce(state: DashboardState, event: DashboardEvent): DashboardS
       return { ...state, hovered: Math.max(0, Math.min(last, from + event.rows)) };
     }
     case 'open':
-      return { ...withSettings(state, { folded: settings.folded.filter(id => id !== 'events') }), opened: event.event };
+      return {
+        ...withSettings(state, { open: [...settings.open.filter(id => id !== 'events'), 'events'] }),
+        opened: event.event,
+      };
     case 'escape':
       if (settings.zoom) return withSettings(state, { zoom: null });
       return settings.enlarged.length > 0 ? withSettings(state, { enlarged: [] }) : state;
@@ -114,9 +117,8 @@ const withSettings = (state: DashboardState, part: Partial<DashboardSettings>): 
 
 /** Moves a chart within its group: by a number of positions, or to the place before another chart. */
 function moved(state: DashboardState, id: string, to: number | string): DashboardState {
-  const { series, scored, settings } = state;
-  const groups = groupsOf(series.keys, scored, settings.tag, settings.pinned, settings.order);
-  const group = groups.find(({ charts }) => charts.some(chart => chart.id === id));
+  const { settings } = state;
+  const group = groupsOf(state).find(({ charts }) => charts.some(chart => chart.id === id));
   const ids = group?.charts.map(chart => chart.id) ?? [];
   const at = typeof to === 'string' ? ids.indexOf(to) : ids.indexOf(id) + to;
   if (!group || (typeof to === 'string' && at < 0)) return state;

@@ -5,8 +5,11 @@ import type { RunSummary } from '../../extension/protocol/page-state';
 import { exceedsMemory, plannedMemorySchema, type PlannedMemory } from '../../extension/run-data/memory-shortage';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
-import { arranged } from './charts/arrangement';
-import { arrange, type ChartGroup, type ChartSpec } from '../charts/catalogue';
+import { noneRedundant } from '../../extension/run-data/redundant-columns';
+import { arranged, type ShownGroup } from './charts/arrangement';
+import { arrange, type ChartSpec } from '../charts/catalogue';
+import { metricName } from '../charts/metric-names';
+import { areSame } from '../shared/memoize-latest';
 import type { SeriesSummary } from '../charts/metric-series';
 import type { DashboardSettings } from './dashboard-settings';
 import type { Sort } from './run/table-sorting';
@@ -42,34 +45,70 @@ export interface DashboardState {
 
 export const initialState = (settings: DashboardSettings, isFresh: boolean, theme: Theme): DashboardState => ({
   ...{ connection: 'connecting', run: null, events: [], meanings: {}, episodes: { train: null, val: {} } },
-  ...{ scored: false, read: 1, series: { rows: 0, keys: [] }, settings, isFresh, search: '', hovered: null },
+  ...{
+    scored: false,
+    read: 1,
+    series: { rows: 0, keys: [], redundant: noneRedundant },
+    settings,
+    isFresh,
+    search: '',
+    hovered: null,
+  },
   ...{ opened: null, tables: {}, announcement: '', refusal: null, theme },
 });
 
 /** Returns the charts of a run in the user's order. */
-export function groupsOf(
-  keys: readonly string[],
-  scored: boolean,
-  tag: string | null,
-  pinned: DashboardSettings['pinned'],
-  order: DashboardSettings['order'],
-): ChartGroup[] {
-  return arranged(arrange({ keys, scored, tag: tag ?? undefined }), { pinned, order });
+export const groupsOf = ({ series, scored, events, settings }: GroupInputs): ShownGroup[] =>
+  arranged(arrange({ keys: series.keys, scored, tag: settings.tag ?? undefined }), {
+    ...settings,
+    alarmed: alarmedKeys(events),
+    columns: series.redundant,
+  });
+
+/** The part of the state on which the arrangement of charts depends. */
+export type GroupInputs = Pick<DashboardState, 'series' | 'scored' | 'events' | 'settings'>;
+
+/** Returns a function like `groupsOf` that returns the same object until one of its inputs changes. */
+export function groupsReader(): (state: GroupInputs) => ShownGroup[] {
+  let inputs: readonly unknown[] = [];
+  let groups: ShownGroup[] = [];
+  return state => {
+    const { series, events, scored, settings } = state;
+    const { tag, pinned, order, redundant } = settings;
+    const now = [series.keys, series.redundant, events, scored, tag, pinned, order, redundant];
+    if (!areSame(now, inputs)) groups = groupsOf(state);
+    inputs = now;
+    return groups;
+  };
+}
+
+/** Returns the keys of the metrics that raised an alarm, the latest alarm first. */
+function alarmedKeys(events: readonly RunEvent[]): string[] {
+  const keys = events.flatMap(({ kind, data }) =>
+    kind === 'alarm' && typeof data?.metric === 'string' ? [data.metric] : [],
+  );
+  return [...new Set(keys.reverse())];
 }
 
 /** Returns the search text in lower case; empty without a search. */
 export const searchedText = ({ search }: DashboardState): string => search.trim().toLowerCase();
 
-/** Whether the title or a key of a chart contains `text`, which must be in lower case. */
+/** Whether the title, a key or a metric's name of a chart contains `text`, which must be in lower case. */
 export function matches({ title, lines, scores }: ChartSpec, text: string): boolean {
   if (scores) return 'scores spread histogram reward'.includes(text);
-  return [title, ...lines.map(line => line.key)].some(name => name.toLowerCase().includes(text));
+  return [title, ...lines.flatMap(({ key }) => [key, metricName(key)])].some(name => name.toLowerCase().includes(text));
 }
 
-/** Returns the groups with only the charts that match `text`; groups without a match are omitted. */
-export function foundGroups(groups: readonly ChartGroup[], text: string): readonly ChartGroup[] {
+/**
+ * Returns the groups with only the charts that match `text`, including hidden ones; groups without a match are omitted.
+ */
+export function foundGroups(groups: readonly ShownGroup[], text: string): readonly ShownGroup[] {
   if (text === '') return groups;
-  const found = groups.map(group => ({ ...group, charts: group.charts.filter(chart => matches(chart, text)) }));
+  const found = groups.map(group => ({
+    ...group,
+    charts: [...group.charts, ...group.hidden].filter(chart => matches(chart, text)),
+    hidden: [],
+  }));
   return found.filter(({ charts }) => charts.length > 0);
 }
 

@@ -1,6 +1,6 @@
 // Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, the colour of a run,
-// and colours with opacity. `lineStyle` in charts/plot-data.ts chooses the colour of a line: the palette index is the
-// sum of the run's index and the line's offset (charts/catalogue.ts).
+// and colours with opacity. In the charts of one run, the side of a metric (training, validation) determines its colour
+// (charts/catalogue.ts); where several runs are shown, the run does.
 import { hue, paletteOf } from '../../extension/common/palette';
 
 export { hue, paletteOf };

@@ -19,6 +19,7 @@ import {
   type DashboardSnapshot,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
+import { noneRedundant, redundantColumns } from '../../run-data/redundant-columns';
 import { runFiles } from '../../run-data/run-file-names';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from './configured-episodes';
@@ -134,6 +135,7 @@ function serveDashboard(
       view: storage.memory.get(viewKey),
       episodes: configuredEpisodes({ ...manifest?.config }),
       scored: hasRunFile(folder, runFiles.scores),
+      redundant: newest ? noneRedundant : redundantColumns(table.keys.map(key => [key, table.slices(key)])),
     };
   });
 

@@ -23,6 +23,7 @@ import {
   type EpisodesSnapshot,
 } from '../../../extension/protocol/episodes-page';
 import type { Episode } from '../../../extension/run-data/episode';
+import { redundantColumns } from '../../../extension/run-data/redundant-columns';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import { newRunAnswers } from './new-run-host';
 import {
@@ -121,6 +122,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
         keys: [...columns().keys()].filter(key => key !== 'step'),
         meanings: parseMetricMeanings(metrics),
         episodes: { train: 128, val: { CoordSokoban: 64 } },
+        redundant: redundantColumns([...columns()].map(([key, values]) => [key, [values]])),
       };
     },
     [dashboardColumns.method]({ keys, overview, smoothing }: { keys: string[]; overview: boolean; smoothing: number }) {

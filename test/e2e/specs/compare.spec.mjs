@@ -87,7 +87,7 @@ scenario('Compare Runs offers the sweep as one group and shows the results of it
   const page = await editor.webview('.compare-table');
   await page.getByRole('heading', { name: '3 runs of 2 configurations' }).waitFor();
   await page.getByRole('columnheader', { name: 'rollout_filter_value' }).waitFor();
-  await page.locator('.chart canvas[aria-label^="Chart of success"]').waitFor();
+  await page.locator('.chart canvas[aria-label^="Chart of Success"]').waitFor();
   const on = await page.locator('tbody tr', { hasText: 'filter on' }).first().innerText();
   assert.match(on, /\d % ± \d[\s\S]*0\.9\tfalse/);
   await editor.keep('compare-dark');

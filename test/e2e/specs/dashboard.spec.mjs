@@ -140,6 +140,7 @@ scenario(
 scenario('charts zoom together, switch scale, can be pinned and moved, and are restored after a reload', async () => {
   let dashboard = await editor.webview('.chart canvas');
   const plot = dashboard.locator('.chart[data-chart="entropy"] .chart-plot');
+  await dashboard.locator('[data-group="policy"] .fold').click();
   await plot.focus();
   await editor.page.keyboard.press('+');
   await editor.page.keyboard.press('l');
@@ -173,7 +174,7 @@ scenario('visible metrics export as CSV, a chart as SVG and PNG', async () => {
   const choose = async label => {
     const chart = dashboard.locator('.chart[data-chart="entropy"]');
     await chart.hover();
-    await chart.locator('[title="More about entropy"]').click();
+    await chart.locator('[title="More about Entropy"]').click();
     await dashboard.getByRole('menuitem', { name: label }).click();
   };
   await choose('Export as CSV');
@@ -187,7 +188,7 @@ scenario('visible metrics export as CSV, a chart as SVG and PNG', async () => {
   assert.equal(lines[1], `1,${first['actor/entropy']}`);
   await choose('Export as SVG');
   const svg = await accept('.svg');
-  assert.match(await until('the picture', () => readFileSync(svg, 'utf8')), /^<svg .*<title>entropy<\/title>/);
+  assert.match(await until('the picture', () => readFileSync(svg, 'utf8')), /^<svg .*<title>Entropy<\/title>/);
   await choose('Export as PNG');
   const png = await accept('.png');
   assert.deepEqual(

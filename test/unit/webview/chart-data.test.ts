@@ -4,7 +4,7 @@ import type { RunEvent } from '../../../extension/run-data/run-events';
 import { overviewOf } from '../../../extension/common/curves';
 import { smooth } from '../../../extension/common/smoothing';
 import type { ColumnPart, DashboardSnapshot } from '../../../extension/protocol/dashboard-page';
-import { arranged, orderAfterMove, pinToggled } from '../../../webview/dashboard/charts/arrangement';
+import { arranged, orderAfterMove, pinToggled, type Arrangement } from '../../../webview/dashboard/charts/arrangement';
 import {
   logRange,
   logTicks,
@@ -15,6 +15,7 @@ import {
   valueRange,
   zoomRange,
 } from '../../../webview/charts/axis';
+import { noneRedundant } from '../../../extension/run-data/redundant-columns';
 import { arrange, tagsOf, unitOf } from '../../../webview/charts/catalogue';
 import { Curve, lowerBound } from '../../../webview/charts/curve';
 import { marksOf, thinned } from '../../../webview/charts/event-marks';
@@ -23,6 +24,7 @@ import { SeriesStore } from '../../../webview/charts/metric-series';
 import { changeOverTenSteps } from '../../../webview/dashboard/charts/recent-change';
 import { firstSettings } from '../../../webview/dashboard/dashboard-settings';
 import { panned, zoomed } from '../../../webview/dashboard/charts/zoom';
+import { hue } from '../../../webview/shared/run-colours';
 import { reinterpret } from '../../support/partial';
 
 fc.configureGlobal({ seed: 20260203 });
@@ -39,6 +41,7 @@ const snapshot = (rows: number, keys: string[]): DashboardSnapshot => ({
   steps: rows > 0 ? [[1, rows]] : [],
   keys,
   episodes: { train: 8, val: {} },
+  redundant: noneRedundant,
 });
 
 /** A store whose host has these columns; `answer` delivers the pending requests. */
@@ -388,21 +391,29 @@ describe('intervals of a proportion', () => {
   });
 });
 
+/** The settings of a new page, with changes. */
+const view = (change: object = {}): Arrangement => ({
+  ...firstSettings,
+  alarmed: [],
+  columns: noneRedundant,
+  ...change,
+});
+
 describe('the arrangement of charts', () => {
   const chartsOf = (keys: string[], group: string) => arrange({ keys }).find(each => each.id === group)?.charts;
   const titles = (keys: string[], group: string) => chartsOf(keys, group)?.map(chart => chart.title);
 
   it('shows the age of rollouts with the importance weights, and the overlap as a share of the time', () => {
     const keys = ['rollout/staleness', 'rollout/overlap', 'timing_s/rollout_wait', 'rollout_corr/kl'];
-    expect(titles(keys, 'stability')).toEqual(['age of the rollout in steps', 'kl']);
-    expect(chartsOf(keys, 'throughput')).toMatchObject([{ title: 'sampling while training', unit: 'share' }]);
-    expect(chartsOf(keys, 'timing')).toMatchObject([{ title: 'rollout wait', unit: 'seconds' }]);
+    expect(titles(keys, 'stability')).toEqual(['Age of the rollout in steps', 'Sampler divergence (KL)']);
+    expect(chartsOf(keys, 'throughput')).toMatchObject([{ title: 'Sampling while training', unit: 'share' }]);
+    expect(chartsOf(keys, 'timing')).toMatchObject([{ title: 'Time: waiting for the rollout', unit: 'seconds' }]);
   });
 
   it('begins with the four main charts, with or without data', () => {
-    const top = arranged(arrange({ keys: [] }), firstSettings)[0];
+    const top = arranged(arrange({ keys: [] }), view())[0];
     expect(top.id).toBe('pinned');
-    expect(top.charts.map(chart => chart.title)).toEqual(['success', 'reward', 'in-group reward std', 'entropy']);
+    expect(top.charts.map(chart => chart.title)).toEqual(['Success', 'Reward', 'In-group reward std', 'Entropy']);
     const [success, reward] = chartsOf(
       ['train/A/success', 'val-env/A/success', 'critic/rewards/mean', 'charts/avg_episode_return'],
       'task',
@@ -452,7 +463,7 @@ describe('the arrangement of charts', () => {
     expect(chartsOf(keys, 'task')![0].lines.map(each => each.label)).toEqual(['train A', 'train B']);
     const [actions] = chartsOf(keys, 'environments')!;
     expect([actions.title, actions.lines.map(each => each.label)]).toEqual([
-      'num actions',
+      'Actions per episode',
       ['train A', 'train B', 'val B'],
     ]);
     const alone = arrange({ keys, tag: 'B' }).flatMap(group => group.charts.flatMap(chart => chart.lines));
@@ -463,15 +474,65 @@ describe('the arrangement of charts', () => {
     ]);
   });
 
-  it('gives validation one colour, beside training and alone', () => {
-    const keys = ['val-env/A/pass@1', 'train/A/pass@1', 'train/A/success', 'val-env/A/success'];
-    const sides = chartsOf(keys, 'task')!.flatMap(({ lines }) =>
-      lines.map(({ key, colourOffset }) => [key.split('/')[0], colourOffset]),
+  it('gives training one colour and validation another, in every chart', () => {
+    const keys = ['val-env/A/pass@1', 'train/A/pass@1', 'train/A/success', 'val-env/A/success', 'actor/lr'];
+    const sides = arrange({ keys }).flatMap(({ charts }) =>
+      charts.flatMap(({ lines }) => lines.map(({ key, colour }) => [key.startsWith('val-env/'), colour])),
     );
-    for (const [side, colourOffset] of sides)
-      if (sides.length > 0) expect(colourOffset).toBe(side === 'val-env' ? 1 : 0);
-    const alone = chartsOf(['val-env/A/success', 'actor/lr'], 'task')!;
-    expect(alone[0].lines.map(({ label, colourOffset }) => [label, colourOffset])).toEqual([['val', 1]]);
+    for (const [isVal, colour] of sides) expect(colour).toBe(isVal ? hue.vermillion : hue.blue);
+    const tags = ['train/A/success', 'train/B/success', 'val-env/A/success', 'val-env/B/success'];
+    const colours = chartsOf(tags, 'task')![0].lines.map(({ colour }) => colour);
+    expect(new Set(colours).size).toBe(4);
+    expect([colours[0], colours[2]]).toEqual([hue.blue, hue.vermillion]);
+  });
+
+  it('keeps pass@8 of training and pass@1 of validation on separate axes', () => {
+    const charts = chartsOf(['train/A/pass@8', 'val-env/A/pass@1', 'val-env/A/pass@8'], 'task')!;
+    const passes = charts.filter(({ id }) => id.startsWith('pass@'));
+    expect(passes.map(({ id, title, lines }) => [id, title, lines.map(({ label }) => label)])).toEqual([
+      ['pass@1', 'Pass@1', ['val']],
+      ['pass@8', 'Pass@8', ['train', 'val']],
+    ]);
+  });
+
+  it('has an overview of at most ten charts, with the charts that alarms point at', () => {
+    const keys = [...Array.from({ length: 20 }, (_, i) => `actor/extra_${i}`), 'actor/grad_norm', 'val-env/A/pass@8'];
+    const groups = arrange({ keys });
+    const ids = (alarmed: string[]) => arranged(groups, view({ alarmed }))[0].charts.map(({ id }) => id);
+    expect(ids(['actor/grad_norm'])).toEqual([
+      ...['success', 'reward', 'in-group reward std', 'entropy'],
+      'pass@8',
+      'gradient norm',
+    ]);
+    expect(ids(keys)).toHaveLength(10);
+    const pinned = keys.slice(0, 15);
+    expect(arranged(groups, view({ pinned, alarmed: ['actor/grad_norm'] }))[0].charts).toHaveLength(15);
+  });
+
+  it('hides charts of constant or duplicate metrics, but never in the overview', () => {
+    const keys = [
+      'actor/entropy',
+      'actor/lr',
+      'actor/ppo_kl',
+      'actor/kl_loss',
+      'actor/pg_loss',
+      'actor/copy',
+      'val-env/A/pass@1',
+      'val-env/A/success',
+    ];
+    const columns = {
+      constant: { 'actor/entropy': 1, 'actor/lr': 1e-5, 'actor/ppo_kl': 0 },
+      equal: [
+        ['actor/copy', 'actor/pg_loss'],
+        ['val-env/A/pass@1', 'val-env/A/success'],
+      ],
+    };
+    const groups = arranged(arrange({ keys }), view({ columns }));
+    const of = (id: string) => groups.find(group => group.id === id);
+    expect(groups[0].charts.map(({ id }) => id)).toContain('entropy');
+    expect(of('policy')!.charts.map(({ id }) => id)).toEqual(['KL', 'policy loss']);
+    expect(of('policy')!.hidden.map(({ id }) => id)).toEqual(['learning rate', 'actor/copy']);
+    expect(of('task')).toMatchObject({ charts: [], hidden: [{ id: 'pass@1' }] });
   });
 
   it('shows every key once, new ones in the group of their kind', () => {
@@ -499,9 +560,9 @@ describe('the arrangement of charts', () => {
       ),
     );
     expect([...shown].sort()).toEqual(keys.filter(key => key !== 'wall_s').sort());
-    expect(titles(keys, 'other')).toEqual(['loose', 'x · y']);
-    expect(titles(keys, 'policy')).toContain('brand new');
-    expect(chartsOf(keys, 'stability')!.find(chart => chart.title === 'response length')!.lines[0].band).toEqual({
+    expect(titles(keys, 'other')).toEqual(['Loose', 'New family · x · y']);
+    expect(titles(keys, 'policy')).toContain('Actor · brand new');
+    expect(chartsOf(keys, 'stability')!.find(chart => chart.title === 'Response length')!.lines[0].band).toEqual({
       low: 'response_length/min',
       high: 'response_length/max',
     });
@@ -509,8 +570,8 @@ describe('the arrangement of charts', () => {
 
   it('can be customized with pins and positions', () => {
     const groups = arrange({ keys: ['actor/lr', 'actor/ppo_kl', 'actor/pg_loss', 'actor/entropy'] });
-    const ids = (view: typeof firstSettings, group: string) =>
-      arranged(groups, view)
+    const ids = (settings: typeof firstSettings, group: string) =>
+      arranged(groups, view(settings))
         .find(each => each.id === group)
         ?.charts.map(chart => chart.id);
     expect(ids(firstSettings, 'policy')).toEqual(['KL', 'policy loss', 'learning rate']);
@@ -519,10 +580,10 @@ describe('the arrangement of charts', () => {
     expect(ids(pinned, 'policy')).toEqual(['KL', 'policy loss']);
     const unpinned = { ...pinned, ...pinToggled(pinned, 'entropy') };
     expect(ids(unpinned, 'policy')).toEqual(['entropy', 'KL', 'policy loss']);
-    const policy = arranged(groups, unpinned).find(each => each.id === 'policy')!;
+    const policy = arranged(groups, view(unpinned)).find(each => each.id === 'policy')!;
     const moved = { ...unpinned, ...orderAfterMove(unpinned, policy, 'entropy', 2) };
     expect(ids(moved, 'policy')).toEqual(['KL', 'policy loss', 'entropy']);
-    const top = arranged(groups, moved)[0];
+    const top = arranged(groups, view(moved))[0];
     expect(ids({ ...moved, ...orderAfterMove(moved, top, 'learning rate', 0) }, 'pinned')![0]).toBe('learning rate');
   });
 

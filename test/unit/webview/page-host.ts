@@ -14,6 +14,8 @@ export interface PageHost extends Host {
   readonly sent: { method: string; params: unknown }[];
   /** Requests by method, in order. */
   readonly asked: string[];
+  /** Requests with their parameters, in order. */
+  readonly params: { method: string; params: unknown }[];
   /** Refuses later requests of this method. */
   refuse(method: string, message: string): void;
   accept(method: string): void;
@@ -32,12 +34,15 @@ export function pageHost(scenario: Scenario | MemoryHost, kept?: unknown): PageH
   const held = new Set<string>();
   const sent: PageHost['sent'] = [];
   const asked: string[] = [];
+  const requests: PageHost['params'] = [];
   let state = kept;
   return {
     sent,
     asked,
+    params: requests,
     async request(type, params) {
       asked.push(type.method);
+      requests.push({ method: type.method, params });
       const message = refused.get(type.method);
       if (held.has(type.method)) return new Promise(() => undefined) as never;
       // The messenger rejects with a plain object, not an Error.

@@ -1,29 +1,77 @@
 // The user's arrangement of charts: pinned charts at the top, and the order within each group. Pure functions on chart
 // ids.
-import { pinnedAtFirst, type ChartGroup, type ChartSpec } from '../../charts/catalogue';
+import type { RedundantColumns } from '../../../extension/run-data/redundant-columns';
+import { keysOf, type ChartGroup, type ChartSpec } from '../../charts/catalogue';
+import { overviewSize, pinnedAtFirst } from '../../charts/chart-plan';
 import type { DashboardSettings } from '../dashboard-settings';
 
-/** Id of the group of pinned charts. */
+/** Id of the overview: the group of pinned charts. */
 export const pinnedGroup = 'pinned';
 
 type Order = Pick<DashboardSettings, 'pinned' | 'order'>;
 
+/** A group as the page shows it. */
+export interface ShownGroup extends ChartGroup {
+  /** Charts that show nothing new, because their metrics are constant or equal to metrics of other charts. */
+  hidden: ChartSpec[];
+}
+
+export interface Arrangement extends Order {
+  /** Keys of metrics with an alarm, the latest first; their charts are added to the overview. */
+  readonly alarmed: readonly string[];
+  readonly columns: RedundantColumns;
+  /** Whether redundant charts are shown nevertheless. */
+  readonly redundant: boolean;
+}
+
 /**
- * Returns the groups, with their charts in the user's order. Pinned charts are moved to an additional group at the top.
+ * Returns the groups, with their charts in the user's order. The first group is the overview: the pinned charts, the
+ * validation's pass@k, and the charts of metrics with an alarm while there is room. In the other groups, charts with
+ * only constant or duplicate metrics are hidden.
  */
-export function arranged(groups: readonly ChartGroup[], view: Order): ChartGroup[] {
-  const pinned = view.pinned ?? pinnedAtFirst;
+export function arranged(groups: readonly ChartGroup[], view: Arrangement): ShownGroup[] {
   const charts = groups.flatMap(group => group.charts);
-  const top = pinned.flatMap(id => charts.find(chart => chart.id === id) ?? []);
-  const rest = groups.map(group => ({
-    ...group,
-    charts: ordered(
-      group.charts.filter(({ id }) => !pinned.includes(id)),
+  const top = overviewOf(charts, view);
+  const isRedundant = redundancy(top, view.columns);
+  const rest = groups.map(group => {
+    const own = ordered(
+      group.charts.filter(chart => !top.includes(chart)),
       view.order[group.id] ?? [],
-    ),
-  }));
-  const first = top.length > 0 ? [{ id: pinnedGroup, title: 'Pinned', charts: top }] : [];
-  return [...first, ...rest.filter(group => group.charts.length > 0)];
+    );
+    const hidden = view.redundant ? [] : own.filter(isRedundant);
+    return { ...group, charts: own.filter(chart => !hidden.includes(chart)), hidden };
+  });
+  const first = top.length > 0 ? [{ id: pinnedGroup, title: 'Overview', charts: top, hidden: [] }] : [];
+  return [...first, ...rest.filter(group => group.charts.length + group.hidden.length > 0)];
+}
+
+function overviewOf(charts: readonly ChartSpec[], { pinned, alarmed, columns }: Arrangement): ChartSpec[] {
+  const top = (pinned ?? pinnedAtFirst).flatMap(id => charts.find(chart => chart.id === id) ?? []);
+  const isNew = ({ lines }: ChartSpec): boolean =>
+    lines.some(({ key }) => !(key in columns.constant) && !columns.equal.some(keys => keys.includes(key)));
+  const validation = charts.find(
+    chart => /^pass@/.test(chart.id) && chart.lines.some(({ key }) => key.startsWith('val-env/')) && isNew(chart),
+  );
+  const added = alarmed.map(key => charts.find(chart => keysOf(chart).includes(key)));
+  for (const chart of [...(pinned ? [] : [validation]), ...added])
+    if (chart && top.length < overviewSize && !top.includes(chart)) top.push(chart);
+  return top;
+}
+
+/**
+ * Returns a function that tells whether a chart has only constant or duplicate metrics. Of several equal metrics, the
+ * one whose chart is asked about first counts as new; the charts of `shown` come before all others.
+ */
+function redundancy(shown: readonly ChartSpec[], { constant, equal }: RedundantColumns): (chart: ChartSpec) => boolean {
+  const setOf = new Map(equal.flatMap((keys, i) => keys.map(key => [key, i] as const)));
+  const seen = new Set(shown.flatMap(keysOf).map(key => setOf.get(key)));
+  return chart => {
+    const keys = chart.lines.flatMap(({ key, band }) => (band && 'low' in band ? [key, band.low, band.high] : [key]));
+    const isOld = (key: string): boolean => key in constant || (setOf.has(key) && seen.has(setOf.get(key)));
+    if (keys.length > 0 && keys.every(isOld)) return true;
+    for (const key of keys) seen.add(setOf.get(key));
+    return false;
+  };
 }
 
 /** Returns the settings after a chart has been pinned or unpinned. */

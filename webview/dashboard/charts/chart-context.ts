@@ -4,7 +4,6 @@
 import { meaningOf } from '../../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { latest } from '../../shared/memoize-latest';
-import { colourOfRun } from '../../shared/run-colours';
 import { displayStatus } from '../../shared/run-status';
 import { progressRange, zoomRange, type Range } from '../../charts/axis';
 import { lowerBound } from '../../charts/curve';
@@ -56,7 +55,7 @@ export function contextMaker(store: SeriesStore): (state: DashboardState, run: R
       const alarms = all.filter(({ kind }) => kind === 'alarm');
       const alarmByKey = new Map(alarms.map(mark => [String(mark.event.data?.metric), mark]));
       return {
-        ...{ store, theme, smoothing, axis, xs, x, whole, colour: colourOfRun(runId) },
+        ...{ store, theme, smoothing, axis, xs, x, whole },
         look: lookOf(smoothing, axis, zoom, theme, events, meanings, episodes, runId),
         marks: marksByWidth(all, x),
         episodes: (tag, side) => (side === 'val' ? episodes.val[tag] : undefined),

@@ -1,6 +1,7 @@
 // Builds export requests for the host: metric rows as CSV, or the picture of a chart.
 import type { Export } from '../../../extension/protocol/dashboard-page';
-import { keysOf, type ChartGroup } from '../../charts/catalogue';
+import { keysOf } from '../../charts/catalogue';
+import type { ShownGroup } from './arrangement';
 import { rowsShown, type ChartContext } from './chart-context';
 import type { PlotData } from '../../charts/plot-data';
 import { foundGroups, searchedText, type DashboardState } from '../state';
@@ -18,7 +19,7 @@ export function rowsExport(
 }
 
 /** Builds the request to export the visible rows of the displayed metrics. */
-export function shownExport(state: DashboardState, groups: readonly ChartGroup[], context: ChartContext): Export {
+export function shownExport(state: DashboardState, groups: readonly ShownGroup[], context: ChartContext): Export {
   const search = searchedText(state);
   const keys = state.settings.table
     ? state.series.keys.filter(key => key.toLowerCase().includes(search))

@@ -2,6 +2,7 @@
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../../shared/format';
 import type { ChartSpec } from '../../charts/catalogue';
+import { metricName } from '../../charts/metric-names';
 import type { ChartContext } from './chart-context';
 
 /** Returns the tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
@@ -14,7 +15,7 @@ export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): stri
         : band.side === 'val'
           ? '\nband: 95 % interval (Wilson) over the episodes'
           : '';
-    return `${key}\n${meaning(key) ?? ''}`.trim() + edges;
+    return `${metricName(key)}\n${key}\n${meaning(key) ?? ''}`.trim() + edges;
   });
   return sentences.join('\n\n') || 'nothing logged yet';
 }

@@ -12,17 +12,17 @@ import { changeOverTenSteps } from './recent-change';
 
 export function chartValues(
   { lines, unit }: ChartSpec,
-  { store, theme, colour, alarm }: ChartContext,
+  { store, theme, alarm }: ChartContext,
   hovered: number | null,
   openEvent: (event: RunEvent) => void,
 ): TemplateResult {
   const raised = lines.map(({ key }) => alarm(key)).find(mark => mark !== undefined)?.event;
-  const values = lines.map(({ key, label, colourOffset }) => {
+  const values = lines.map(({ key, label, colour }) => {
     const curve = store.curve(key);
     const row = curve?.lastFinite(hovered ?? curve.length - 1) ?? -1;
     const value = curve && row >= 0 ? curve.values[row] : Number.NaN;
     const isNamed = lines.length > 1 || key.startsWith('val-env/');
-    const name = isNamed ? { label, colour: lineStyle(theme, colour, colourOffset).colour } : undefined;
+    const name = isNamed ? { label, colour: lineStyle(theme, 0, colour).colour } : undefined;
     return chartValue(formatValue(value, unit), name);
   });
   const only = lines.length === 1 && hovered === null ? store.curve(lines[0].key) : undefined;

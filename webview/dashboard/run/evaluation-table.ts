@@ -3,7 +3,8 @@
 // their minimum and maximum.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatValue, type Unit } from '../../shared/format';
-import type { ChartGroup, ChartLine } from '../../charts/catalogue';
+import type { ChartLine } from '../../charts/catalogue';
+import type { ShownGroup } from '../charts/arrangement';
 import { wilson } from '../../charts/plot-data';
 import type { SeriesStore } from '../../charts/metric-series';
 import { numberCell } from './table-sorting';
@@ -11,12 +12,14 @@ import { numberCell } from './table-sorting';
 const columns = ['metric', 'value', '95 % interval or range', 'meaning'];
 
 export function evaluationTable(
-  groups: readonly ChartGroup[],
+  groups: readonly ShownGroup[],
   store: SeriesStore,
   meaning: (key: string) => string | undefined,
 ): TemplateResult {
-  const bodies = groups.map(({ title, charts }) => {
-    const rows = charts.flatMap(({ unit, lines }) => lines.map(line => metricRow(line, unit, store, meaning)));
+  const bodies = groups.map(({ title, charts, hidden }) => {
+    const rows = [...charts, ...hidden].flatMap(({ unit, lines }) =>
+      lines.map(line => metricRow(line, unit, store, meaning)),
+    );
     if (rows.length === 0) return nothing;
     return html`<tbody>
       <tr><th scope="rowgroup" colspan=${columns.length}>${title}</th></tr>

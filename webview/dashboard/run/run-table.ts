@@ -2,7 +2,9 @@
 // grouped; sorting by a column removes the grouping.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatChange, formatValue } from '../../shared/format';
-import { unitOf, type ChartGroup } from '../../charts/catalogue';
+import { unitOf } from '../../charts/catalogue';
+import { metricName } from '../../charts/metric-names';
+import type { ShownGroup } from '../charts/arrangement';
 import type { SeriesStore } from '../../charts/metric-series';
 import { compared, numberCell, sortableHead, type Sort } from './table-sorting';
 import { changeOverTenSteps } from '../charts/recent-change';
@@ -24,15 +26,17 @@ export interface RunTableOptions {
 }
 
 export function runTable(
-  groups: readonly ChartGroup[],
+  groups: readonly ShownGroup[],
   store: SeriesStore,
   { search, meaning, sort, onSort }: RunTableOptions,
 ): TemplateResult {
-  const bodies = groups.map(({ title, charts }) => {
-    const keys = charts.flatMap(({ lines }) =>
+  const bodies = groups.map(({ title, charts, hidden }) => {
+    const keys = [...charts, ...hidden].flatMap(({ lines }) =>
       lines.flatMap(({ key, band }) => (band && 'low' in band ? [key, band.low, band.high] : [key])),
     );
-    const found = [...new Set(keys)].filter(key => key.toLowerCase().includes(search));
+    const found = [...new Set(keys)].filter(key =>
+      [key, metricName(key)].some(text => text.toLowerCase().includes(search)),
+    );
     return { title, rows: found.map(key => metricRow(key, store, meaning(key) ?? '')) };
   });
   return html`<table class="run-table">
@@ -73,7 +77,7 @@ function metricRow(key: string, store: SeriesStore, meaning: string): Row {
   const step = row < 0 ? Number.NaN : store.steps[row];
   const cell = (value: number): TemplateResult => numberCell(value, formatValue(value, unit));
   const view = html`<tr>
-    <th scope="row">${key}</th>
+    <th scope="row" title=${metricName(key)}>${key}</th>
     ${cell(last)}
     <td class="muted">${Number.isFinite(change) ? formatChange(change, unit) : '–'}</td>
     ${cell(min)}${cell(max)}

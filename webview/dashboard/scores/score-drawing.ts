@@ -3,7 +3,7 @@
 // episodes has this score. Axes and colours match the other charts.
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
-import { withAlpha } from '../../shared/run-colours';
+import { hue, withAlpha } from '../../shared/run-colours';
 import { progressTicks, relativePosition } from '../../charts/axis';
 import type { ChartContext } from '../charts/chart-context';
 import { tickOfX } from '../../charts/format-x';
@@ -44,14 +44,14 @@ export function drawScores(
   const ctx = canvas.getContext('2d');
   if (!ctx) return;
   ctx.scale(ratio, ratio);
-  const { theme, colour, x, axis } = context;
+  const { theme, x, axis } = context;
   ctx.font = `10.5px ${theme.fontFamily}`;
   const { strips } = scores;
   const each = (height - above - below - gap * (strips.length - 1)) / Math.max(1, strips.length);
   strips.forEach((strip, i) => {
     const top = above + i * (each + gap);
     const edges = columnEdges(strip.columns, width, scores, context);
-    drawStrip(ctx, strip, { top, height: each, edges }, theme.palette[colour]);
+    drawStrip(ctx, strip, { top, height: each, edges }, theme.palette[hue.blue]);
     ctx.fillStyle = theme.muted;
     ctx.textAlign = 'right';
     ctx.textBaseline = 'top';

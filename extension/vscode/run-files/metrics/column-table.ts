@@ -79,6 +79,12 @@ export class ColumnTable {
     return entry.values.subarray(0, rows);
   }
 
+  /** Returns a key's values as one slice per segment and one for the lines after them, without copying segments. */
+  slices(key: string): (Float64Array | undefined)[] {
+    const lines = Float64Array.from(this.lines, line => line[key] ?? Number.NaN);
+    return [...this.segments.map(({ columns }) => columns.get(key)), lines];
+  }
+
   /** Yields the metrics of rows [from, to). */
   *lineRange(from: number, to: number): Generator<MetricNumbers> {
     let at = this.segments.findLastIndex(segment => segment.from <= from);

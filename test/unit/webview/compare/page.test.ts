@@ -142,8 +142,8 @@ describe('the page', () => {
     const heads = [...root.querySelectorAll('.compare-table thead th')].map(cell => cell.textContent);
     expect(heads.slice(1, 6)).toEqual([
       'runs',
-      'success, final',
-      'success, best',
+      'Success, final',
+      'Success, best',
       'rollout_filter_value',
       'rollout_filter_include_zero',
     ]);

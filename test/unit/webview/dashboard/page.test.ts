@@ -33,9 +33,15 @@ beforeEach(() => {
   );
 });
 
-async function open(scenario: Scenario, kept?: unknown) {
+/** Every group of the dashboard. */
+const groups = ['task', 'policy', 'stability', 'collapse', 'filter', 'environments', 'throughput', 'timing', 'other'];
+/** Saved settings of a page whose groups are all expanded. */
+const expanded = { folder: '/runs/one', schema: 3, view: { open: groups, redundant: true } };
+
+/** Opens the page: with all groups expanded, or with the settings `kept`; null for a page without settings. */
+async function open(scenario: Scenario, kept: unknown = expanded) {
   const root = freshPage();
-  const host = pageHost(scenario, kept);
+  const host = pageHost(scenario, kept ?? undefined);
   const { plotter, drawn } = recordingPlotter();
   startDashboard(host, root, plotter);
   await settle();
@@ -58,13 +64,10 @@ describe('the dashboard', () => {
     expect(text('.facts')).toBe('step140 / 200success41.2 %ETA21 m 00 stokens/s2.31 k');
   });
 
-  it('begins with the four main charts and draws them', async () => {
+  it('begins with an overview and draws it', async () => {
     const { root, plot, card } = await open('running');
     expect([...root.querySelectorAll('[data-group="pinned"] h3')].map(h3 => h3.textContent)).toEqual([
-      'success',
-      'reward',
-      'in-group reward std',
-      'entropy',
+      ...['Success', 'Reward', 'In-group reward std', 'Entropy', 'Return', 'Time per step'],
     ]);
     expect(plot('success').lines.map(line => line.label)).toEqual(['train', 'val']);
     expect(plot('success').y).toEqual({ min: 0, max: 1, step: 0.5 });
@@ -89,10 +92,10 @@ describe('the dashboard', () => {
   it('shows key and meaning of a chart', async () => {
     const { card } = await open('running');
     expect(card('entropy').querySelector('.chart-title')!.getAttribute('title')).toMatch(
-      /^actor\/entropy\nEntropy of the next-token distribution/,
+      /^Entropy\nactor\/entropy\nEntropy of the next-token distribution/,
     );
     expect(card('entropy').querySelector('canvas')!.getAttribute('aria-label')).toBe(
-      'Chart of entropy. entropy: 0.630 at step 140',
+      'Chart of Entropy. Entropy: 0.630 at step 140',
     );
   });
 
@@ -170,7 +173,7 @@ describe('the dashboard', () => {
   });
 
   it('drops settings of another version', async () => {
-    const { card } = await open('running', { folder: '/x', schema: 99, view: { enlarged: ['entropy'], folded: 3 } });
+    const { card } = await open('running', { folder: '/x', schema: 99, view: { enlarged: ['entropy'], open: 3 } });
     expect(card('entropy').classList.contains('large')).toBe(false);
   });
 
@@ -214,15 +217,16 @@ describe('the dashboard', () => {
   it('folds a group', async () => {
     const { root } = await open('running');
     const policy = root.querySelector<HTMLElement>('[data-group="policy"]')!;
+    expect(policy.querySelector('.chart')).not.toBeNull();
     click(policy.querySelector('.fold'));
     await settle();
-    expect(policy.querySelector<HTMLElement>('.charts')!.hidden).toBe(true);
+    expect(policy.querySelector('.chart')).toBeNull();
     expect(policy.querySelector('.fold')!.getAttribute('aria-expanded')).toBe('false');
   });
 
   it('has a table for each chart and one for the run', async () => {
     const { root, card } = await open('running');
-    click(card('entropy').querySelector('[title="Table of entropy"]'));
+    click(card('entropy').querySelector('[title="Table of Entropy"]'));
     await settle();
     const rows = card('entropy').querySelectorAll('tbody tr');
     expect(rows).toHaveLength(140);
@@ -363,9 +367,17 @@ describe('the dashboard', () => {
     expect(ids('policy').slice(0, 2)).toEqual(['clip fraction', 'KL']);
     expect(root.querySelector('[aria-live]')!.textContent).toBe('KL is 2 of 9 in Policy');
     await key('p', 'KL');
-    expect(ids('pinned')).toEqual(['success', 'reward', 'in-group reward std', 'entropy', 'KL']);
+    expect(ids('pinned')).toEqual([
+      'success',
+      'reward',
+      'in-group reward std',
+      'entropy',
+      'return',
+      'time per step',
+      'KL',
+    ]);
     await key('<', 'KL');
-    expect(ids('pinned').slice(-2)).toEqual(['KL', 'entropy']);
+    expect(ids('pinned').slice(-2)).toEqual(['KL', 'time per step']);
     expect(plot('KL').log).toBe(false);
     await key('l', 'KL');
     expect(plot('KL').log).toBe(true);
@@ -479,7 +491,7 @@ describe('the dashboard', () => {
       return request(type as never, params);
     };
     const choose = async (label: string) => {
-      click(card('entropy').querySelector('[title="More about entropy"]'));
+      click(card('entropy').querySelector('[title="More about Entropy"]'));
       click([...document.querySelectorAll('.menu-item')].find(item => item.textContent.includes(label)));
       await settle();
       expect(document.querySelector('.menu')).toBeNull();
@@ -534,12 +546,12 @@ describe('the dashboard', () => {
   it('draws a chart’s buttons once it is on screen', async () => {
     const observe = vi.spyOn(IntersectionObserver.prototype, 'observe').mockImplementation(() => undefined);
     const { card } = await open('running');
-    expect(card('entropy').querySelector('[title="Table of entropy"]')).toBeNull();
+    expect(card('entropy').querySelector('[title="Table of Entropy"]')).toBeNull();
     visibility.show(card('entropy'), true);
     await settle();
-    expect(card('entropy').querySelector('[title="Table of entropy"]')).not.toBeNull();
+    expect(card('entropy').querySelector('[title="Table of Entropy"]')).not.toBeNull();
     visibility.show(card('entropy'), false);
-    expect(card('entropy').querySelector('[title="Table of entropy"]')).not.toBeNull();
+    expect(card('entropy').querySelector('[title="Table of Entropy"]')).not.toBeNull();
     observe.mockRestore();
   });
 
@@ -570,11 +582,11 @@ describe('the dashboard', () => {
     host.request = (async (type: { method: string }, params: never) => {
       const answer = await request(type as never, params);
       if (type.method !== dashboardReady.method) return answer;
-      return { ...(answer as object), read, view: { schema: 2, view: { axis: 'time', folded: ['policy'] } } };
+      return { ...(answer as object), read, view: { schema: 3, view: { axis: 'time', open: ['policy'] } } };
     }) as typeof host.request;
     startDashboard(host, root, recordingPlotter().plotter);
     await settle();
-    expect(root.querySelector('[data-group="policy"] .fold')!.getAttribute('aria-expanded')).toBe('false');
+    expect(root.querySelector('[data-group="policy"] .fold')!.getAttribute('aria-expanded')).toBe('true');
     expect(root.querySelector('.reading')!.textContent).toContain('Reading the metrics: 40 %');
     host.send(dashboardRead, { read: 0.7 });
     expect(root.querySelector('.reading')!.textContent).toContain('70 %');
@@ -595,6 +607,43 @@ describe('the dashboard', () => {
     await settle();
     expect(host.asked.filter(method => method === dashboardColumns.method)).toHaveLength(asked);
     expect(plot('entropy').x.max).toBe(100_000);
+  });
+
+  it('opens with at most ten charts, and requests nothing for collapsed groups', async () => {
+    const { root, host, text } = await open('running', null);
+    const requested = (): string[] =>
+      host.params
+        .filter(({ method }) => method === dashboardColumns.method)
+        .flatMap(({ params }) => (params as { keys: string[] }).keys);
+    expect(root.querySelectorAll('.chart').length).toBeLessThanOrEqual(10);
+    expect(requested()).toContain('actor/entropy');
+    expect(requested()).not.toContain('actor/ppo_kl');
+    const heading = '[data-group="policy"] .group-title';
+    expect(text(heading).replace(/\s+/g, ' ')).toMatch(/^ ?Policy \(\d+\)/);
+    click(root.querySelector(`${heading} .fold`));
+    await settle();
+    expect(requested()).toContain('actor/ppo_kl');
+    expect(host.getState()).toMatchObject({ view: { open: ['policy'] } });
+  });
+
+  it('hides constant and duplicate metrics until they are asked for', async () => {
+    const { root, card } = await open('running', { ...expanded, view: { open: groups } });
+    expect(card('rollout/filter_kept_count')).toBeNull(); // 4 at every step
+    expect(card('timing_s/step')).toBeNull(); // equal to perf/time_per_step
+    const ask = root.querySelector('[data-group="filter"] .redundant');
+    expect(ask?.textContent.trim()).toBe('Show 1 constant or duplicate metric');
+    click(ask);
+    await settle();
+    expect(card('rollout/filter_kept_count')).not.toBeNull();
+    expect(card('timing_s/step')).not.toBeNull();
+    click(root.querySelector('[data-group="filter"] .redundant'));
+    await settle();
+    expect(card('timing_s/step')).toBeNull();
+    const field = root.querySelector<HTMLElement & { value: string }>('.search')!;
+    field.value = 'kept_count';
+    field.dispatchEvent(new Event('input'));
+    await settle();
+    expect(card('rollout/filter_kept_count')).not.toBeNull();
   });
 
   it('follows a change of theme', async () => {

@@ -1,6 +1,7 @@
 // @vitest-environment happy-dom
 import { describe, expect, it } from 'vitest';
 import type { DashboardSnapshot } from '../../../../extension/protocol/dashboard-page';
+import { noneRedundant } from '../../../../extension/run-data/redundant-columns';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import { reduce, type DashboardEvent } from '../../../../webview/dashboard/reducer';
 import { firstSettings } from '../../../../webview/dashboard/dashboard-settings';
@@ -10,12 +11,13 @@ import { readTheme } from '../../../../webview/shared/theme';
 import { runAt } from '../../../e2e/preview/data';
 
 const keys = ['actor/entropy', 'actor/ppo_kl', 'actor/pg_loss', 'critic/score/mean'];
-const series = { rows: 140, keys };
+const series = { rows: 140, keys, redundant: noneRedundant };
 const event = { time: '2026-01-01T00:00:00Z', step: 3, kind: 'alarm', message: 'low' } as RunEvent;
 const snapshot: DashboardSnapshot = {
   ...{ run: runAt(140, 200), epoch: 1, steps: [[1, 140]], keys, read: 1, events: [event], meanings: {} },
-  ...{ view: { schema: 2, view: { axis: 'time', zoom: { from: 1, to: 2 } } }, scored: false },
+  ...{ view: { schema: 3, view: { axis: 'time', zoom: { from: 1, to: 2 } } }, scored: false },
   episodes: { train: null, val: {} },
+  redundant: noneRedundant,
 };
 const start = initialState(firstSettings, false, readTheme());
 const after = (events: DashboardEvent[], from: DashboardState = start) => events.reduce(reduce, from);
@@ -33,7 +35,7 @@ describe('the state of the dashboard', () => {
   it('keeps the page while it connects again, and the crosshair inside the rows', () => {
     const hovered = after([{ type: 'hover', row: 120 }], open);
     expect(after([{ type: 'connecting' }], hovered)).toBe(hovered);
-    const shorter = { rows: 100, keys };
+    const shorter = { ...series, rows: 100 };
     expect(after([{ type: 'connected', snapshot, series: shorter }], hovered).hovered).toBe(99);
     expect(after([{ type: 'failed', message: 'gone' }], hovered)).toMatchObject({
       ...{ connection: { failed: 'gone' }, run: null },
@@ -42,7 +44,7 @@ describe('the state of the dashboard', () => {
 
   it('appends events, and keeps their list if there are none', () => {
     const run = runAt(141, 200);
-    const grown = { rows: 141, keys };
+    const grown = { ...series, rows: 141 };
     expect(after([{ type: 'grown', run, events: [], series: grown }], open).events).toBe(open.events);
     const more = after([{ type: 'grown', run, events: [event], series: grown }], open);
     expect([more.events.length, more.series.rows, more.run]).toEqual([2, 141, run]);
@@ -76,7 +78,7 @@ describe('the state of the dashboard', () => {
       ],
       open,
     );
-    expect(changed.settings).toMatchObject({ log: ['KL'], enlarged: ['KL'], folded: ['events', 'policy'] });
+    expect(changed.settings).toMatchObject({ log: ['KL'], enlarged: ['KL'], open: ['policy'] });
     expect(changed.settings.pinned?.at(-1)).toBe('KL');
     expect(changed.tables).toEqual({ KL: { column: 'step', down: true } });
     expect(after([{ type: 'table', id: 'KL', sort: null }], changed).tables).toEqual({});
@@ -92,18 +94,18 @@ describe('the state of the dashboard', () => {
     expect(after([{ type: 'escape' }], small)).toBe(small);
   });
 
-  it('unfolds the events to show one', () => {
-    expect(after([{ type: 'open', event }], open)).toMatchObject({ opened: event, settings: { folded: [] } });
+  it('expands the events to show one', () => {
+    expect(after([{ type: 'open', event }], open)).toMatchObject({ opened: event, settings: { open: ['events'] } });
   });
 
   it('finds charts by title and key, and shows a table once there are rows', () => {
-    const groups = groupsOf(keys, true, null, [], {});
+    const groups = groupsOf({ ...open, scored: true, settings: { ...open.settings, pinned: [] } });
     const found = foundGroups(groups, 'ppo_kl').flatMap(({ charts }) => charts.map(({ id }) => id));
     expect(found).toEqual(['KL']);
     expect(foundGroups(groups, 'histogram').flatMap(({ charts }) => charts)).toMatchObject([{ scores: true }]);
     expect(foundGroups(groups, '')).toBe(groups);
     const table = after([{ type: 'settings', part: { table: true } }], open);
-    expect([isTable(open), isTable(table), isTable({ ...table, series: { rows: 0, keys } })]).toEqual([
+    expect([isTable(open), isTable(table), isTable({ ...table, series: { ...series, rows: 0 } })]).toEqual([
       ...[false, true, false],
     ]);
   });
