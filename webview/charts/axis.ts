@@ -60,9 +60,10 @@ export function valueRange(low: number, high: number, previous: Range | null): R
   if (previous && low >= previous.min && high <= previous.max && high - low >= (previous.max - previous.min) / 3)
     return previous;
   const size = Math.max(Math.abs(low), Math.abs(high));
-  // A constant value gets a margin of half its magnitude on both sides, because a range of width 0 has no ticks.
+  // A constant value other than 0 gets a margin of half its magnitude on both sides; a range of width 0 has no ticks.
   const flat = high - low <= size * 1e-9;
-  const pad = flat ? (size === 0 ? 0.5 : size * 0.5) : 0;
+  if (flat && size === 0) return { min: 0, max: 1, step: 0.5 }; // most metrics that stay at zero count something
+  const pad = flat ? size * 0.5 : 0;
   let [from, to] = [low - pad, high + pad];
   // If the end closer to zero is less than 40 % of the other end, it is moved to zero.
   if (from > 0 && from < to * 0.4) from = 0;
@@ -87,16 +88,20 @@ export function progressRange(last: number, limit: number | null): Range {
 }
 
 /**
- * Returns ticks at multiples of `step` inside a range. If `roomy` is false, some multiples are left out, so that at
- * most about four ticks remain.
+ * Returns ticks at multiples of `step` inside a range, at least three. If `roomy` is false, some multiples are left
+ * out, so that at most five ticks remain.
  */
 export function ticksOf({ min, max, step }: Range, roomy: boolean): number[] {
   const count = Math.round((max - min) / step);
-  const every = roomy || count <= 3 ? 1 : Math.ceil(count / 3);
-  const first = Math.ceil(min / step - 1e-9);
-  const ticks: number[] = [];
-  for (let i = first; i * step <= max + step * 1e-9; i++) if (i % every === 0) ticks.push(clean(i * step, step));
-  return ticks;
+  let every = roomy ? 1 : Math.max(1, Math.ceil(count / 4));
+  while (every > 1 && multiplesIn({ min, max }, step * every).length < 3) every--;
+  return multiplesIn({ min, max }, step * every).map(value => clean(value, step));
+}
+
+/** Returns the multiples of `step` in a range. */
+function multiplesIn({ min, max }: Pick<Range, 'min' | 'max'>, step: number): number[] {
+  const [first, last] = [Math.ceil(min / step - 1e-9), Math.floor(max / step + 1e-9)];
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
 }
 
 /** Returns the range of a progress axis that is zoomed to [`from`, `to`]. */
@@ -106,13 +111,34 @@ export const zoomRange = (from: number, to: number): Range => ({
   step: roundUp((to - from) / 4, [1, 2, 2.5, 5]),
 });
 
+/** Round distances in seconds, up to an hour. Above, distances are multiples of hours. */
+const roundSeconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800];
+const hour = 3600;
+
 /**
- * Returns the ticks of a progress axis: both ends and the middle. If `roomy` is set or the range is zoomed, the ticks
- * are at round values instead.
+ * Returns the ticks of a progress axis, at round values: at least three, or at least five if `roomy` is true. With
+ * `isTime`, the range is in seconds and the values are round in seconds, minutes or hours.
  */
-export function progressTicks(range: Range, roomy: boolean): number[] {
-  if (!roomy && range.min === 0 && range.step * 2 === range.max) return [0, Math.round(range.step), range.max];
-  return ticksOf({ ...range, step: roundUp((range.max - range.min) / (roomy ? 8 : 2.5), [1, 2, 2.5, 5]) }, true);
+export function progressTicks(range: Range, roomy: boolean, isTime = false): number[] {
+  const least = roomy ? 5 : 3;
+  const length = range.max - range.min;
+  if (!(length > 0)) return [range.min];
+  for (let step = roundStep(length / (least - 1), isTime); ; step = roundStep(step * 0.9, isTime, true)) {
+    const ticks = multiplesIn(range, step);
+    if (ticks.length >= least) return ticks.map(value => clean(value, step));
+  }
+}
+
+/** Returns the smallest round distance at or above `size`, or with `below` the largest at or below it. */
+function roundStep(size: number, isTime: boolean, below = false): number {
+  const among = (steps: readonly number[]): number | undefined =>
+    below ? steps.findLast(step => step <= size * (1 + 1e-9)) : steps.find(step => step >= size * (1 - 1e-9));
+  if (isTime && size >= 1 && size < hour * 0.95) return among([...roundSeconds, hour]) ?? hour;
+  if (isTime && size >= hour * 0.95) return hour * roundStep(Math.max(1, size / hour), false, below);
+  const power = 10 ** Math.floor(Math.log10(size * (1 + 1e-9)));
+  // Steps and episodes are whole numbers, so 2.5 is no round distance, but 25 is.
+  const steps = (power >= 10 ? [1, 2, 2.5, 5, 10] : [1, 2, 5, 10]).map(multiple => multiple * power);
+  return among(steps) ?? power;
 }
 
 /** Returns the smallest number of the form `multiple · 10ⁿ` that is at least `value`. `value` must be positive. */

@@ -133,7 +133,7 @@ export function yRange(
   }
   if (low > high) return null;
   if (log) return logRange(low, high, previous);
-  if (unit === 'share' && low >= 0 && high <= 1 && high > 0.25) return shareRange;
+  if (unit === 'share' && low >= 0 && high <= 1 && (high > 0.25 || high === 0)) return shareRange;
   return valueRange(low, high, previous);
 }
 

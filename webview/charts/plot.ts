@@ -15,14 +15,13 @@ import {
   type Plugin,
   type ScriptableScaleContext,
 } from 'chart.js';
-import { formatTick } from '../shared/format';
 import { withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import { logTicks, progressTicks, ticksOf } from './axis';
 import type { Point } from './curve';
 import { glyphs, isSevere, type Mark } from './event-marks';
 import type { PlotData, PlotLine } from './plot-data';
-import { tickOfX } from './format-x';
+import { labelsOfX, labelsOfY } from './tick-labels';
 
 export interface Plot {
   update(data: PlotData): void;
@@ -40,6 +39,8 @@ export type Plotter = (canvas: HTMLCanvasElement) => Plot;
 export const axisWidth = 48;
 export const markSize = 9;
 const bandAlpha = 0.14;
+/** Pixels around the plot area in which lines and dots at its edge are still drawn. */
+const edgeRoom = 4;
 
 export const chartPlotter: Plotter = canvas => {
   Chart.register(LineController, LineElement, PointElement, LinearScale, LogarithmicScale, Filler);
@@ -66,7 +67,7 @@ export const chartPlotter: Plotter = canvas => {
   return {
     update(next) {
       data = next;
-      const sets = next.lines.flatMap(datasets);
+      const sets = next.lines.flatMap(line => datasets(line, next.x));
       const shapeNow = JSON.stringify(sets.map(({ data: _, pointRadius: __, ...style }) => style));
       if (shape === shapeNow) {
         sets.forEach(({ data: points, pointRadius }, i) =>
@@ -92,7 +93,10 @@ export const chartPlotter: Plotter = canvas => {
   };
 };
 
-function datasets({ points, colour, width, dash, alpha, band }: PlotLine): ChartDataset<'line', Point[]>[] {
+function datasets(
+  { points, colour, width, dash, alpha, band }: PlotLine,
+  x: PlotData['x'],
+): ChartDataset<'line', Point[]>[] {
   const line: ChartDataset<'line', Point[]> = {
     data: points,
     borderColor: withAlpha(colour, alpha),
@@ -101,12 +105,20 @@ function datasets({ points, colour, width, dash, alpha, band }: PlotLine): Chart
     pointBackgroundColor: withAlpha(colour, alpha),
     pointBorderWidth: 0,
     pointRadius: radii(points),
+    clip: edgesOf(points, x),
     fill: false,
   };
   if (!band) return [line];
   const edge = { borderWidth: 0, pointRadius: 0 };
   const filled = { ...edge, fill: '+1', backgroundColor: withAlpha(colour, bandAlpha) };
   return [line, { ...filled, data: band.high }, { ...edge, data: band.low, fill: false }];
+}
+
+/** Returns the room outside the plot area. A line that continues beyond a zoomed range is cut off at the edge. */
+export function edgesOf(points: readonly Point[], x: PlotData['x']): ChartArea {
+  const isInside = (point: Point | undefined): boolean => !point || (point.x >= x.min && point.x <= x.max);
+  const [left, right] = [points[0], points.at(-1)].map(point => (isInside(point) ? edgeRoom : 0));
+  return { left, right, top: edgeRoom, bottom: edgeRoom } as ChartArea;
 }
 
 /** Returns the radii of the points. A value without neighbouring values is drawn as a dot, because it has no line. */
@@ -128,24 +140,26 @@ function setScales(chart: Chart<'line', Point[]>, { x, y, unit, axis, theme, lar
   const fixed = (values: number[]) => (scale: { ticks: { value: number }[] }) => {
     scale.ticks = values.map(value => ({ value }));
   };
+  const [xTicks, yTicks] = [progressTicks(x, large, axis === 'time'), log ? logTicks(y, large) : ticksOf(y, large)];
+  const [xLabels, yLabels] = [labelsOfX(xTicks, axis), labelsOfY(yTicks, unit)];
   scales.x = {
     type: 'linear',
     min: x.min,
     max: x.max,
-    afterBuildTicks: fixed(progressTicks(x, large)),
+    afterBuildTicks: fixed(xTicks),
     border: { display: false },
     grid: { display: false },
-    ticks: { ...ticks, padding: markSize - 2, align: 'inner', callback: value => tickOfX(Number(value), axis) },
+    ticks: { ...ticks, padding: markSize - 2, align: 'inner', callback: (_, i) => xLabels[i] },
   };
   scales.y = {
     type: log ? 'logarithmic' : 'linear',
     min: y.min,
     max: y.max,
-    afterBuildTicks: fixed(log ? logTicks(y, large) : ticksOf(y, large)),
+    afterBuildTicks: fixed(yTicks),
     afterFit: scale => void (scale.width = axisWidth),
     border: { display: false },
     grid: { color: grid, drawTicks: false, lineWidth: 1 },
-    ticks: { ...ticks, padding: 6, callback: value => formatTick(Number(value), unit) },
+    ticks: { ...ticks, padding: 6, callback: (_, i) => yLabels[i] },
   };
 }
 

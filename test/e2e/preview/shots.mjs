@@ -251,6 +251,17 @@ const groupTable = async tab => {
   await tab.getByRole('menuitem', { name: 'Group by this column' }).click();
 };
 
+/** Moves the crosshair over a chart; the heads of all charts must keep their height. */
+const headsOf = tab => tab.locator('.chart-head').evaluateAll(heads => heads.map(head => head.clientHeight));
+const steadyHeads = async (tab, complain) => {
+  for (const fold of await tab.locator('.fold').all()) await fold.dispatchEvent('click');
+  await atRest(tab);
+  const before = await headsOf(tab);
+  await hover(tab);
+  const heights = new Set([...before, ...(await headsOf(tab))]);
+  if (heights.size !== 1) complain(`chart heads are ${[...heights].join(', ')} px high`);
+};
+
 export const shots = [
   ...narrow,
   runTable('light', 'light', 1200, {
@@ -347,6 +358,18 @@ export const shots = [
       await tab.locator('.chart').nth(1).getByTitle('Table of reward', { exact: true }).click();
       await tab.locator('.fold').last().click();
       await tab.locator('.event-table').scrollIntoViewIfNeeded();
+    },
+  },
+  {
+    file: 'dashboard-dark-600-open',
+    ...{
+      name: 'dashboard',
+      theme: 'dark',
+      scenario: 'running',
+      width: 600,
+      height: 1400,
+      ready: charts,
+      act: steadyHeads,
     },
   },
   { file: 'dashboard-light-320', name: 'dashboard', theme: 'light', scenario: 'running', width: 320, ready: charts },

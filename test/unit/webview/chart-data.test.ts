@@ -19,7 +19,9 @@ import { noneRedundant } from '../../../extension/run-data/redundant-columns';
 import { arrange, tagsOf, unitOf } from '../../../webview/charts/catalogue';
 import { Curve, lowerBound } from '../../../webview/charts/curve';
 import { marksOf, thinned } from '../../../webview/charts/event-marks';
-import { wilson } from '../../../webview/charts/plot-data';
+import { edgesOf } from '../../../webview/charts/plot';
+import { wilson, yRange } from '../../../webview/charts/plot-data';
+import { labelsOfX, labelsOfY } from '../../../webview/charts/tick-labels';
 import { SeriesStore } from '../../../webview/charts/metric-series';
 import { changeOverTenSteps } from '../../../webview/dashboard/charts/recent-change';
 import { firstSettings } from '../../../webview/dashboard/dashboard-settings';
@@ -304,8 +306,8 @@ describe('axes', () => {
     expect(valueRange(0, 1.2, first).max).toBeLessThan(4);
   });
 
-  it('put a constant in the middle', () => {
-    expect(valueRange(0, 0, null)).toMatchObject({ min: -0.5, max: 0.5 });
+  it('put a constant other than 0 in the middle', () => {
+    expect(valueRange(0, 0, null)).toMatchObject({ min: 0, max: 1 });
     const { min, max } = valueRange(1e-6, 1e-6, null);
     expect(min).toBeLessThan(1e-6);
     expect(max).toBeGreaterThan(1e-6);
@@ -315,7 +317,7 @@ describe('axes', () => {
     expect(valueRange(1, 10, null).min).toBe(0);
     expect(valueRange(-10, -1, null).max).toBe(0);
     expect(ticksOf(valueRange(-0.07, 0.05, null), true)).toContain(0);
-    expect(ticksOf({ min: 0.6, max: 1.4, step: 0.2 }, false)).toEqual([0.8, 1.2]);
+    expect(ticksOf({ min: 0.6, max: 1.4, step: 0.2 }, false)).toEqual([0.6, 0.8, 1, 1.2, 1.4]);
   });
 
   it('of progress grow in steps and end with the run', () => {
@@ -324,9 +326,52 @@ describe('axes', () => {
     expect(progressRange(10, null).max).toBe(10);
     expect(progressRange(4, 5).max).toBe(5);
     expect(progressRange(7, 5).max).toBe(10); // a run longer than planned
-    expect(progressTicks({ min: 0, max: 150, step: 75 }, false)).toEqual([0, 75, 150]);
-    expect(progressTicks(progressRange(24, 25), false)).toEqual([0, 13, 25]);
-    expect(progressTicks({ min: 0, max: 150, step: 75 }, true)).toEqual([0, 20, 40, 60, 80, 100, 120, 140]);
+    expect(progressTicks({ min: 0, max: 150, step: 75 }, false)).toEqual([0, 50, 100, 150]);
+    expect(progressTicks(progressRange(24, 25), false)).toEqual([0, 10, 20]);
+    expect(progressTicks({ min: 0, max: 150, step: 75 }, true)).toEqual([0, 25, 50, 75, 100, 125, 150]);
+    expect(progressTicks({ min: 0, max: 7000, step: 3500 }, false, true)).toEqual([0, 1800, 3600, 5400]);
+    expect(progressTicks({ min: 0, max: 90, step: 45 }, false, true)).toEqual([0, 30, 60, 90]);
+  });
+});
+
+describe('ticks', () => {
+  const number = fc.double({ min: -1e6, max: 1e6, noNaN: true });
+
+  it('are at least three, inside their range, with different labels, however narrow the range', () => {
+    fc.assert(
+      fc.property(number, fc.double({ min: -9, max: 6, noNaN: true }), fc.boolean(), (low, exponent, roomy) => {
+        const high = low + Math.max(10 ** exponent, Math.abs(low) * 1e-7);
+        const range = valueRange(low, high, null);
+        for (const ticks of [ticksOf(range, roomy), ticksOf(range, false)]) {
+          expect(ticks.length).toBeGreaterThanOrEqual(3);
+          expect(ticks.length).toBeLessThanOrEqual(6);
+          for (const unit of ['number', 'share', 'seconds'] as const)
+            expect(new Set(labelsOfY(ticks, unit)).size).toBe(ticks.length);
+        }
+        const zoom = zoomRange(Math.abs(low), Math.abs(low) + (high - low));
+        for (const isTime of [false, true]) {
+          const ticks = progressTicks(zoom, roomy, isTime);
+          expect(ticks.length).toBeGreaterThanOrEqual(roomy ? 5 : 3);
+          expect(ticks.length).toBeLessThanOrEqual(21);
+          expect(new Set(labelsOfX(ticks, isTime ? 'time' : 'step')).size).toBe(ticks.length);
+        }
+      }),
+    );
+  });
+
+  it('of a share of 0 are 0 to 100 %, and of a narrow range have enough digits', () => {
+    const flat = { points: [{ x: 0, y: 0 }], label: '', colour: '#000000', width: 1, dash: [], alpha: 1 };
+    const range = yRange([flat], { min: 0, max: 1, step: 1 }, { unit: 'share', log: false, previous: null })!;
+    expect(labelsOfY(ticksOf(range, false), 'share')).toEqual(['0 %', '50 %', '100 %']);
+    expect(labelsOfY([1.0001, 1.0002, 1.0003], 'number')).toEqual(['1.0001', '1.0002', '1.0003']);
+    expect(labelsOfX([99_950, 99_960, 99_970], 'step')).toEqual(['99950', '99960', '99970']);
+    expect(labelsOfX([7200, 7230, 7260], 'time')).toEqual(['2:00:00', '2:00:30', '2:01:00']);
+  });
+
+  it('leave room for a whole dot at the first step, but cut off a zoomed line', () => {
+    const dot = [{ x: 0, y: 0 }];
+    expect(edgesOf(dot, { min: 0, max: 10, step: 5 })).toMatchObject({ left: 4, right: 4, top: 4, bottom: 4 });
+    expect(edgesOf([...dot, { x: 12, y: 1 }], { min: 1, max: 10, step: 5 })).toMatchObject({ left: 0, right: 0 });
   });
 });
 
@@ -375,7 +420,7 @@ describe('zooming', () => {
       ),
     );
     expect(panned({ from: 100, to: 200 }, all, -500)).toEqual({ from: 0, to: 100 });
-    expect(progressTicks(zoomRange(312, 377), false)).toEqual([350]);
+    expect(progressTicks(zoomRange(312, 377), false)).toEqual([325, 350, 375]);
   });
 });
 

@@ -22,7 +22,7 @@ export function chartValues(
     const row = curve?.lastFinite(hovered ?? curve.length - 1) ?? -1;
     const value = curve && row >= 0 ? curve.values[row] : Number.NaN;
     const isNamed = lines.length > 1 || key.startsWith('val-env/');
-    const name = isNamed ? { label, colour: lineStyle(theme, 0, colour).colour } : undefined;
+    const name = isNamed ? { label, colour: lineStyle(theme, 0, colour).colour, onHover: lines.length > 2 } : undefined;
     return chartValue(formatValue(value, unit), name);
   });
   const only = lines.length === 1 && hovered === null ? store.curve(lines[0].key) : undefined;

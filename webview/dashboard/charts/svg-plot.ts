@@ -2,13 +2,13 @@
 // and axis title. The file contains colours as literal values and refers to no external resources. The browser renders
 // the PNG from the SVG.
 import { appendAll } from '../../../extension/common/lists';
-import { formatTick } from '../../shared/format';
 import type { Theme } from '../../shared/theme';
 import { logTicks, relativePosition, progressTicks, ticksOf } from '../../charts/axis';
 import type { Point } from '../../charts/curve';
 import { glyphs, isSevere } from '../../charts/event-marks';
 import { type PlotData, type PlotLine } from '../../charts/plot-data';
-import { axisTitles, tickOfX } from '../../charts/format-x';
+import { axisTitles } from '../../charts/format-x';
+import { labelsOfX, labelsOfY } from '../../charts/tick-labels';
 
 /** Size of an exported picture in SVG units. The PNG has two pixels per unit. */
 export const pictureSize = { width: 720, height: 400 };
@@ -26,7 +26,9 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   const text = (content: string, attributes: Record<string, string | number>) =>
     tag('text', attributes, escaped(content));
   const parts: string[] = [tag('rect', { width, height, fill: solid(theme.background, theme) })];
-  for (const value of log ? logTicks(y, true) : ticksOf(y, true)) {
+  const yTicks = log ? logTicks(y, true) : ticksOf(y, true);
+  const yLabels = labelsOfY(yTicks, data.unit);
+  for (const [i, value] of yTicks.entries()) {
     parts.push(
       tag('line', {
         x1: plot.left,
@@ -37,20 +39,24 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
         'stroke-opacity': value === 0 ? 0.5 : 0.2,
       }),
     );
-    parts.push(
-      text(formatTick(value, data.unit), { x: plot.left - 8, y: atY(value) + 4, 'text-anchor': 'end', fill: muted }),
-    );
+    parts.push(text(yLabels[i], { x: plot.left - 8, y: atY(value) + 4, 'text-anchor': 'end', fill: muted }));
   }
-  for (const value of progressTicks(x, true)) {
-    parts.push(
-      text(tickOfX(value, data.axis), { x: atX(value), y: plot.bottom + 26, 'text-anchor': 'middle', fill: muted }),
-    );
+  const xTicks = progressTicks(x, true, data.axis === 'time');
+  const xLabels = labelsOfX(xTicks, data.axis);
+  for (const [i, value] of xTicks.entries()) {
+    parts.push(text(xLabels[i], { x: atX(value), y: plot.bottom + 26, 'text-anchor': 'middle', fill: muted }));
   }
   parts.push(text(axisTitles[data.axis], { x: plot.right, y: height - 8, 'text-anchor': 'end', fill: muted }));
+  // A dot at the first step is drawn completely; a line that continues beyond a zoomed range is cut off at the edge.
+  const isInside = data.lines.every(({ points }) => points.every(point => point.x >= x.min && point.x <= x.max));
+  const room = isInside ? 3 : 0;
   const clip = tag(
     'clipPath',
     { id: 'plot' },
-    tag('rect', { x: plot.left, y: plot.top, width: plot.right - plot.left, height: plot.bottom - plot.top }),
+    tag('rect', {
+      ...{ x: plot.left - room, y: plot.top - 3 },
+      ...{ width: plot.right - plot.left + 2 * room, height: plot.bottom - plot.top + 6 },
+    }),
   );
   const curves = data.lines.flatMap(line => lineOf(line, atX, atY));
   parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': 'url(#plot)', fill: 'none' }, curves.join('')));

@@ -62,7 +62,7 @@ export class ScoreChart extends ChartElement {
     return chartCard({
       id,
       label: id,
-      title: html`<button class="plain chart-title" type="button" title=${hint} @click=${enlarge}>${id}</button>`,
+      title: html`<button class="plain chart-title" type="button" title=${hint} @click=${enlarge}>Scores</button>`,
       large,
       state: this.drawn.length === 0 || scores.strips.length > 0 ? 'drawn' : 'empty',
       values: html`${scoreValues(scores, hovered === null ? null : context.store.steps[hovered])}`,

@@ -6,7 +6,7 @@ import { formatNumber } from '../../shared/format';
 import { hue, withAlpha } from '../../shared/run-colours';
 import { progressTicks, relativePosition } from '../../charts/axis';
 import type { ChartContext } from '../charts/chart-context';
-import { tickOfX } from '../../charts/format-x';
+import { labelsOfX } from '../../charts/tick-labels';
 import { axisWidth } from '../../charts/plot';
 import type { LoadedScores } from './score-loader';
 
@@ -61,9 +61,11 @@ export function drawScores(
   });
   ctx.fillStyle = theme.muted;
   ctx.textBaseline = 'top';
-  for (const tick of progressTicks(x, isLarge)) {
+  const ticks = progressTicks(x, isLarge, axis === 'time');
+  const labels = labelsOfX(ticks, axis);
+  for (const [i, tick] of ticks.entries()) {
     ctx.textAlign = tick <= x.min ? 'left' : tick >= x.max ? 'right' : 'center';
-    ctx.fillText(tickOfX(tick, axis), pixelOf(tick, width, context), height - 17);
+    ctx.fillText(labels[i], pixelOf(tick, width, context), height - 17);
   }
 }
 
