@@ -101,7 +101,7 @@ export function unitOf(key: string): Unit {
   const name = key.slice(key.lastIndexOf('/') + 1);
   if (/^timing_s\//.test(key) || name === 'time_per_step') return 'seconds';
   const share =
-    /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action|most_frequent|overlap)$/;
+    /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action|most_frequent|overlap|cpu_machine|memory_machine|gpu_busy)$/;
   if (share.test(name) || /^retrieval_accuracy(@\d+)?$/.test(name)) return 'share';
   if (/^pass@\d+$/.test(name) || /(^|_)(ratio|rate)$/.test(name)) return 'share';
   return 'number';
@@ -215,7 +215,7 @@ function labelled(keys: readonly string[], bounds: ReadonlyMap<string, LineBand>
   const names = new Set(parts.map(part => part[part.length - 1]));
   return keys.map((key, i) => {
     const [prefix, tag] = parts[i];
-    const name = parts[i][parts[i].length - 1].replaceAll('_', ' ');
+    const name = parts[i][parts[i].length - 1].replace(/_(tokens_per_s|machine)$/, '').replaceAll('_', ' ');
     const side = { 'val-env': 'val', charts: 'train' }[prefix] ?? prefix;
     const labelParts = [
       parts[i].length >= 3 || (names.size === 1 && keys.length > 1)

@@ -150,12 +150,27 @@ export const groupsOfCharts: PlannedGroup[] = [
   },
   { id: 'environments', title: 'Environments', charts: [], rest: /^(train|val-env|rollout|response)(\/|$)/ },
   {
+    id: 'system',
+    title: 'System',
+    charts: [
+      { id: 'machine', title: 'Use of the machine', keys: ['cpu', 'memory'].map(part => `perf/${part}_machine`) },
+      { id: 'trainer cores', title: 'Processor cores of the trainer', keys: ['perf/cpu_cores'] },
+      { id: 'trainer memory', title: 'Trainer memory (MB)', keys: ['perf/rss_mb'] },
+      { id: 'gpu', title: 'GPU in use', keys: ['perf/gpu_busy'] },
+      { id: 'gpu memory', title: 'GPU memory (MB)', keys: ['perf/gpu_memory_mb'] },
+    ],
+    rest: /^perf\/(cpu|memory|gpu|rss)_/,
+  },
+  {
     id: 'throughput',
     title: 'Throughput',
     charts: [
       { id: 'tokens/s', title: 'Tokens/s', keys: ['perf/throughput'] },
-      { id: 'rollout tokens/s', title: 'Rollout tokens/s', keys: ['perf/rollout_tokens_per_s'] },
-      { id: 'training tokens/s', title: 'Training tokens/s', keys: ['perf/train_tokens_per_s'] },
+      {
+        id: 'tokens/s by phase',
+        title: 'Tokens/s by phase',
+        keys: ['rollout', 'train', 'log_prob', 'ref'].map(phase => `perf/${phase}_tokens_per_s`),
+      },
       { id: 'sampling while training', title: 'Sampling while training', keys: ['rollout/overlap'] },
     ],
     rest: /^perf\/(?!time_per_step)/,

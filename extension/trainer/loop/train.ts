@@ -216,7 +216,10 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   await run.writeDiagnoses();
   await clock.time('dump_rollouts', async () => journal.episodes('train', step, trainingRecords(episodes, kept, made)));
 
-  return { ...metrics, ...throughput(clock, episodes, kept), ...run.rollouts.stepMetrics(clock.total) };
+  return {
+    ...{ ...metrics, ...throughput(clock, episodes, kept) },
+    ...{ ...run.systemUse.metrics(), ...run.rollouts.stepMetrics(clock.total) },
+  };
 }
 
 /**

@@ -53,7 +53,7 @@ export function trainingRecords(
   );
 }
 
-/** Returns times, tokens per second and memory of a step. */
+/** Returns times, tokens per second of each phase, and the trainer's memory, of a step. */
 export function throughput(
   clock: Stopwatch,
   episodes: readonly RolloutEpisode[],
@@ -72,8 +72,14 @@ export function throughput(
     ...(kept.length > 0 && {
       'perf/train_tokens_per_s': tokensOf(kept) / clock.seconds('update_actor'),
     }),
+    ...tokenRate('perf/log_prob_tokens_per_s', kept, clock.seconds('old_log_prob')),
+    ...tokenRate('perf/ref_tokens_per_s', kept, clock.seconds('ref')),
   };
 }
+
+/** Returns the tokens per second of a phase; nothing if the step had no such phase. */
+const tokenRate = (key: string, kept: readonly RolloutEpisode[], seconds: number): Record<string, number> =>
+  kept.length > 0 && seconds > 0 ? { [key]: tokensOf(kept) / seconds } : {};
 
 const tokensOf = (episodes: readonly RolloutEpisode[]): number =>
   episodes.reduce((n, e) => n + e.samples.reduce((m, { ids }) => m + ids.length, 0), 0);

@@ -13,6 +13,7 @@ import type { SeedState } from '../rollout/group-layout';
 import type { RunControl } from './run-control';
 import { usesCritic, usesReference } from '../plan/memory-input';
 import { stepRollouts, type StepRollouts } from '../loop/rollout-pipeline';
+import { SystemUse } from '../loop/system-use';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
 import type { Timeline } from '../timeline/timeline';
@@ -25,6 +26,7 @@ export class Run {
   readonly batches: BatchPlayer;
   readonly rollouts: StepRollouts;
   readonly checkpoints: TrainingCheckpoints;
+  readonly systemUse = new SystemUse();
   /** Success rate of the newest validation, 0…1; null before the first validation. */
   validated: number | null = null;
   /** Seed counter at the beginning of the current step. */

@@ -53,7 +53,8 @@ describe("RAGEN's keys", () => {
       ],
     ],
     ['timing_per_token_ms', ['gen', 'update_actor']],
-    ['perf', ['total_num_tokens', 'time_per_step', 'throughput']],
+    ['perf', ['total_num_tokens', 'time_per_step', 'throughput', 'log_prob_tokens_per_s', 'ref_tokens_per_s']],
+    ['perf', ['cpu_cores', 'cpu_machine', 'memory_machine', 'gpu_busy', 'gpu_memory_mb']],
     ['critic', ['score', 'rewards', 'advantages', 'returns', 'values'].flatMap(key => under(key, stats))],
     ['collapse', ['valid_thinking_rate', 'first_turn_valid_rate', 'first_turn_num_total', 'first_turn_num_valid']],
     [

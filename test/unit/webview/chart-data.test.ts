@@ -613,6 +613,21 @@ describe('the arrangement of charts', () => {
     });
   });
 
+  it('shows the use of the machine and the tokens per second of each phase', () => {
+    const keys = ['perf/cpu_machine', 'perf/memory_machine', 'perf/rss_mb', 'perf/gpu_busy', 'perf/gpu_memory_mb'];
+    const rates = ['perf/rollout_tokens_per_s', 'perf/train_tokens_per_s', 'perf/log_prob_tokens_per_s'];
+    const system = chartsOf([...keys, ...rates], 'system')!;
+    expect(system.map(({ title, unit }) => [title, unit])).toEqual([
+      ['Use of the machine', 'share'],
+      ['Trainer memory (MB)', 'number'],
+      ['GPU in use', 'share'],
+      ['GPU memory (MB)', 'number'],
+    ]);
+    expect(system[0].lines.map(({ label }) => label)).toEqual(['cpu', 'memory']);
+    const [phases] = chartsOf([...keys, ...rates], 'throughput')!;
+    expect(phases.lines.map(({ label }) => label)).toEqual(['rollout', 'train', 'log prob']);
+  });
+
   it('can be customized with pins and positions', () => {
     const groups = arrange({ keys: ['actor/lr', 'actor/ppo_kl', 'actor/pg_loss', 'actor/entropy'] });
     const ids = (settings: typeof firstSettings, group: string) =>
