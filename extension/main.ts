@@ -9,6 +9,7 @@ import { registerRunEnvironments } from './vscode/environments/run-environment-c
 import { createHost } from './vscode/host-services';
 import { registerNewRun } from './vscode/new-run/new-run-panel';
 import { registerLive } from './vscode/pages/live-panel';
+import { registerQuery } from './vscode/pages/query-panel';
 import { registerRunCommands } from './vscode/runs/commands/run-commands';
 import { registerRunsView } from './vscode/runs/view/runs-view';
 import { registerSecrets } from './vscode/secrets/secret-dialog';
@@ -33,6 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
   registerRunEnvironments(context, host);
   registerWhatIf(context, host);
   registerLive(context, host);
+  registerQuery(context, host);
   registerTraces(context, host);
   registerRunsView(context, host);
   context.subscriptions.push(host);

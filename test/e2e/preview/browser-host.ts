@@ -4,6 +4,7 @@ import { comparedHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { logHost, type LogScenario } from './log-host';
 import { memoryHost, type Scenario } from './memory-host';
+import { queryHost, type QueryScenario } from './query-host';
 import { runTableHost } from './run-table-host';
 import { storedHost, type StoredFiles } from './stored-host';
 import { timelineHost, type TimelineScenario } from './timeline-host';
@@ -28,6 +29,7 @@ const preview = partial<PreviewWindow>(window);
 const { previewFiles: files, previewMetrics: metrics } = preview;
 const [at = Infinity, times = 1] = preview.previewScenario.split(' ').slice(1).map(Number);
 const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];
+const [, query] = /^query (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, table] = /^runs (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, log] = /^log (\w+)$/.exec(preview.previewScenario) ?? [];
@@ -44,7 +46,9 @@ const host = csv
           ? runTableHost(Number(table), metrics)
           : log
             ? logHost(log as LogScenario)
-            : memoryHost(preview.previewScenario, metrics);
+            : query
+              ? queryHost(query as QueryScenario)
+              : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

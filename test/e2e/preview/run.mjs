@@ -28,6 +28,7 @@ await build({
     compare: 'webview/compare/main.ts',
     live: 'webview/live/main.ts',
     'new-run': 'webview/new-run/main.ts',
+    query: 'webview/query/main.ts',
     timeline: 'webview/timeline/main.ts',
     'run-table': 'webview/run-table/main.ts',
     log: 'webview/log/main.ts',

@@ -649,4 +649,22 @@ export const shots = [
     { file: 'dark-live', theme: 'dark', scenario: 'timeline live', width: 1000, act: press('Follow') },
     { file: 'light-step-table', theme: 'light', scenario: 'timeline finished', width: 1000, act: tableOfStep },
   ].map(shot => ({ ready: '.timeline, .notice', name: 'timeline', ...shot, file: `timeline-${shot.file}` })),
+  ...[
+    { file: 'light', theme: 'light', scenario: 'query lines', width: 1100 },
+    { file: 'dark', theme: 'dark', scenario: 'query lines', width: 1100 },
+    { file: 'contrast', theme: 'high-contrast', scenario: 'query bars', width: 900 },
+    { file: 'light-600', theme: 'light', scenario: 'query bars', width: 600 },
+    { file: 'dark-320', theme: 'dark', scenario: 'query lines', width: 320 },
+    { file: 'light-error', theme: 'light', scenario: 'query error', width: 700, height: 500, after: '.query-error' },
+    { file: 'hostile', theme: 'light', scenario: 'query hostile', width: 700 },
+  ].map(({ after = '.query-table', ...shot }) => ({
+    ready: 'textarea',
+    name: 'query',
+    act: async tab => {
+      await tab.locator('.query-editor textarea').press('Control+Enter');
+      await tab.waitForSelector(after);
+    },
+    ...shot,
+    file: `query-${shot.file}`,
+  })),
 ];

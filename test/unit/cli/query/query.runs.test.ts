@@ -15,6 +15,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { QueryResult } from '../../../../extension/protocol/query-result';
 import type { Manifest } from '../../../../extension/run-data/run-manifest';
+import { examples } from '../../../../webview/query/examples';
 import { restoreRun } from '../../../e2e/fixtures/stored-run.mjs';
 import { document, ragen, readRun } from '../../../support/terminal';
 
@@ -124,4 +125,11 @@ test('a run with damaged lines, links and odd values does not prevent the query'
   expect(answer.notes).toHaveLength(3);
   expect(answer.notes.join('\n')).toMatch(/manifest\.json[\s\S]*metrics\.jsonl is damaged[\s\S]*events\.jsonl/);
   rmSync(folder, { recursive: true });
+});
+
+test('the examples of the Query page are valid', async () => {
+  for (const { title, sql } of examples) {
+    const { columns } = await asked(sql, '--run', basename(diagnosed));
+    expect(columns.length, title).toBeGreaterThan(1);
+  }
 });
