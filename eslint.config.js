@@ -55,6 +55,7 @@ export default tseslint.config(
       '**/.ragen/',
       '.e2e/',
       '.tinker/',
+      '.notebook/',
       '.ray/',
       'test/golden/',
       'test-results/',

@@ -23,6 +23,7 @@ import { addQuery } from './query/query';
 import { addEpisodes } from './runs/episodes';
 import { addEval } from './runs/eval';
 import { addInspect } from './runs/inspect';
+import { addNotebook } from './runs/notebook';
 import { addPause } from './runs/pause';
 import { addResume } from './runs/resume';
 import { addRuns } from './runs/runs';
@@ -46,6 +47,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addPresets,
   addEpisodes,
   addQuery,
+  addNotebook,
   addTimeline,
   addInspect,
   addScore,

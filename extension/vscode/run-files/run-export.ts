@@ -1,5 +1,5 @@
 // Exports a run for other programs: metrics as CSV, all episodes as one JSON lines file, the resolved configuration as
-// YAML, and TensorBoard event files. Links in the run folder are never followed, because their targets may not belong
+// YAML, TensorBoard event files, and a notebook that reads the run. Links in the run folder are never followed, because their targets may not belong
 // to the run. Must not import `vscode`.
 import { once } from 'node:events';
 import { createWriteStream, type ReadStream } from 'node:fs';
@@ -9,6 +9,7 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { finished, pipeline } from 'node:stream/promises';
 import { listBounded } from '../../node/bounded-file';
 import { mostEntries, openRunFile } from '../../node/read-run-file';
+import { notebookText } from '../../run-data/notebook';
 import { episodesFile, runFiles } from '../../run-data/run-file-names';
 import type { MetricsLine } from '../../run-data/step-lines';
 import { UserError } from '../../common/user-error';
@@ -16,7 +17,7 @@ import { yamlOf } from '../configuration/configuration-text';
 import type { RunReader } from './run-reader';
 
 /** Parts that can be exported without a trainer. */
-const exportParts = ['metrics', 'episodes', 'configuration', 'tensorboard'] as const;
+const exportParts = ['metrics', 'episodes', 'configuration', 'tensorboard', 'notebook'] as const;
 export type ExportPart = (typeof exportParts)[number];
 
 /** Returns the parts that a run contains. */
@@ -26,6 +27,7 @@ export async function partsOf(reader: RunReader): Promise<ExportPart[]> {
     episodes: (await reader.episodeSteps()).length > 0,
     configuration: reader.manifest !== undefined,
     tensorboard: await isThere(join(reader.folder, runFiles.tensorboard)),
+    notebook: reader.manifest !== undefined,
   };
   return exportParts.filter(part => has[part]);
 }
@@ -64,6 +66,11 @@ const writers: Record<ExportPart, (reader: RunReader, target: string) => Promise
   },
   configuration: async ({ manifest }, target) => {
     if (manifest) await writeFile(join(target, 'configuration.yaml'), yamlOf(manifest.config));
+  },
+  notebook: async ({ folder, manifest, summary }, target) => {
+    if (!manifest) return;
+    const { id, name } = summary ?? manifest;
+    await writeFile(join(target, `${id}.ipynb`), notebookText({ id, name, folder }));
   },
   tensorboard: async ({ folder }, target) => {
     const from = join(folder, runFiles.tensorboard);

@@ -156,6 +156,7 @@ const rules: [string, Rule][] = [
   ['export', words => finishes(words)],
   ['episodes', words => finishes(words)],
   ['query', words => finishes(words)],
+  ['notebook', words => finishes([...words, '--force'])],
   ['engine probe', words => probes(words)],
   ['timeline', words => finishes(words.map(word => word.replace(/^\d+\.\.\d+$/, '1..')))],
   ['env list', words => finishes(words)],

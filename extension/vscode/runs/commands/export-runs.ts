@@ -23,6 +23,7 @@ async function exportTo(host: Host, runs: Run[]): Promise<void> {
     { part: 'episodes', label: vscode.l10n.t('Episodes'), description: 'episodes.jsonl' },
     { part: 'configuration', label: vscode.l10n.t('Configuration'), description: 'configuration.yaml', picked: true },
     { part: 'tensorboard', label: vscode.l10n.t('TensorBoard'), description: 'tensorboard/' },
+    { part: 'notebook', label: vscode.l10n.t('Notebook'), description: '<run>.ipynb (pandas)' },
     { part: 'model', label: vscode.l10n.t('Model of the newest checkpoint'), description: 'model/ (safetensors)' },
   ];
   const items = all.filter(({ part }) => (part === 'model' ? trained && vscode.workspace.isTrusted : here.has(part)));
