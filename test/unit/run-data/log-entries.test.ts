@@ -61,7 +61,7 @@ it('entries of several files are merged by time, and lines without time or step 
     ['output', 0],
     ['a', 2],
   ]);
-  const later = mergeEntries([[trainerEntry('more')]], merged.at(-1)!);
+  const later = mergeEntries([[trainerEntry('more')]], merged.at(-1));
   expect(later[0].step).toBe(2);
 });
 

@@ -26,8 +26,7 @@ async function start(scenario: LogScenario = 'running', kept?: unknown): Promise
   await settle();
   return host;
 }
-const texts = (selector: string): string[] =>
-  [...root.querySelectorAll(selector)].map(each => each.textContent!.trim());
+const texts = (selector: string): string[] => [...root.querySelectorAll(selector)].map(each => each.textContent.trim());
 const click = async (element: Element | null | undefined) => {
   element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
   await settle();
@@ -84,7 +83,7 @@ it('a line shows its JSON, is copied and leads to its file', async () => {
   const host = await start();
   await click(button('Errors first'));
   await click(root.querySelector('.entry'));
-  const raw = JSON.parse(root.querySelector('.details pre')!.textContent!) as { kind: string };
+  const raw = JSON.parse(root.querySelector('.details pre')!.textContent) as { kind: string };
   expect(raw.kind).toBe('environment_error');
   await click(button('Open events.jsonl'));
   await click(button('Copy line'));
