@@ -1,6 +1,7 @@
 // The bar of the run table: filter, columns, saved views and export; below, the number of runs or, while runs are
 // selected, the actions on them. Both lines have a fixed height, so that the rows do not move.
 import { html, nothing, type TemplateResult } from 'lit';
+import type { RunSummary } from '../../extension/protocol/page-state';
 import { button, link, textField } from '../components/controls';
 import { openMenu, type MenuItem } from '../components/menu';
 import { counted } from '../shared/format';
@@ -40,7 +41,7 @@ export function topBar(state: RunTableState, actions: RunTableActions): Template
       >
     </div>
     <div class="bar-row facts-row"
-      >${state.selected.size > 0 ? selectionBar(state, actions) : facts(state, actions)}</div
+      >${selectedRuns(state).length > 0 ? selectionBar(state, actions) : facts(state, actions)}</div
     >
   </header>`;
 }
@@ -101,8 +102,12 @@ function facts(state: RunTableState, actions: RunTableActions): TemplateResult {
     ${state.refusal === null ? nothing : html`<span class="problem" role="alert">${state.refusal}</span>`}`;
 }
 
+/** The selected runs that the table lists. Hidden runs are left out, so that no action applies to them unseen. */
+const selectedRuns = (state: RunTableState): readonly RunSummary[] =>
+  state.selected.size === 0 ? [] : listingOf(state).runs.filter(({ folder }) => state.selected.has(folder));
+
 function selectionBar(state: RunTableState, actions: RunTableActions): TemplateResult {
-  const runs = state.runs.filter(({ folder }) => state.selected.has(folder));
+  const runs = selectedRuns(state);
   const folders = runs.map(({ folder }) => folder);
   const stoppable = runs.filter(run => ['running', 'starting', 'paused', 'queued'].includes(displayStatus(run)));
   const archived = runs.every(run => run.archived);
