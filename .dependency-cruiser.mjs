@@ -45,7 +45,7 @@ export default {
     ),
     not(
       'vscode-starts-processes-in-one-place',
-      '^extension/(main|vscode/(?!processes/(node-runtime|cli-command|environment-cli|inspection-process)\\.ts$))',
+      '^extension/(main|vscode/(?!processes/(node-runtime|cli-command|environment-cli|stdio-process)\\.ts$))',
       '^(node:)?child_process$',
       'processes are started through vscode/processes/cli-launcher.ts, which requires a trusted workspace',
     ),

@@ -215,11 +215,15 @@ export class RayPeer {
   }
 }
 
-/** Sends a signal to a process and its descendants. */
+/**
+ * Sends a signal to a process and its descendants. SIGKILL reaches its process group too, and so a child that the
+ * process forked while SIGTERM was on its way.
+ */
 function signalAll(pid: number | undefined, signal: NodeJS.Signals): void {
   if (pid === undefined) return;
   const all = [pid];
   for (const parent of all) all.push(...childrenOf(parent));
+  if (signal === 'SIGKILL') all.push(-pid);
   for (const each of all) {
     try {
       process.kill(each, signal);

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { RunStopped } from '../../../../extension/engine/run-stopped';
 import type { TinkerEngine } from '../../../../extension/models/tinker/tinker-engine';
 import { WeightsUncertain } from '../../../../extension/engine/weights-uncertain';
+import { samplingSlots } from '../../../../extension/models/tinker/request-slots';
 import {
   actorOf,
   budget,
@@ -255,12 +256,17 @@ describe('an unreliable network', () => {
 
   test('rows in any number use no more HTTP requests than allowed, and give the same tokens', async () => {
     const rows = (count: number) => Array.from({ length: count }, (_, i) => ({ row: `${i}`, append: [1], seed: i }));
-    const { peer, engine } = await started({ latencyMs: 2 }, { connections: 12 });
+    const { peer, engine } = await started({}, { connections: 12 });
     await engine.load(load);
+    let release = (): void => undefined;
+    const full = new Promise<void>(resolve => (release = resolve));
+    peer.fault = path => {
+      if (peer.mostOpen >= samplingSlots(12)) release(); // all slots are in use: no earlier answer
+      return path === 'asample' ? { after: full } : undefined;
+    };
     const calls = [rows(150), rows(300).slice(150)].map(part => engine.generate(part, sampling));
     const found = (await Promise.all(calls)).flat();
     expect(peer.mostOpen).toBeLessThanOrEqual(12);
-    expect(peer.mostOpen).toBeGreaterThan(6);
     const { engine: wide } = await started({}, { connections: 300 });
     await wide.load(load);
     expect((await wide.generate(rows(300), sampling)).map(({ ids }) => ids)).toEqual(found.map(({ ids }) => ids));

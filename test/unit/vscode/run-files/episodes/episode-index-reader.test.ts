@@ -117,6 +117,7 @@ describe('the index of a run', () => {
         tokens: episode.tokens.mask.filter(bit => bit === 1).length,
         invalid: invalidActions(episode),
         kept: episode.kept,
+        seed: episode.seed,
       });
       expect(index.table.column('seed')[row]).toBe(episode.seed);
       expect(index.table.column('first')[row]).toBe(textHash(episode.turns[0].state));
