@@ -96,6 +96,7 @@ async function running(): Promise<string> {
     ...groupOverrides('val', [1], 1),
     'ppo_mini_batch_size=16',
     'micro_batch_size_per_gpu=16',
+    'trainer.save_freq=1',
   ];
   const args = ['train', '--config-name', 'quickstart', '--detach', ...small, 'trainer.total_training_steps=500'];
   const { answer } = await document<{ run: string; folder: string }>(workspace.folder, args);
@@ -194,11 +195,14 @@ async function sweeps(words: string[]): Promise<void> {
   expect(again.stderr).toMatch(/(\d+) of \1 runs are finished already/);
 }
 
+/** Resumes a stopped run; a documented checkpoint becomes the first one, which later steps follow. A fork is stopped too. */
 async function stoppedAndResumed(words: string[]): Promise<void> {
   const id = await running();
   await ragen(workspace.folder, ['stop', id]);
-  await finishes([...words.map(word => (word === run ? id : word)), '--detach']);
-  await ragen(workspace.folder, ['stop', id]);
+  const args = words.map((word, i) => (word === run ? id : words[i - 1] === '--from' ? '1' : word));
+  const { answer } = await document<{ run: string }>(workspace.folder, [...args, '--detach']);
+  expect(answer.run === id).toBe(!words.includes('--fork'));
+  await ragen(workspace.folder, ['stop', answer.run]);
 }
 
 async function given(oneCase: string, words: string[]): Promise<void> {

@@ -36,9 +36,11 @@ function codeLines(text: string): { line: number; code: string }[] {
   });
 }
 
-/** The words of a command; `<a, b or c>` is one word. */
+/** The words of a command as a shell splits it; `<a, b or c>` is one word. */
 export const wordsOf = (command: string): string[] =>
-  (command.match(/(?:<[^>]*>|"[^"]*"|'[^']*'|[^\s"'<]|<)+/g) ?? []).map(word => word.replace(/["']/g, ''));
+  (command.match(/(?:<[^>]*>|"[^"]*"|'[^']*'|[^\s"'<]|<)+/g) ?? []).map(word =>
+    word.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ''),
+  );
 
 /** Every command of the code blocks. */
 export function blockCommands(): DocumentedCommand[] {
