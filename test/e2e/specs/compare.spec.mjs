@@ -67,7 +67,7 @@ function keepExperiment(arms) {
 }
 
 before(async () => {
-  keepExperiment(['filter-on-10000', 'filter-on-1010000', 'filter-off-10000']);
+  keepExperiment(['filter-on-10000', 'filter-on-1010000', 'filter-on-2010000', 'filter-off-10000']);
   editor = await Editor.start(workspace);
 });
 after(async () => {
@@ -80,12 +80,12 @@ const item = name => editor.page.locator('.part.sidebar').getByRole('treeitem', 
 scenario('Compare Runs offers the sweep as one group and shows the results of its configurations', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Compare Runs');
-  const row = editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'all 3 runs' });
+  const row = editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'all 4 runs' });
   await row.waitFor();
   await row.locator('.quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]').first().click();
   await editor.page.locator('.quick-input-widget').getByRole('button', { name: 'OK' }).click();
   const page = await editor.webview('.compare-table');
-  await page.getByRole('heading', { name: '3 runs of 2 configurations' }).waitFor();
+  await page.getByRole('heading', { name: '4 runs of 2 configurations' }).waitFor();
   await page.getByRole('columnheader', { name: 'rollout_filter_value' }).waitFor();
   await page.locator('.chart canvas[aria-label^="Chart of Success"]').waitFor();
   const on = await page.locator('tbody tr', { hasText: 'filter on' }).first().innerText();

@@ -115,29 +115,43 @@ scenario('a trainer that is alive but does not respond is not reported as ended'
   assert.equal(await editor.page.locator('.notification-toast', { hasText: 'was interrupted' }).count(), 0);
 });
 
-scenario('a killed trainer is reported once, and its run can be resumed', async () => {
+/**
+ * Waits until another trainer than `pid` serves the run and the editor knows it. Before that, the end of the trainer
+ * would be reported as a failed start. `updated` is the time in the status that trainer `pid` left.
+ */
+async function served(pid, updated) {
+  await until('a new trainer', () => {
+    const now = status();
+    return onlyLease().pid !== pid && isAlive(onlyLease().pid) && now.updated !== updated && now.state === 'running';
+  });
+  await editor.page.locator('.statusbar-item', { hasText: 'Starting quickstart' }).waitFor({ state: 'detached' });
+}
+
+/** Kills the run's trainer; returns its process id and the time in the status that it left. */
+function killTrainer() {
   const { pid } = onlyLease();
   process.kill(pid, 'SIGKILL');
+  return { pid, updated: status().updated };
+}
+
+scenario('a killed trainer is reported once, and its run can be resumed', async () => {
+  const { pid, updated } = killTrainer();
   await item(/quickstart, interrupted/).waitFor();
   const toast = editor.page.locator('.notification-toast', { hasText: /Run quickstart was interrupted at step \d+/ });
   await toast.waitFor();
   assert.equal(await toast.count(), 1);
   await editor.picture('interrupted-dark');
   await toast.getByRole('button', { name: 'Resume' }).click();
-  await until(
-    'a new trainer',
-    () => onlyLease().pid !== pid && isAlive(onlyLease().pid) && status().state === 'running',
-  );
+  await served(pid, updated);
   await item(/quickstart, .*step \d+\/1000/).waitFor();
 });
 
 scenario('Resume on a notification of a run that was resumed elsewhere opens the run', async () => {
-  const { pid } = onlyLease();
-  process.kill(pid, 'SIGKILL');
+  const { pid, updated } = killTrainer();
   const toast = editor.page.locator('.notification-toast', { hasText: /Run quickstart was interrupted at step \d+/ });
   await toast.waitFor();
   await editor.command('RAGEN: Resume');
-  await until('a new trainer', () => onlyLease().pid !== pid && isAlive(onlyLease().pid));
+  await served(pid, updated);
   await item(/quickstart, (?!interrupted)/).waitFor();
   await toast.getByRole('button', { name: 'Resume' }).click();
   await editor.page.locator('.notification-toast', { hasText: /Run quickstart continues/ }).waitFor();

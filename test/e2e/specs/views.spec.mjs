@@ -56,3 +56,20 @@ scenario('both pages are restored after a reload of the window', async () => {
   await editor.webview('canvas');
   await editor.picture('dashboard-light');
 });
+
+scenario('the Log page lists the errors of a failed run first, and opens the file of a line', async () => {
+  await editor.showRuns();
+  await editor.page.getByRole('treeitem', { name: /countdown, failed/ }).click();
+  await editor.page.getByRole('tab', { name: /countdown · Dashboard/ }).waitFor();
+  await editor.webview('canvas');
+  await editor.command('RAGEN: Open Log');
+  const log = await editor.webview('.log .entry');
+  await log.getByRole('button', { name: 'Errors first' }).click();
+  const first = log.locator('.entry').first();
+  await first.locator('.text', { hasText: 'step threw at envs/frozen-lake/index.ts:41' }).waitFor();
+  await first.click();
+  await log.locator('.details-text', { hasText: 'mend it and resume the run' }).waitFor();
+  await editor.picture('log-dark');
+  await log.getByRole('button', { name: /^Open (events\.jsonl|trainer\.log)$/ }).click();
+  await editor.page.getByRole('tab', { name: /events\.jsonl|trainer\.log/ }).waitFor();
+});
