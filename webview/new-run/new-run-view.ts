@@ -59,7 +59,7 @@ function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: 
       label: starting ? 'Starting …' : 'Start run',
       primary: true,
       title: obstacle?.text ?? 'Start the run (Ctrl+Enter)',
-      disabled: canStart(state) ? false : 'soft',
+      disabled: canStart(state) || obstacle !== null ? false : 'soft', // with an obstacle, a click leads to it
       onClick: actions.start,
     })}
   </header>`;

@@ -191,6 +191,7 @@ it('shows an error at its field and leads there instead of starting', async () =
   expect(root.querySelector('.trouble')!.textContent).toBe('');
   const before = host.asked.length;
   expect(button('Start run').title).toBe('Correct Steps to start');
+  expect(button('Start run').getAttribute('aria-disabled')).toBeNull();
   const focused = vi.spyOn(control(steps), 'focus');
   button('Start run').click();
   root.querySelector<HTMLElement>('.obstacle .link')!.click();
