@@ -18,7 +18,8 @@ export function renderItem(item: LogItem, order: ViewSettings['order']): ListRow
     return { content: html`<span>${label}</span>`, label, class: 'step-row', selectable: false };
   }
   const { level, kind, text, step, time } = item.entry;
-  const at = order === 'severity' && step !== null ? html`<span class="muted at-step">step ${step}</span>` : nothing;
+  const at =
+    order === 'severity' ? html`<span class="muted at-step">${step === null ? '' : `step ${step}`}</span>` : nothing;
   return {
     content: html`<span class="level" title=${level}>${marks[level]}</span
       ><span class="muted time">${clock(time)}</span>${at}<span class="muted kind">${kind.replaceAll('_', ' ')}</span
