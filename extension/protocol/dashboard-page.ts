@@ -6,6 +6,7 @@ import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RedundantColumns } from '../run-data/redundant-columns';
 import type { RunSummary } from './page-state';
+import type { RunEnding } from '../run-data/run-ending';
 import type { RunEvent } from '../run-data/run-events';
 
 export interface DashboardSnapshot {
@@ -31,6 +32,8 @@ export interface DashboardSnapshot {
    * tag. Used for runs whose metrics lack these numbers.
    */
   episodes: { train: number | null; val: Record<string, number> };
+  /** Summary of a run that has ended; null for other runs, and until all metrics are read. */
+  ending: RunEnding | null;
   /** Whether the run records score distributions. */
   scored: boolean;
   /** Constant and equal metrics, which the page hides until they are asked for. */
@@ -102,8 +105,23 @@ export const dashboardExport: RequestType<Export, boolean> = { method: 'dashboar
 /** The page's changed view settings. The host stores them as defaults for later pages of this workspace. */
 export const dashboardView: NotificationType<{ view: unknown }> = { method: 'dashboard/view' };
 
+/** Commands of the dashboard's buttons. */
+export type DashboardCommandName =
+  | 'pause'
+  | 'resume'
+  | 'stop'
+  | 'settings'
+  | 'episodes'
+  | 'collapse'
+  | 'timeline'
+  | 'log'
+  | 'compare'
+  | 'evaluate'
+  | 'fork'
+  | 'export';
+
 export const dashboardCommand: NotificationType<{
-  command: 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'timeline' | 'log';
+  command: DashboardCommandName;
 }> = {
   method: 'dashboard/command',
 };

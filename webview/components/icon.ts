@@ -14,6 +14,7 @@ const paths = {
   left: 'M10 3.5L5.5 8l4.5 4.5',
   right: 'M6 3.5L10.5 8 6 12.5',
   settings: 'M2.5 5h6M12.5 5h1M10.5 3.2v3.6M2.5 11h1M7.5 11h6M5.5 9.2v3.6',
+  close: 'M4 4l8 8M12 4l-8 8',
   newest: 'M3.5 3.5L8 8l-4.5 4.5M8.5 3.5L13 8l-4.5 4.5',
 } as const;
 

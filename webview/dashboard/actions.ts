@@ -1,4 +1,5 @@
 // User actions of the Dashboard page, called by the views.
+import type { DashboardCommandName } from '../../extension/protocol/dashboard-page';
 import type { ChartActions } from './charts/chart-element';
 import type { DashboardSettings } from './dashboard-settings';
 
@@ -10,8 +11,10 @@ export interface DashboardActions extends ChartActions {
   search(text: string): void;
   /** Exports the visible rows of the displayed metrics to a CSV file. */
   exportShown(): void;
+  /** Hides the banner of the run's end. */
+  closeEnding(): void;
   /** Hides the error message of a failed export. */
   dismiss(): void;
 }
 
-export type DashboardCommand = 'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'timeline' | 'log';
+export type DashboardCommand = DashboardCommandName;

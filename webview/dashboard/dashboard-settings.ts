@@ -28,6 +28,8 @@ export interface DashboardSettings {
   readonly pinned: readonly string[] | null;
   /** For each group, the ids of its charts in the user's order. */
   readonly order: Readonly<Record<string, readonly string[]>>;
+  /** The end of a run (`endingKey`) whose banner was closed; null if none was closed. */
+  readonly closedEnding: string | null;
 }
 
 /** Version of the settings; increased when the meaning of a setting changes. */
@@ -46,4 +48,5 @@ export const firstSettings: DashboardSettings = {
   log: [],
   pinned: null,
   order: {},
+  closedEnding: null,
 };

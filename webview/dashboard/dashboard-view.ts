@@ -7,9 +7,10 @@ import type { RunSummary } from '../../extension/protocol/page-state';
 import { notice, skeleton } from '../components/notice';
 import { chartSections, eventSection, type Charts } from './charts/chart-sections';
 import { emptyView } from './empty-view';
+import { endingBanner } from './run/ending-banner';
 import { evaluationTable } from './run/evaluation-table';
 import { runTable } from './run/run-table';
-import { isTable, searchedText, type DashboardState } from './state';
+import { isTable, searchedText, shownEnding, type DashboardState } from './state';
 import { topBar } from './top-bar';
 
 /** Renders the Dashboard. `charts` is null before the first snapshot. */
@@ -23,6 +24,7 @@ export function dashboardView(state: DashboardState, charts: Charts | null, acti
       action: { label: 'Try again', run: actions.connect },
     });
   if (!run || !charts) return skeleton('skeleton-charts', 8, 'Loading the run');
+  const ending = shownEnding(state);
   const close = { label: 'Close', run: actions.dismiss };
   return html`${topBar(run, state, actions)}
     <main class="dashboard-body">
@@ -31,6 +33,7 @@ export function dashboardView(state: DashboardState, charts: Charts | null, acti
           ? nothing
           : notice({ kind: 'error', title: 'The file was not written', text: refusal, action: close })
       }
+      ${ending ? endingBanner(ending, actions.command, actions.closeEnding) : nothing}
       ${body(run, state, charts, actions)}
     </main>
     <p class="visually-hidden" aria-live="polite">${state.announcement}</p>`;

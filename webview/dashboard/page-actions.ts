@@ -6,7 +6,7 @@ import { nearestRow } from './charts/chart-context';
 import type { DashboardActions } from './actions';
 import { pictureExport, rowsExport, shownExport } from './charts/chart-export';
 import type { DashboardEvent } from './reducer';
-import type { DashboardState } from './state';
+import { endingKey, type DashboardState } from './state';
 import { panned, spansOf, zoomed } from './charts/zoom';
 
 /** Dependencies of the actions. */
@@ -34,6 +34,7 @@ export function dashboardActions({ host, root, connect, state, dispatch, charts 
     change: part => dispatch({ type: 'settings', part }),
     fold: group => dispatch({ type: 'fold', group }),
     search: text => dispatch({ type: 'search', text }),
+    closeEnding: () => dispatch({ type: 'settings', part: { closedEnding: endingKey(state().run!) } }),
     dismiss: () => dispatch({ type: 'refused', message: null }),
     hover: x => dispatch({ type: 'hover', row: x === null ? null : nearestRow(charts()!.context, x) }),
     hoverBy: rows => dispatch({ type: 'hover-by', rows }),

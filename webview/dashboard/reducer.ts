@@ -100,11 +100,23 @@ export function reduce(state: DashboardState, event: DashboardEvent): DashboardS
 }
 
 function connected(state: DashboardState, snapshot: DashboardSnapshot, series: SeriesSummary): DashboardState {
-  const { run, events, meanings, episodes, scored, read } = snapshot;
+  const { run, events, meanings, episodes, scored, read, ending } = snapshot;
   const kept = snapshot.view as { schema?: number; view?: Partial<DashboardSettings> } | undefined;
   const adopts = state.isFresh && kept?.schema === settingsSchema;
   return {
-    ...{ ...state, connection: 'connected', run, events, meanings, episodes, scored, read, series, isFresh: false },
+    ...{
+      ...state,
+      connection: 'connected',
+      run,
+      events,
+      meanings,
+      episodes,
+      scored,
+      read,
+      series,
+      ending,
+      isFresh: false,
+    },
     settings: adopts ? { ...state.settings, ...kept.view, zoom: null } : state.settings,
     hovered: state.hovered === null || series.rows === 0 ? null : Math.min(state.hovered, series.rows - 1),
   };

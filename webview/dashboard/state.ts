@@ -3,6 +3,8 @@
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { exceedsMemory, plannedMemorySchema, type PlannedMemory } from '../../extension/run-data/memory-shortage';
+import type { RunEnding } from '../../extension/run-data/run-ending';
+import { isUnended } from '../../extension/run-data/run-progress';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
 import { noneRedundant } from '../../extension/run-data/redundant-columns';
@@ -23,6 +25,8 @@ export interface DashboardState {
   readonly meanings: DashboardSnapshot['meanings'];
   readonly episodes: DashboardSnapshot['episodes'];
   readonly scored: boolean;
+  /** Summary of the run's end; null while the run has not ended. */
+  readonly ending: RunEnding | null;
   /** Share of the metrics that the host has read, 0 to 1. */
   readonly read: number;
   readonly series: SeriesSummary;
@@ -46,6 +50,7 @@ export interface DashboardState {
 export const initialState = (settings: DashboardSettings, isFresh: boolean, theme: Theme): DashboardState => ({
   ...{ connection: 'connecting', run: null, events: [], meanings: {}, episodes: { train: null, val: {} } },
   ...{
+    ending: null,
     scored: false,
     read: 1,
     series: { rows: 0, keys: [], redundant: noneRedundant },
@@ -56,6 +61,13 @@ export const initialState = (settings: DashboardSettings, isFresh: boolean, them
   },
   ...{ opened: null, tables: {}, announcement: '', refusal: null, theme },
 });
+
+/** Identifies one end of a run, because a run that is resumed ends again. */
+export const endingKey = ({ id, status }: RunSummary): string => `${id} ${status.updated}`;
+
+/** Returns the ending to show in a banner; null if the run has not ended, or if the user has closed the banner. */
+export const shownEnding = ({ run, ending, settings }: DashboardState): RunEnding | null =>
+  run && ending && !isUnended(run.status.state) && settings.closedEnding !== endingKey(run) ? ending : null;
 
 /** Returns the charts of a run in the user's order. */
 export const groupsOf = ({ series, scored, events, settings }: GroupInputs): ShownGroup[] =>

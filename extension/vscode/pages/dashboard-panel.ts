@@ -16,11 +16,14 @@ import {
   dashboardScores,
   dashboardView,
   type ColumnPart,
+  type DashboardCommandName,
   type DashboardSnapshot,
 } from '../../protocol/dashboard-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { noneRedundant, redundantColumns } from '../../run-data/redundant-columns';
 import { runFiles } from '../../run-data/run-file-names';
+import { isUnended } from '../../run-data/run-progress';
+import { readEnding } from '../run-files/ending-reader';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from './configured-episodes';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
@@ -32,10 +35,7 @@ import { saveExport } from './save-export';
 import { ScoreStrips } from '../run-files/episodes/score-strips';
 
 /** Actions of the dashboard's buttons, implemented by the commands. */
-export type DashboardActions = Record<
-  'pause' | 'resume' | 'stop' | 'settings' | 'episodes' | 'collapse' | 'timeline' | 'log',
-  (folder: string) => void
->;
+export type DashboardActions = Record<DashboardCommandName, (folder: string) => void>;
 
 /** Storage that outlives the pages of a workspace. */
 export interface DashboardStorage {
@@ -96,6 +96,8 @@ interface Sent {
   events: number;
   eventsEpoch: number;
   summary: string;
+  /** Whether the run had ended. */
+  ended: boolean;
 }
 
 function serveDashboard(
@@ -123,7 +125,8 @@ function serveDashboard(
     const { events, epoch: eventsEpoch } = await page.run().reader.events();
     const run = page.run().summary;
     const manifest = page.run().reader.manifest;
-    sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run) };
+    const ended = !isUnended(run.status.state);
+    sent = { epoch, rows: table.rows, events: events.length, eventsEpoch, summary: JSON.stringify(run), ended };
     return {
       run,
       epoch,
@@ -136,6 +139,7 @@ function serveDashboard(
       episodes: configuredEpisodes({ ...manifest?.config }),
       scored: hasRunFile(folder, runFiles.scores),
       redundant: newest ? noneRedundant : redundantColumns(table.keys.map(key => [key, table.slices(key)])),
+      ending: newest ? null : await readEnding(page.run().reader, table),
     };
   });
 
@@ -237,8 +241,11 @@ function serveDashboard(
     const { events, epoch: eventsEpoch } = await run.reader.events();
     if (!sent || !columns) return;
     const { rows } = table;
-    if (columns.epoch !== sent.epoch || eventsEpoch !== sent.eventsEpoch || rows - sent.rows > mostLines) {
-      // A resume truncated the files, or more than `mostLines` lines are new: the page requests a new snapshot.
+    const ended = !isUnended(run.summary.status.state);
+    const isStale = columns.epoch !== sent.epoch || eventsEpoch !== sent.eventsEpoch || rows - sent.rows > mostLines;
+    if (isStale || (ended && !sent.ended)) {
+      // A resume truncated the files, more than `mostLines` lines are new, or the run has ended and its summary is new:
+      // the page requests a new snapshot.
       sent = undefined;
       return void messenger.sendNotification(dashboardRead, page.page, { read: 1 });
     }
@@ -246,7 +253,7 @@ function serveDashboard(
     if (rows === sent.rows && events.length === sent.events && summary === sent.summary) return;
     const lines = [...table.lineRange(sent.rows, rows)];
     const fresh = events.slice(sent.events);
-    sent = { ...sent, rows, events: events.length, summary };
+    sent = { ...sent, rows, events: events.length, summary, ended };
     messenger.sendNotification(dashboardLines, page.page, { run: run.summary, lines, events: fresh });
   }
 

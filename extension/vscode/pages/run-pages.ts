@@ -38,6 +38,10 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     collapse: call('ragen.openCollapse'),
     timeline: call('ragen.showTimeline'),
     log: call('ragen.openLog'),
+    compare: call('ragen.compareRuns'),
+    evaluate: call('ragen.evaluateRun'),
+    fork: call('ragen.forkRun'),
+    export: call('ragen.exportRun'),
   };
   const columns = context.storageUri ? join(context.storageUri.fsPath, 'columns') : null;
   const dashboards = new PagePanels(

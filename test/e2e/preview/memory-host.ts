@@ -25,6 +25,8 @@ import {
 import type { Episode } from '../../../extension/run-data/episode';
 import { redundantColumns } from '../../../extension/run-data/redundant-columns';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
+import type { RunSummary } from '../../../extension/protocol/page-state';
+import type { RunEnding } from '../../../extension/run-data/run-ending';
 import { newRunAnswers } from './new-run-host';
 import {
   columnsOfLines,
@@ -37,7 +39,7 @@ import {
   scoreStrips,
 } from './data';
 
-export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile';
+export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile' | 'finished';
 
 /** Number of newest steps whose episodes are available. */
 const keptSteps = 20;
@@ -49,12 +51,24 @@ export interface MemoryHost {
   answer(method: string, params: unknown): unknown;
 }
 
+/** The end of a finished run. */
+const endingAt = ({ status }: RunSummary): RunEnding => ({
+  ...{ state: 'finished', unit: 'step', done: status.step, seconds: 2940, cpuHours: 6.53, gpuHours: null },
+  best: { step: 120, success: 0.447, checkpoint: 'step-000120' },
+  last: { step: 140, success: 0.412, checkpoint: null },
+  tokens: 6_790_000,
+});
+
 /** `metrics` is the text of docs/METRICS.md. */
 export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
-  const steps = { running: 140, empty: 0, failed: 57, early: 1, large: 100_000, hostile: 24 }[scenario];
+  const steps = { running: 140, empty: 0, failed: 57, early: 1, large: 100_000, hostile: 24, finished: 140 }[scenario];
   const total = scenario === 'large' ? 100_000 : 200;
   const run = runAt(steps, total);
   if (scenario === 'empty') run.status.phase = 'rollout';
+  if (scenario === 'finished') {
+    run.live = false;
+    Object.assign(run.status, { state: 'finished', total_steps: 140, eta_s: null, phase: 'idle' });
+  }
   if (scenario === 'failed') {
     run.live = false;
     Object.assign(run.status, {
@@ -62,6 +76,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
       error: 'envs/sokoban/environment.ts:41 threw “grid[row] is undefined” in 8 of 8 episodes: mend it and resume',
     });
   }
+  const ending = scenario === 'finished' ? endingAt(run) : null;
   if (scenario === 'hostile') run.name = hostileTexts[0];
   const episodes = (step: number, mode: 'train' | 'val') => {
     const key = `${scenario === 'hostile'} ${mode} ${step}`;
@@ -117,7 +132,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
       const events = runEvents(Math.min(steps, 140));
       if (scenario === 'hostile') events.forEach((event, i) => (event.message = hostileTexts[i % hostileTexts.length]));
       return {
-        ...{ run, epoch: 0, read: 1, events, view: undefined, scored: true },
+        ...{ run, epoch: 0, read: 1, events, view: undefined, scored: true, ending },
         steps: steps > 0 ? [[1, steps]] : [],
         keys: [...columns().keys()].filter(key => key !== 'step'),
         meanings: parseMetricMeanings(metrics),

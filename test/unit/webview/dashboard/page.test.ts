@@ -259,6 +259,28 @@ describe('the dashboard', () => {
     expect(card('entropy').classList.contains('large')).toBe(false);
   });
 
+  it('of a run that has ended shows its results and next steps in a banner, which can be closed', async () => {
+    const { root, host, text } = await open('finished');
+    expect(text('.ending h2')).toBe('The run has finished');
+    expect(text('.ending .facts')).toBe(
+      'Best validation44.7 % at step 120 (step-000120)Last validation41.2 % at step 140 (no checkpoint)Duration49 m 00 sCost6.53 CPU hours · 6.79 M tokens',
+    );
+    const buttons = [...root.querySelectorAll('.ending vscode-button')];
+    for (const button of buttons) click(button);
+    const commands = host.sent.filter(({ method }) => method === dashboardCommand.method).map(({ params }) => params);
+    expect(commands).toEqual(['compare', 'evaluate', 'fork', 'export'].map(command => ({ command })));
+    await settle();
+    expect(root.querySelector('.ending')).toBeNull();
+    host.send(dashboardLines, { run: runAt(141, 200), lines: numbers(141).slice(140), events: [] });
+    await settle();
+    expect(root.querySelector('.ending')).toBeNull();
+  });
+
+  it('shows no banner while the run is in training', async () => {
+    const { root } = await open('running');
+    expect(root.querySelector('.ending')).toBeNull();
+  });
+
   it('sends the commands of the buttons', async () => {
     const { root, host } = await open('running');
     for (const button of root.querySelectorAll('.buttons vscode-button')) click(button);

@@ -15,7 +15,7 @@ const series = { rows: 140, keys, redundant: noneRedundant };
 const event = { time: '2026-01-01T00:00:00Z', step: 3, kind: 'alarm', message: 'low' } as RunEvent;
 const snapshot: DashboardSnapshot = {
   ...{ run: runAt(140, 200), epoch: 1, steps: [[1, 140]], keys, read: 1, events: [event], meanings: {} },
-  ...{ view: { schema: 3, view: { axis: 'time', zoom: { from: 1, to: 2 } } }, scored: false },
+  ...{ view: { schema: 3, view: { axis: 'time', zoom: { from: 1, to: 2 } } }, scored: false, ending: null },
   episodes: { train: null, val: {} },
   redundant: noneRedundant,
 };
