@@ -27,6 +27,7 @@ import { addNotebook } from './runs/notebook';
 import { addPause } from './runs/pause';
 import { addResume } from './runs/resume';
 import { addRuns } from './runs/runs';
+import { addSearch } from './runs/search';
 import { addSet } from './runs/set';
 import { addStop } from './runs/stop';
 import { addTimeline } from './runs/timeline';
@@ -46,6 +47,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addSet,
   addPresets,
   addEpisodes,
+  addSearch,
   addQuery,
   addNotebook,
   addTimeline,

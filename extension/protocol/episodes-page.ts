@@ -37,6 +37,13 @@ export interface EpisodeMovie {
 
 /** Writes the movie to a file that the user chooses. Returns false if the user cancels. */
 export const episodesExport: RequestType<EpisodeMovie, boolean> = { method: 'episodes/export' };
+/** An episode at which the page opens; `turn` is null for the episode's start. */
+export interface EpisodeTarget {
+  id: string;
+  turn: number | null;
+}
+/** Opens an episode in the reader and scrolls to the turn, as soon as the page has the episode. */
+export const episodesShow: NotificationType<EpisodeTarget> = { method: 'episodes/show' };
 
 /** New rows; `from` is the number of the first new row. */
 export const episodesGrew: NotificationType<Omit<EpisodesSnapshot, 'rows'> & { from: number; rows: EpisodeRows }> = {

@@ -64,7 +64,8 @@ export const runTableWriteNotes: RequestType<{ folder: string; before: string; t
   method: 'runTable/writeNotes',
 };
 
-export type RunTableAction = 'dashboard' | 'compare' | 'stop' | 'archive' | 'unarchive' | 'delete' | 'export';
+export type RunTableAction =
+  'dashboard' | 'compare' | 'stop' | 'archive' | 'unarchive' | 'delete' | 'export' | 'search';
 /** Performs an action on runs. Actions that stop, hide or delete several runs ask for confirmation first. */
 export const runTableAction: NotificationType<{ action: RunTableAction; folders: string[] }> = {
   method: 'runTable/action',

@@ -2,7 +2,13 @@
 // shows the open episode: alone, beside the episodes of its prompt group, or beside an episode of the same prompt at
 // another step. New episodes are inserted at the top of the list without moving the visible rows.
 import { render } from 'lit';
-import { episodesGrew, episodesReady, episodeTrace } from '../../extension/protocol/episodes-page';
+import {
+  episodesGrew,
+  episodesReady,
+  episodesShow,
+  episodeTrace,
+  type EpisodeTarget,
+} from '../../extension/protocol/episodes-page';
 import type { VirtualList } from '../components/virtual-list';
 import { messageOf, type Host } from '../shared/host';
 import { onKeys } from '../shared/keyboard';
@@ -73,6 +79,8 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   };
 
   const tick = playbackClock(event => dispatch(event));
+  /** The episode and turn to open, until they are shown. */
+  let target: EpisodeTarget | null = null;
   const store = createStore(initialState(saved.value, readTheme()), reduce, (state, before) => {
     if (before && state.settings !== before.settings) saved.change(state.settings);
     if (state.run && state.run.folder !== before?.run?.folder) saved.keepFolder(state.run.folder);
@@ -83,6 +91,10 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     render(episodesView(state, actions), root);
     hold?.();
     tick(state);
+    if (target && state.shown?.kind === 'episode' && state.shown.episode.id === target.id) {
+      find(`.turn[data-turn="${target.turn}"]`)?.scrollIntoView({ block: 'start' });
+      target = null;
+    }
   });
   const { dispatch } = store;
   const movies = movieExports(host, () => store.state, dispatch);
@@ -93,9 +105,15 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
       ({ run, read: share, epoch, rows }) => {
         episodes.take(epoch, 0, rows);
         dispatch({ type: 'grew', run, read: share, data: episodes.data });
+        openTarget();
       },
       (error: unknown) => dispatch({ type: 'failed', message: messageOf(error) }),
     );
+  }
+
+  /** Opens the wanted episode if the page has it. */
+  function openTarget(): void {
+    if (target && store.state.data.table.find(target.id) >= 0) dispatch({ type: 'open-id', id: target.id });
   }
 
   /**
@@ -134,6 +152,11 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     if (!store.state.run) return; // before the first snapshot, which will include these episodes
     if (!episodes.take(epoch, from, rows)) return load();
     dispatch({ type: 'grew', run, read: share, data: episodes.data });
+    openTarget();
+  });
+  host.onNotify(episodesShow, wanted => {
+    target = wanted;
+    openTarget();
   });
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
   onKeys(document, {

@@ -129,6 +129,7 @@ function selectionBar(state: RunTableState, actions: RunTableActions): TemplateR
         ? act('Unarchive', () => actions.act('unarchive', folders))
         : act('Archive…', () => actions.act('archive', folders))
     }
+    ${act('Search episodes…', () => actions.act('search', folders))}
     ${act('Export…', () => actions.act('export', folders))} ${act('Delete…', () => actions.act('delete', folders))}
     ${act('Clear selection', () => actions.selectAll(false))}`;
 }

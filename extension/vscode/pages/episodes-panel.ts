@@ -10,10 +10,12 @@ import {
   episodesReady,
   episodesSearch,
   episodesSearchEnd,
+  episodesShow,
   episodeTrace,
 } from '../../protocol/episodes-page';
 import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
 import { ThreadScanner } from '../run-files/episodes/thread-scanner';
+import type { EpisodeTargets } from './episode-targets';
 import type { OpenPage, PageKind } from './page-panels';
 import { saveExport } from './save-export';
 import type { RunStore } from '../runs/run-store';
@@ -25,6 +27,8 @@ import type { RunStore } from '../runs/run-store';
 export interface EpisodesFolders {
   extensionPath: string;
   storage: string | null;
+  /** Episodes at which pages are to open. */
+  targets: EpisodeTargets;
 }
 
 export function episodesKind(store: RunStore, folders: EpisodesFolders): PageKind {
@@ -46,7 +50,7 @@ const pace = { updateMs: 250, young: 1000 };
 function serveEpisodes(
   page: OpenPage,
   store: RunStore,
-  { extensionPath, storage }: EpisodesFolders,
+  { extensionPath, storage, targets }: EpisodesFolders,
 ): vscode.Disposable {
   const { messenger, panel } = page;
   const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
@@ -89,6 +93,11 @@ function serveEpisodes(
     if (sent && panel.visible) update().catch(() => undefined);
   };
 
+  const showTarget = () => {
+    const target = sent && targets.take(page.folder);
+    if (target) messenger.sendNotification(episodesShow, page.page, target);
+  };
+
   // Reads new episodes. The promise resolves when the indexed episodes are read. Episodes of files without an index are
   // sent later, after each scan.
   const read = () =>
@@ -107,6 +116,7 @@ function serveEpisodes(
     await first;
     const { rest, ...about } = snapshot();
     sent = { epoch: index.epoch, rows: index.table.rows, rest };
+    setImmediate(showTarget); // after the answer
     queue(); // sends changes that occurred while the page was loading
     return { ...about, rows: index.table.slice(0) };
   });
@@ -129,6 +139,7 @@ function serveEpisodes(
 
   return vscode.Disposable.from(
     store.onDidTouch(folder => folder === page.folder && queue()),
+    targets.onDidAdd(folder => folder === page.folder && panel.visible && showTarget()),
     panel.onDidChangeViewState(() => {
       if (!panel.visible) sent = undefined;
     }),

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import { collapseKind } from './collapse-panel';
 import { ComparePanels } from './compare-panel';
 import { dashboardKind, type DashboardActions } from './dashboard-panel';
+import { EpisodeTargets } from './episode-targets';
 import { episodesKind } from './episodes-panel';
 import { logKind } from './log-panel';
 import { PagePanels } from './page-panels';
@@ -14,6 +15,8 @@ import { timelineKind } from './timeline-panel';
 export interface RunPages extends vscode.Disposable {
   dashboards: PagePanels;
   episodes: PagePanels;
+  /** Episodes at which Episodes pages are to open. */
+  episodeTargets: EpisodeTargets;
   collapses: PagePanels;
   timelines: PagePanels;
   logs: PagePanels;
@@ -52,10 +55,12 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     extensionUri,
     store,
   );
+  const episodeTargets = new EpisodeTargets();
   const episodes = new PagePanels(
     episodesKind(store, {
       extensionPath,
       storage: context.storageUri ? join(context.storageUri.fsPath, 'episodes') : null,
+      targets: episodeTargets,
     }),
     extensionUri,
     store,
@@ -71,10 +76,11 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
   const perRun = [dashboards, episodes, collapses, timelines, logs];
   const closePages = (folder: string) => perRun.forEach(pages => pages.close(folder));
   const deleted = store.onDidDelete(closePages); // fires for deletions by other windows and terminals as well
-  const parts = vscode.Disposable.from(deleted, comparisons, runTable, ...perRun);
+  const parts = vscode.Disposable.from(deleted, episodeTargets, comparisons, runTable, ...perRun);
   return {
     dashboards,
     episodes,
+    episodeTargets,
     collapses,
     timelines,
     logs,

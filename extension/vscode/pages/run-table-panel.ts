@@ -213,6 +213,7 @@ async function perform(action: RunTableAction, runs: readonly Run[]): Promise<vo
     unarchive: 'ragen.unarchiveRuns',
     delete: 'ragen.deleteRuns',
     export: 'ragen.exportRun',
+    search: 'ragen.searchEpisodes',
   };
   const names = runs.map(({ summary }) => summary.name);
   const detail = [

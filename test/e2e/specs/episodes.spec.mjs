@@ -54,6 +54,20 @@ scenario('finds words in the texts of all episodes', async () => {
   await frame.locator('.turn', { hasText: 'I guess Down' }).first().waitFor();
 });
 
+scenario('finds a text in the episodes of all runs and opens the episode at its turn', async () => {
+  await filter('');
+  await editor.command('RAGEN: Search Episodes');
+  await editor.page.locator('.quick-input-widget input.input').fill('i GUESS down');
+  const hits = editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'I guess Down' });
+  await hits.first().waitFor();
+  await until('the end of the search', async () =>
+    /\d+ episodes$/.test(await editor.page.locator('.quick-input-title').innerText()),
+  );
+  await hits.first().click();
+  const frame = await page();
+  await frame.locator('.turn', { hasText: 'I guess Down' }).first().waitFor();
+});
+
 scenario('shows a prompt group side by side and moves through its members by keys', async () => {
   await filter('step:32 group:1');
   const frame = await page();

@@ -157,6 +157,7 @@ const rules: [string, Rule][] = [
   ['export', words => finishes(words)],
   ['episodes', words => finishes(words)],
   ['query', words => finishes(words)],
+  ['search', words => finishes(words)],
   ['notebook', words => finishes([...words, '--force'])],
   ['engine probe', words => probes(words)],
   ['timeline', words => finishes(words.map(word => word.replace(/^\d+\.\.\d+$/, '1..')))],

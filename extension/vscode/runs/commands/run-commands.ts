@@ -12,6 +12,7 @@ import { deleteRuns } from './delete-runs';
 import { exportRuns } from './export-runs';
 import { labelCommands } from './label-commands';
 import { listCommands } from './list-commands';
+import { searchCommand } from './search-episodes';
 import { startCommands } from './start-commands';
 import { viewCommands } from './view-commands';
 
@@ -25,6 +26,7 @@ export function registerRunCommands(context: vscode.ExtensionContext, host: Host
     ...configurationCommands,
     'ragen.changeSettings': changeSettings,
     'ragen.compareRuns': compareRuns,
+    'ragen.searchEpisodes': searchCommand,
     'ragen.exportRun': exportRuns,
     'ragen.deleteRuns': deleteRuns,
   };

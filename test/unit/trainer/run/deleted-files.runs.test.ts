@@ -51,7 +51,7 @@ const namesIn = (folder: string): string[] => readdirSync(folder, { recursive: t
 const beyondBuffers = 2 ** 31 + 4096;
 
 test('without one of its files or folders, a run continues or is refused with the name of the file and a remedy', async () => {
-  const remedy = /--accept-damaged-logs|--checkpoint step-\d+|--trust-code|restore (it|one)/;
+  const remedy = /--accept-damaged-logs|--from step-\d+ --discard|--trust-code|restore (it|one)/;
   const refused: string[] = [];
   const whole = readdirSync(join(kept, 'checkpoints')).at(-1)!;
   for (const name of namesIn(kept)) {
