@@ -1,4 +1,4 @@
-// A finished run is forked from an earlier checkpoint: the picker describes the checkpoints, the question names what a
+// A run that starts leaves the focus where the user is. A finished run is forked from an earlier checkpoint: the picker describes the checkpoints, the question names what a
 // resume would discard and stays open while the run's dashboard appears, and the fork names its parent.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,11 +23,27 @@ const small = [
   ...['workbench.threads=1', 'trainer.val_before_train=false', 'trainer.test_freq=-1'],
 ];
 
-scenario('a resume from an earlier checkpoint asks first, and Fork as new run keeps the run', async () => {
+scenario('a start does not take the focus from a list that the user opened meanwhile', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Start Run');
   await editor.choose('quickstart');
   await editor.answer(small.join(' '));
+  await editor.command('RAGEN: Start Run');
+  const input = editor.page.locator('.quick-input-widget input.input');
+  await input.waitFor();
+  assert.equal(await editor.page.getByRole('tab', { name: /quickstart · Dashboard/ }).count(), 0); // the start is pending
+  await editor.page.getByRole('tab', { name: /quickstart · Dashboard/ }).waitFor();
+  await editor.webview('.top-bar, canvas');
+  await editor.page.keyboard.type('bandit');
+  await editor.page
+    .locator('.quick-input-widget .quick-input-list .monaco-list-row', { hasText: 'bandit' })
+    .first()
+    .waitFor();
+  assert.equal(await input.inputValue(), 'bandit');
+  await editor.page.keyboard.press('Escape');
+});
+
+scenario('a resume from an earlier checkpoint asks first, and Fork as new run keeps the run', async () => {
   const [id] = await until('the run', () => readdirSync(runs));
   await until('its end', () => read(id, 'status.json').state === 'finished', 400_000);
   await editor.command('RAGEN: Resume from Checkpoint');
