@@ -1,14 +1,24 @@
-// The charts of the comparison in collapsible sections. During a search, only matching charts are shown and all
-// sections are open.
-import { html, type TemplateResult } from 'lit';
+// The charts of the comparison in collapsible sections, below the section of a sweep. During a search, only matching
+// charts are shown and all sections are open.
+import { html, nothing, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import { repeat } from 'lit/directives/repeat.js';
 import { notice } from '../components/notice';
 import './compare-chart';
+import './sweep/sweep-section';
 import type { ChartTools } from './compare-chart';
 import type { CompareActions } from './actions';
 import type { ComparedMetric } from './compared-metrics';
-import { foundMetrics, isOpen, searchedText, type ComparedLook, type CompareState } from './state';
+import { isSweep } from './sweep/sweep-runs';
+import {
+  foundMetrics,
+  isOpen,
+  searchedText,
+  sweepId,
+  tableMetric,
+  type ComparedLook,
+  type CompareState,
+} from './state';
 
 export function chartSections(
   look: ComparedLook,
@@ -45,7 +55,37 @@ export function chartSections(
       title: 'No metric to show',
       text: text === '' ? 'None of these runs has finished a step.' : `No metric of these runs matches “${text}”.`,
     });
-  return html`<main class="dashboard-body">${ids.length > 0 ? sections : none()}</main>`;
+  return html`<main class="dashboard-body"
+    >${text === '' ? sweepView(look, state, actions) : nothing}${ids.length > 0 ? sections : none()}</main
+  >`;
+}
+
+/** Renders the section of a sweep; nothing if the runs are no sweep. */
+function sweepView(look: ComparedLook, state: CompareState, actions: CompareActions): TemplateResult | typeof nothing {
+  const { compared, columns, theme } = state;
+  const metric = tableMetric(state);
+  if (!compared || !metric || !isSweep(compared)) return nothing;
+  const open = isOpen(state, sweepId);
+  return html`<details
+    class="sweep-section"
+    data-group=${sweepId}
+    ?open=${live(open)}
+    @toggle=${({ currentTarget }: Event) => actions.unfold(sweepId, (currentTarget as HTMLDetailsElement).open)}
+  >
+    <summary class="group-title">Configuration keys and ${metric.title}</summary>
+    ${
+      open
+        ? html`<sweep-section
+            .compared=${compared}
+            .groups=${look.groups}
+            .metric=${metric}
+            .curves=${columns.get(metric.key) ?? null}
+            .theme=${theme}
+            .actions=${actions}
+          ></sweep-section>`
+        : nothing
+    }
+  </details>`;
 }
 
 const chart = (

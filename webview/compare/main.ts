@@ -2,6 +2,7 @@
 import '../shared/base.css';
 import '../dashboard/dashboard.css';
 import './compare.css';
+import './sweep/sweep.css';
 import { chartPlotter } from '../charts/plot';
 import { copyPlainNumbers } from '../shared/format';
 import { connectHost } from '../shared/host';

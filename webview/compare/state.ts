@@ -51,9 +51,12 @@ export interface CompareState {
   readonly theme: Theme;
 }
 
+/** Id of the section of a sweep. */
+export const sweepId = 'sweep';
+
 export const firstSettings: CompareSettings = {
   smoothing: 0,
-  open: ['task', 'policy', 'collapse'],
+  open: [sweepId, 'task', 'policy', 'collapse'],
   metric: null,
   axis: 'step',
   zoom: null,

@@ -1,6 +1,6 @@
 // Installs an in-memory host behind acquireVsCodeApi that implements the messenger's protocol, so that the preview runs
 // the shipped bundle unchanged. The driver calls `window.previewSend` to send notifications as the extension host does.
-import { comparedHost } from './compared-host';
+import { comparedHost, sweepHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { logHost, type LogScenario } from './log-host';
 import { memoryHost, type Scenario } from './memory-host';
@@ -32,6 +32,7 @@ const [, live] = /^live (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, query] = /^query (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, table] = /^runs (\d+)$/.exec(preview.previewScenario) ?? [];
+const [, sweep] = /^sweep (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, log] = /^log (\w+)$/.exec(preview.previewScenario) ?? [];
 const csv = files?.['experiment.csv'];
 const host = csv
@@ -48,7 +49,9 @@ const host = csv
             ? logHost(log as LogScenario)
             : query
               ? queryHost(query as QueryScenario)
-              : memoryHost(preview.previewScenario, metrics);
+              : sweep
+                ? sweepHost(Number(sweep), metrics)
+                : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

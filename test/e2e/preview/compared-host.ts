@@ -1,4 +1,5 @@
-// In-memory host for the Compare page: the six runs of an experiment of test/experiments, from its CSV.
+// In-memory hosts for the Compare page: the six runs of an experiment of test/experiments, from its CSV, and a generated
+// sweep of any number of runs.
 import { groupRuns } from '../../../extension/vscode/pages/compared-runs';
 import { compareColumns, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
@@ -7,13 +8,51 @@ import { runAt } from './data';
 import type { MemoryHost } from './memory-host';
 import { partial } from '../../support/partial';
 
-const settings: Record<string, object> = {
-  'filter on': { rollout_filter_value: 0.9, rollout_filter_include_zero: false },
-  'filter off': { rollout_filter_value: 1, rollout_filter_include_zero: true },
-};
+const rollout = (value: number, zero: boolean): object => ({
+  actor_rollout_ref: { rollout: { rollout_filter_value: value, rollout_filter_include_zero: zero } },
+});
+/** Configurations of the experiment, by arm. */
+const filters: Record<string, object> = { 'filter on': rollout(0.9, false), 'filter off': rollout(1, true) };
 
-/** `csv` has lines of arm, seed, step, metric and value; `metrics` is the text of docs/METRICS.md. */
-export function comparedHost(csv: string, metrics: string): MemoryHost {
+/**
+ * A sweep of `count` runs, one per configuration, over four keys: the result falls with the learning rate, peaks at a
+ * middle coefficient, depends on the estimator, and does not depend on the clip.
+ */
+export function sweepHost(count: number, metrics: string): MemoryHost {
+  const [rates, groups, clips] = [
+    [0.0001, 0.0003, 0.001, 0.003],
+    [0, 0.001, 0.01, 0.05, 0.1],
+    [0.1, 0.2],
+  ];
+  const settings: Record<string, object> = {};
+  const lines: string[] = ['arm,seed,step,metric,value'];
+  for (let i = 0; i < count; i++) {
+    const [lr, beta, clip] = [rates[i % 4], groups[(i * 3) % 5], clips[(i >> 2) % 2]];
+    const estimator = ['gae', 'grpo', 'rloo'][(i * 7) % 3];
+    const arm = `lr=${lr} entropy_coeff=${beta} clip=${clip} ${estimator} (${i})`;
+    settings[arm] = {
+      algorithm: { adv_estimator: estimator },
+      actor_rollout_ref: { actor: { clip_ratio: clip, entropy_coeff: beta, optim: { lr } } },
+    };
+    const best = 0.9 - 0.16 * (i % 4) - 0.06 * Math.abs(((i * 3) % 5) - 2) - (estimator === 'gae' ? 0.1 : 0);
+    for (let step = 0; step <= 40; step += 2) {
+      const success = Math.max(0, best * (1 - Math.exp(-step / 12)) + 0.02 * Math.sin(i * 5 + step));
+      for (const [metric, value] of [
+        ['val-env/QuickFrozenLake/success', success],
+        ['train/QuickFrozenLake/success', success * 0.9],
+        ['actor/entropy', 2 - success],
+      ])
+        lines.push(`"${arm}",1,${step},${metric},${value}`);
+    }
+  }
+  return comparedHost(lines.join('\n'), metrics, settings);
+}
+
+/**
+ * `csv` has lines of arm, seed, step, metric and value; `metrics` is the text of docs/METRICS.md, and `settings` has a
+ * configuration per arm.
+ */
+export function comparedHost(csv: string, metrics: string, settings = filters): MemoryHost {
   const runs = new Map<string, { arm: string; seed: string; lines: Map<number, Map<string, number>> }>();
   for (const line of csv.trim().split('\n').slice(1)) {
     const [, arm, seed, step, metric, value] = /^"?([^",]+)"?,(\d+),(\d+),([^,]+),(.+)$/.exec(line)!;
@@ -25,12 +64,7 @@ export function comparedHost(csv: string, metrics: string): MemoryHost {
   const all = [...runs.values()];
   const seen = all.map(({ arm, seed }) => {
     const name = `1-filter ${arm} seed ${seed}`;
-    const rollout = settings[arm];
-    const config = {
-      actor_rollout_ref: { rollout },
-      seed: { train: Number(seed) },
-      trainer: { experiment_name: name },
-    };
+    const config = { ...settings[arm], seed: { train: Number(seed) } };
     return {
       name,
       events: [],

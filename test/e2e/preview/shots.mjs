@@ -231,6 +231,22 @@ const compare = (file, theme, width, more = {}) => ({
   ...more,
 });
 
+/** Twenty runs of a sweep, with a marked range and a highlighted run. */
+const sweep = (file, theme, width, more = {}) =>
+  compare(`sweep-${file}`, theme, width, {
+    scenario: 'sweep 20',
+    height: 1300,
+    ready: '.parallel-line',
+    act: async tab => {
+      await tab.locator('.parallel-axis').first().focus();
+      await tab.keyboard.press('ArrowUp');
+      await tab.keyboard.press('Shift+ArrowUp');
+      await tab.locator('.parallel-scroll').focus();
+      await tab.keyboard.press('ArrowLeft');
+    },
+    ...more,
+  });
+
 /** The run table. */
 const runTable = (file, theme, width, more = {}) => ({
   file: `run-table-${file}`,
@@ -315,6 +331,10 @@ export const shots = [
   }),
   compare('contrast', 'high-contrast', 1000),
   compare('320', 'dark', 320),
+  sweep('light', 'light', 1280, { act: undefined }),
+  sweep('dark', 'dark', 1280),
+  sweep('contrast', 'high-contrast', 1000),
+  sweep('600', 'light', 600),
   { file: 'dashboard-light-wide', name: 'dashboard', theme: 'light', scenario: 'running', width: 1280, ready: charts },
   {
     file: 'dashboard-dark-wide',

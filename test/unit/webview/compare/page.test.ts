@@ -320,7 +320,7 @@ describe('the page', () => {
     const section = root.querySelector('details')!;
     section.open = false;
     section.dispatchEvent(new Event('toggle'));
-    expect(host.getState()).toMatchObject({ view: { open: ['policy', 'collapse'] } });
+    expect(host.getState()).toMatchObject({ view: { open: ['sweep', 'policy', 'collapse'] } });
     const choice = root.querySelector<HTMLElement & { value: string }>('[aria-label="Metric of the table"]')!;
     choice.value = choice.querySelector('vscode-option')!.getAttribute('value')!;
     choice.dispatchEvent(new Event('change'));

@@ -79,7 +79,7 @@ describe('a search', () => {
 
   it('leaves the sections that were open before it as they are', () => {
     const closed = after({ type: 'unfolded', section: 'task', isOpen: false });
-    expect(closed.settings.open).toEqual(['policy', 'collapse']);
+    expect(closed.settings.open).toEqual(['sweep', 'policy', 'collapse']);
     const searching = reduce(closed, { type: 'searched', text: 'x' });
     const folded = reduce(searching, { type: 'unfolded', section: 'policy', isOpen: false });
     expect([isOpen(folded, 'task'), isOpen(folded, 'policy')]).toEqual([true, false]);
