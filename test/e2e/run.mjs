@@ -12,7 +12,7 @@ install();
 if (!env.SKIP_PACKAGE && !env.UNPACKED) {
   const node = (...args) => execFileSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
   node('esbuild.mjs');
-  node('package.mjs', `${process.platform}-${process.arch}`, packageFile);
+  node('package.mjs', `${process.platform}-${process.arch}`, packageFile, '--fast');
 }
 if (!env.UNPACKED) installPackage();
 rmSync(join(root, 'test-results'), { recursive: true, force: true });
