@@ -375,7 +375,11 @@ export const shots = [
     ready: charts,
     act: async tab => {
       await tab.locator('.chart').nth(1).hover();
-      await tab.locator('.chart').nth(1).getByTitle('Table of reward', { exact: true }).click();
+      await tab
+        .locator('.chart')
+        .nth(1)
+        .getByTitle(/^Table of /)
+        .click();
       await tab.locator('.fold').last().click();
       await tab.locator('.event-table').scrollIntoViewIfNeeded();
     },

@@ -37,6 +37,7 @@ scenario('the timeline of a running run opens from the palette and follows the r
     return Number(newest) > Number(first);
   });
   await frame.getByRole('button', { name: 'Follow' }).click();
+  await frame.locator('.step-name', { hasText: /^Step \d+/ }).waitFor();
   const shown = () => frame.locator('.step-name').innerText();
   const before = await shown();
   assert.match(before, /^Step \d+/);
