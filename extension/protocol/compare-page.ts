@@ -2,6 +2,7 @@
 // keys in which the groups differ. The page requests the columns of the visible charts and computes the statistics over
 // seeds.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { RunColour } from '../run-data/run-colour';
 import type { RunSummary } from './page-state';
 
 /** Runs whose configurations differ only in their seeds. */
@@ -35,6 +36,11 @@ export const compareColumns: RequestType<
  * most once per second.
  */
 export const compareGrew: NotificationType<null> = { method: 'compare/grew' };
+
+/** Sets the colour of runs on all pages; null restores their own colours. */
+export const compareColour: RequestType<{ folders: string[]; colour: RunColour | null }, null> = {
+  method: 'compare/colour',
+};
 
 /** Opens a run's dashboard, or the diff of two runs' configurations. Runs are identified by folder. */
 export const compareOpen: NotificationType<{ dashboard: string } | { difference: [string, string] }> = {

@@ -2,6 +2,7 @@
 // and sends a complete snapshot first, then each complete new line. A page saves only its navigation and view settings.
 // A page that becomes visible again sends `ready` and receives a new snapshot.
 import type { JobRecord } from '../run-data/job-record';
+import type { RunColour } from '../run-data/run-colour';
 import type { Manifest } from '../run-data/run-manifest';
 import type { RunStatus } from '../run-data/run-status-file';
 
@@ -14,6 +15,8 @@ export interface RunSummary {
   /** The user's tags (`labels.json`); absent if the user has set none. */
   tags?: string[];
   archived?: boolean;
+  /** The colour that the user has chosen (run-data/run-colour.ts); absent if the user has chosen none. */
+  colour?: RunColour;
   /** The run, by id, and the step of the checkpoint from which this run was forked; absent for other runs. */
   parent?: Manifest['parent'];
   /** First words of `notes.md`; absent without notes. */

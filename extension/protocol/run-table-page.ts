@@ -2,6 +2,7 @@
 // the values of the columns that it shows, sorts or filters by, for some runs at a time; the host reads the metrics of
 // a run again only if they have changed. Labels and notes are written by the host into the run folders.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { RunColour } from '../run-data/run-colour';
 import type { Cell } from '../run-data/table-columns';
 import type { RunSummary } from './page-state';
 
@@ -57,6 +58,10 @@ export const runTableChanged: NotificationType<{ runs: RunSummary[]; gone: strin
 
 /** Replaces the tags of a run. */
 export const runTableTags: RequestType<{ folder: string; tags: string[] }, null> = { method: 'runTable/tags' };
+/** Sets the colour of a run on all pages; null restores its own colour. */
+export const runTableColour: RequestType<{ folder: string; colour: RunColour | null }, null> = {
+  method: 'runTable/colour',
+};
 /** Returns the complete notes of a run. */
 export const runTableNotes: RequestType<{ folder: string }, string> = { method: 'runTable/notes' };
 /** Replaces the notes of a run. `before` is the text that the user has edited; the host refuses if it is outdated. */

@@ -1,5 +1,6 @@
 // Schemas of two files of a run folder. `manifest.json` is the immutable description of the run. `labels.json` contains
 // the user's labels, which override the name and tags in the manifest.
+import { runColours } from './run-colour';
 import { z } from 'zod';
 import { isRunId } from './run-file-names';
 
@@ -61,5 +62,7 @@ export const labelsSchema = z.object({
   name: z.string().min(1).optional(),
   tags: z.array(z.string().min(1)).optional(),
   archived: z.boolean().optional().describe('whether lists hide the run by default'),
+  // An unknown colour, for example of a newer version, must not discard the other labels.
+  colour: z.enum(runColours).optional().catch(undefined).describe('the colour of the run on all pages'),
 });
 export type Labels = z.infer<typeof labelsSchema>;

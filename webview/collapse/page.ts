@@ -54,7 +54,7 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     if (before && state.settings !== before.settings) saved.change(state.settings);
     if (!state.playing) playing = void clearInterval(playing);
     else playing ??= setInterval(() => dispatch({ type: 'tick' }), playInterval(state));
-    if (state.facts) setDataColours(state.theme, state.facts.run.id);
+    if (state.facts) setDataColours(state.theme, state.facts.run);
     render(collapseView(state, actions), root);
     const wanted = wantedFiles(state);
     if (wanted) requests.ask(wanted);

@@ -1,5 +1,6 @@
 // User actions of the Compare page, called by the views.
 
+import type { RunColour } from '../../extension/run-data/run-colour';
 import type { CompareAxis } from './run-axis';
 import type { CompareSettings } from './state';
 
@@ -15,8 +16,8 @@ export interface CompareActions {
   toggle(key: string, setting: 'log' | 'enlarged'): void;
   /** Shows or hides runs, by id. */
   hide(runs: readonly string[], isHidden: boolean): void;
-  /** Sets the palette index of a group; null restores its own colour. */
-  recolour(group: string, colour: number | null): void;
+  /** Sets the colour of runs, by folder, on all pages; null restores their own colours. */
+  recolour(folders: readonly string[], colour: RunColour | null): void;
   /** Makes a group the baseline; null removes the baseline. */
   chooseBaseline(group: string | null): void;
   /** Whether charts show differences from the baseline. */

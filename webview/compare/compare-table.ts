@@ -4,24 +4,21 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import type { Estimate } from '../../extension/common/mean-estimate';
-import { openMenu } from '../components/menu';
+import { swatchButton } from '../components/run-swatch';
 import { formatChange, formatValue, type Unit } from '../shared/format';
-import { hue } from '../shared/run-colours';
 import { displayStatus } from '../shared/run-status';
-import type { Theme } from '../shared/theme';
 import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared-metrics';
 import { intervalSeeds, outcomes, type RunCurve } from './group-curves';
 import type { CompareSettings } from './state';
 
-type TableSettings = Pick<CompareSettings, 'hidden' | 'colours' | 'baseline'>;
+type TableSettings = Pick<CompareSettings, 'hidden' | 'baseline'>;
 
 /** Renders the table. `curves` has one curve of the metric per run; undefined until the curves have been received. */
 export function compareTable(
   compared: Compared,
   metric: ComparedMetric,
   curves: readonly RunCurve[] | undefined,
-  theme: Theme,
   settings: TableSettings,
   actions: CompareActions,
 ): TemplateResult {
@@ -49,7 +46,7 @@ export function compareTable(
     const cells = group.values.map(value => html`<td class="setting" title=${value}>${value}</td>`);
     const isHidden = group.members.every(i => settings.hidden.includes(compared.snapshot.runs[i].run.id));
     return html`<tr class=${isHidden ? 'hidden-runs' : nothing}
-      ><th scope="row">${groupHead(group, compared, theme, settings, actions)}${lineage(group, compared)}</th
+      ><th scope="row">${groupHead(group, compared, settings, actions)}${lineage(group, compared)}</th
       ><td
         ><span class="runs"
           >${runLinks(group, compared, settings, actions)}<span class="row-actions"
@@ -83,23 +80,16 @@ function lineage({ members }: ColouredGroup, { snapshot: { runs } }: Compared): 
 function groupHead(
   group: ColouredGroup,
   { snapshot: { runs } }: Compared,
-  theme: Theme,
-  { hidden, colours }: TableSettings,
+  { hidden }: TableSettings,
   actions: CompareActions,
 ): TemplateResult {
-  const { id, label, members } = group;
-  const colour = colours[id] ?? group.colour;
+  const { label, members } = group;
+  const folders = members.map(i => runs[i].run.folder);
   const ids = members.map(i => runs[i].run.id);
   return html`<span class="group-head"
-    >${runCheckbox(`Show ${label}`, ids, hidden, actions)}<button
-      class="plain swatch-button"
-      type="button"
-      title=${`Colour of ${label}…`}
-      aria-label=${`Colour of ${label}`}
-      aria-haspopup="menu"
-      @click=${({ currentTarget }: Event) => openColours(currentTarget as HTMLElement, group, colours[id], actions)}
-      ><span class="swatch" style="background:${theme.palette[colour % theme.palette.length]}"></span></button
-    ><span>${label}</span></span
+    >${runCheckbox(`Show ${label}`, ids, hidden, actions)}${swatchButton(runs[members[0]].run, label, colour => actions.recolour(folders, colour))}<span
+      >${label}</span
+    ></span
   >`;
 }
 
@@ -119,21 +109,6 @@ function runCheckbox(
     .indeterminate=${off > 0 && off < ids.length}
     @change=${({ target }: Event) => actions.hide(ids, !(target as HTMLInputElement).checked)}
   />`;
-}
-
-function openColours(
-  anchor: HTMLElement,
-  group: ColouredGroup,
-  chosen: number | undefined,
-  actions: CompareActions,
-): void {
-  const names = Object.entries(hue).map(([name, colour]) => ({
-    label: name === 'sky' ? 'Sky blue' : `${name[0].toUpperCase()}${name.slice(1)}`,
-    checked: chosen === colour,
-    run: () => actions.recolour(group.id, colour),
-  }));
-  const own = { label: 'Own colour', checked: chosen === undefined, run: () => actions.recolour(group.id, null) };
-  openMenu(anchor, `Colour of ${group.label}`, [own, null, ...names]);
 }
 
 const baselineButton = ({ id, label }: ColouredGroup, isBase: boolean, actions: CompareActions): TemplateResult =>

@@ -19,7 +19,7 @@ export function compareView(
   if (typeof connection === 'object')
     return notice({
       kind: 'error',
-      title: 'The runs could not be read',
+      title: 'The runs could not be read or changed',
       text: connection.failed,
       action: { label: 'Try again', run: actions.load },
     });
@@ -36,8 +36,8 @@ function tableView(state: CompareState, actions: CompareActions): unknown {
   const metric = tableMetric(state);
   if (!compared || !metric) return nothing;
   const curves = columns.get(metric.key);
-  const { hidden, colours, baseline } = settings;
-  return guard([compared, metric, curves, theme, hidden, colours, baseline], () =>
-    compareTable(compared, metric, curves, theme, settings, actions),
+  const { hidden, baseline } = settings;
+  return guard([compared, metric, curves, theme, hidden, baseline], () =>
+    compareTable(compared, metric, curves, settings, actions),
   );
 }

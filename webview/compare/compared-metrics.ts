@@ -1,12 +1,12 @@
 // Data derived once from a snapshot of the compared runs. Metrics are listed in the same groups and order as on the
-// dashboard. A group of runs is drawn in the colour that the group's first run has on other pages. If an earlier group
-// already uses this colour, the group gets the next free colour; if all colours are in use, its lines are dashed.
+// dashboard. A group of runs is drawn in the colour that the group's first run has on all pages. If an earlier group has
+// the same colour, the lines of the later group are dashed.
 import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../charts/catalogue';
 import { metricName } from '../charts/metric-names';
 import type { Unit } from '../shared/format';
-import { colourOfRun, hue } from '../shared/run-colours';
+import { colourOfRun } from '../../extension/run-data/run-colour';
 
 export interface ComparedMetric {
   readonly key: string;
@@ -35,17 +35,14 @@ export interface Compared {
 }
 
 export function comparedOf(snapshot: CompareSnapshot): Compared {
-  const colours = coloursOf(snapshot);
   return {
     snapshot,
     metrics: metricsOf(snapshot),
     groups: withDashes(
-      snapshot.groups.map((group, i) => ({
-        ...group,
-        id: snapshot.runs[group.members[0]].run.id,
-        colour: colours[i],
-        dash: 0,
-      })),
+      snapshot.groups.map(group => {
+        const { run } = snapshot.runs[group.members[0]];
+        return { ...group, id: run.id, colour: colourOfRun(run), dash: 0 };
+      }),
     ),
   };
 }
@@ -57,18 +54,14 @@ const withDashes = (groups: readonly ColouredGroup[]): ColouredGroup[] =>
     dash: groups.slice(0, i).filter(({ colour }) => colour === group.colour).length,
   }));
 
-/**
- * Returns the groups to draw: without the hidden runs, in the colours that the user chose. A group whose runs are all
- * hidden is left out.
- */
+/** Returns the groups to draw: without the hidden runs. A group whose runs are all hidden is left out. */
 export function shownGroups(
   groups: readonly ColouredGroup[],
   { runs }: CompareSnapshot,
-  { hidden, colours }: { hidden: readonly string[]; colours: Readonly<Record<string, number>> },
+  hidden: readonly string[],
 ): ColouredGroup[] {
-  const coloured = groups.map(group => ({ ...group, colour: colours[group.id] ?? group.colour }));
   return withDashes(
-    coloured.flatMap(group => {
+    groups.flatMap(group => {
       const members = group.members.filter(i => !hidden.includes(runs[i].run.id));
       return members.length > 0 ? [{ ...group, members }] : [];
     }),
@@ -90,18 +83,4 @@ function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
       })),
     ),
   );
-}
-
-/**
- * Returns, for each group, the palette index of its colour. This is the colour of the group's first run or, if an
- * earlier group already has that colour, the next free colour.
- */
-export function coloursOf({ groups, runs }: Pick<CompareSnapshot, 'groups' | 'runs'>): number[] {
-  const taken: number[] = [];
-  for (const { members } of groups) {
-    const own = colourOfRun(runs[members[0]].run.id);
-    const free = Array.from({ length: hue.grey }, (_, i) => (own + i) % hue.grey).find(at => !taken.includes(at));
-    taken.push(free ?? own);
-  }
-  return taken;
 }

@@ -2,7 +2,13 @@
 // differ only by seed are drawn as one line with a band, from three seeds on. The page requests only the columns of charts on screen, with
 // only one request in flight.
 import { render } from 'lit';
-import { compareColumns, compareGrew, compareOpen, compareReady } from '../../extension/protocol/compare-page';
+import {
+  compareColour,
+  compareColumns,
+  compareGrew,
+  compareOpen,
+  compareReady,
+} from '../../extension/protocol/compare-page';
 import { OnScreen } from '../components/on-screen';
 import { DrawQueue } from '../charts/draw-queue';
 import type { Plotter } from '../charts/plot';
@@ -28,7 +34,10 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     show: zoom => dispatch({ type: 'zoomed', zoom }),
     toggle: (key, setting) => dispatch({ type: 'toggled', key, setting }),
     hide: (runs, isHidden) => dispatch({ type: 'hidden', runs, isHidden }),
-    recolour: (group, colour) => dispatch({ type: 'recoloured', group, colour }),
+    recolour: (folders, colour) =>
+      void host
+        .request(compareColour, { folders: [...folders], colour })
+        .then(load, (error: unknown) => dispatch({ type: 'failed', message: messageOf(error) })),
     chooseBaseline: group => dispatch({ type: 'baseline', group }),
     showDifferences: differences => dispatch({ type: 'differences', differences }),
     unfold: (section, isOpen) => dispatch({ type: 'unfolded', section, isOpen }),

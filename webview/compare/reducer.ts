@@ -35,7 +35,6 @@ export type CompareEvent =
   | { readonly type: 'zoomed'; readonly zoom: CompareSettings['zoom'] }
   | { readonly type: 'toggled'; readonly key: string; readonly setting: 'log' | 'enlarged' }
   | { readonly type: 'hidden'; readonly runs: readonly string[]; readonly isHidden: boolean }
-  | { readonly type: 'recoloured'; readonly group: string; readonly colour: number | null }
   | { readonly type: 'baseline'; readonly group: string | null }
   | { readonly type: 'differences'; readonly differences: boolean }
   | { readonly type: 'theme'; readonly theme: Theme };
@@ -83,12 +82,6 @@ export function reduce(state: CompareState, event: CompareEvent): CompareState {
     case 'hidden': {
       const others = state.settings.hidden.filter(id => !event.runs.includes(id));
       return withSettings(state, { hidden: event.isHidden ? [...others, ...event.runs] : others });
-    }
-    case 'recoloured': {
-      const { [event.group]: _, ...others } = state.settings.colours;
-      return withSettings(state, {
-        colours: event.colour === null ? others : { ...others, [event.group]: event.colour },
-      });
     }
     case 'baseline': // a first baseline turns differences on, because users choose one to see them
       return withSettings(state, { baseline: event.group, differences: event.group !== null });

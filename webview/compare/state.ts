@@ -21,8 +21,6 @@ export interface CompareSettings {
   readonly enlarged: readonly string[];
   /** Ids of the hidden runs. */
   readonly hidden: readonly string[];
-  /** Palette indices that the user chose, by group id. */
-  readonly colours: Readonly<Record<string, number>>;
   /** Id of the baseline group; null without one. */
   readonly baseline: string | null;
   /** Whether the charts show differences from the baseline. */
@@ -63,7 +61,6 @@ export const firstSettings: CompareSettings = {
   log: [],
   enlarged: [],
   hidden: [],
-  colours: {},
   baseline: null,
   differences: false,
 };
@@ -133,9 +130,8 @@ export interface ComparedLook {
 
 /** Returns a function that derives the look of a state, or null before the runs are known. */
 export function lookMaker(): (state: CompareState) => ComparedLook | null {
-  const groupsOf = latest(
-    ({ groups, snapshot }: Compared, hidden: CompareSettings['hidden'], colours: CompareSettings['colours']) =>
-      shownGroups(groups, snapshot, { hidden, colours }),
+  const groupsOf = latest(({ groups, snapshot }: Compared, hidden: CompareSettings['hidden']) =>
+    shownGroups(groups, snapshot, hidden),
   );
   const positions = latest((axis: CompareAxis, curves: readonly RunCurve[] | undefined) =>
     curves ? curves.map(curve => positionsOf(axis, curve)) : null,
@@ -150,8 +146,8 @@ export function lookMaker(): (state: CompareState) => ComparedLook | null {
   );
   return ({ compared, columns, settings }) => {
     if (!compared) return null;
-    const { axis, hidden, colours, baseline, differences } = settings;
-    const groups = groupsOf(compared, hidden, colours);
+    const { axis, hidden, baseline, differences } = settings;
+    const groups = groupsOf(compared, hidden);
     const key = axisKeys[axis];
     const at = differences ? groups.findIndex(({ id }) => id === baseline) : -1;
     return make(groups, axis, key === null ? null : positions(axis, columns.get(key)), at < 0 ? null : at);

@@ -3,11 +3,12 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
 import type { RunSummary } from '../../extension/protocol/page-state';
+import { runSwatch } from './run-swatch';
 import { statusDot } from './status-dot';
 
-/** Renders the name and status of a run; `hint` is the tooltip. */
+/** Renders the colour, name and status of a run; `hint` is the tooltip. */
 export const runTitle = (run: RunSummary, hint?: string): TemplateResult =>
-  html`<h1 title=${hint ?? nothing}>${run.name}</h1> ${statusDot(run)}`;
+  html`${runSwatch(run)}<h1 title=${hint ?? nothing}>${run.name}</h1> ${statusDot(run)}`;
 
 export interface Choice<V extends string> {
   value: V;

@@ -1,5 +1,6 @@
 // User actions of the run table, called by the views.
 import type { RunTableAction, RunTableLayout } from '../../extension/protocol/run-table-page';
+import type { RunColour } from '../../extension/run-data/run-colour';
 import type { Cell } from '../../extension/run-data/table-columns';
 import type { Editing, RunTableState, Viewport } from './state';
 
@@ -22,6 +23,8 @@ export interface RunTableActions {
   edit(folder: string, field: Editing['field']): void;
   /** Stores the edited text, or discards it if the text is null. */
   endEdit(text: string | null): void;
+  /** Sets the colour of a run on all pages; null restores its own colour. */
+  recolour(folder: string, colour: RunColour | null): void;
   act(action: RunTableAction, folders: readonly string[]): void;
   apply(layout: RunTableLayout, view: string | null): void;
   /** Saves the layout as a view; null asks for a name. */

@@ -5,6 +5,7 @@ import {
   runTableAction,
   runTableCells,
   runTableChanged,
+  runTableColour,
   runTableDeleteView,
   runTableExport,
   runTableNotes,
@@ -46,6 +47,7 @@ export function startRunTable(host: Host, root: HTMLElement): void {
     selectAll: isSelected => dispatch({ type: 'select-all', isSelected }),
     edit,
     endEdit,
+    recolour: (folder, colour) => void host.request(runTableColour, { folder, colour }).catch(refused),
     act: (action, folders) => host.notify(runTableAction, { action, folders: [...folders] }),
     apply: (layout, view) => dispatch({ type: 'layout', layout, view }),
     saveView(name) {

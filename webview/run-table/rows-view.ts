@@ -8,8 +8,8 @@ import type { RunSummary } from '../../extension/protocol/page-state';
 import { parseColumn, type RunColumn } from '../../extension/run-data/table-columns';
 import { parseSortKey } from '../../extension/run-data/run-order';
 import { openMenu, type MenuItem } from '../components/menu';
+import { swatchButton } from '../components/run-swatch';
 import { counted } from '../shared/format';
-import { colourOfRun } from '../shared/run-colours';
 import { displayStatus } from '../shared/run-status';
 import { progressOf } from '../../extension/run-data/run-progress';
 import type { RunTableActions } from './actions';
@@ -187,7 +187,6 @@ function runRow(
   state: RunTableState,
   actions: RunTableActions,
 ): TemplateResult {
-  const { palette } = state.theme;
   const isSelected = state.selected.has(run.folder);
   const problem = run.problem ?? state.problems.get(run.folder);
   return html`<tr aria-rowindex=${index + 2} aria-selected=${String(isSelected)} class=${run.archived ? 'archived' : ''}
@@ -199,8 +198,10 @@ function runRow(
         @click=${(event: MouseEvent) =>
           actions.select(run.folder, (event.currentTarget as HTMLInputElement).checked, event.shiftKey)} /></td
     ><th scope="row" class="name" title=${problem ?? `${run.name}\n${run.id}`}
-      ><span class="swatch" style="background:${palette[colourOfRun(run.id) % palette.length]}"></span
-      ><button class="plain link" type="button" @click=${() => actions.act('dashboard', [run.folder])}
+      >${swatchButton(run, run.name, colour => actions.recolour(run.folder, colour))}<button
+        class="plain link"
+        type="button"
+        @click=${() => actions.act('dashboard', [run.folder])}
         >${run.name}</button
       >${problem === undefined ? nothing : html`<span class="problem" aria-label=${problem}> !</span>`}</th
     >${columns.map(each => cell(run, each, state, actions))}</tr

@@ -1,6 +1,6 @@
-// Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, the colour of a run,
-// and colours with opacity. In the charts of one run, the side of a metric (training, validation) determines its colour
-// (charts/catalogue.ts); where several runs are shown, the run does.
+// Helpers for the data palette of extension/common/palette.ts: dash patterns for high contrast, and colours with
+// opacity. run-data/run-colour.ts owns the colours of runs. In the charts of one run, the side of a metric (training,
+// validation) determines its colour (charts/catalogue.ts); where several runs are shown, the run does.
 import { hue, paletteOf } from '../../extension/common/palette';
 
 export { hue, paletteOf };
@@ -16,16 +16,6 @@ export const dashes: readonly (readonly number[])[] = [
   [1, 4],
   [10, 2, 2, 2, 2, 2],
 ];
-
-/**
- * Returns the palette index of a run (FNV-1a hash of its id), the same on all pages. The colour is never grey, because
- * users would take a grey run for a disabled one.
- */
-export function colourOfRun(runId: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < runId.length; i++) hash = Math.imul(hash ^ runId.charCodeAt(i), 0x01000193) >>> 0;
-  return hash % hue.grey;
-}
 
 /** Adds an opacity (0 to 1) to a colour given as `#rrggbb`. */
 export function withAlpha(colour: string, alpha: number): string {

@@ -5,13 +5,14 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { Messenger } from 'vscode-messenger';
-import { compareColumns, compareGrew, compareOpen, compareReady } from '../../protocol/compare-page';
+import { compareColour, compareColumns, compareGrew, compareOpen, compareReady } from '../../protocol/compare-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/page-state';
 import type { Manifest } from '../../run-data/run-manifest';
 import { valueAt } from '../../run-data/changeable-settings';
 import { groupRuns } from './compared-runs';
 import { fillPanel } from './fill-panel';
+import { changeLabels } from '../run-files/run-labels';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
 import type { Run, RunStore } from '../runs/run-store';
 
@@ -111,6 +112,13 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
         };
       }),
     );
+    messenger.onRequest(compareColour, async ({ folders: wanted, colour }) => {
+      for (const folder of wanted.filter(each => readers.has(each))) {
+        await changeLabels(folder, () => ({ colour: colour ?? undefined }));
+        await this.store.find(folder);
+      }
+      return null;
+    });
     messenger.onNotification(compareOpen, request =>
       'dashboard' in request ? this.actions.dashboard(request.dashboard) : this.actions.difference(request.difference),
     );

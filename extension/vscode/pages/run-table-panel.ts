@@ -10,6 +10,7 @@ import {
   runTableAction,
   runTableCells,
   runTableChanged,
+  runTableColour,
   runTableDeleteView,
   runTableExport,
   runTableNotes,
@@ -107,6 +108,11 @@ export class RunTablePanel implements vscode.WebviewPanelSerializer<PageState>, 
     });
     messenger.onRequest(runTableTags, async ({ folder, tags }) => {
       await changeLabels(this.run(folder).folder, () => ({ tags }));
+      await store.find(folder);
+      return null;
+    });
+    messenger.onRequest(runTableColour, async ({ folder, colour }) => {
+      await changeLabels(this.run(folder).folder, () => ({ colour: colour ?? undefined }));
       await store.find(folder);
       return null;
     });

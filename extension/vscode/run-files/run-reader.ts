@@ -184,7 +184,7 @@ export class RunReader {
     const life = holder === 'none' ? 'gone' : trainerLife(holder, silentMs);
     const held = life !== 'gone';
     const { id, created, config_name, parent } = manifest;
-    const { name = manifest.name, tags = manifest.tags ?? [], archived = false } = this.labels;
+    const { name = manifest.name, tags = manifest.tags ?? [], archived = false, colour } = this.labels;
     const { job } = this;
     const queued = job !== undefined && holder === 'none' && isQueuedStatus(status);
     const live = held || starting || queued;
@@ -199,6 +199,7 @@ export class RunReader {
       ...(life === 'silent' && { silent_s: Math.floor(silentMs / 1000) }),
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
+      ...(colour && { colour }),
       ...(parent && { parent }),
       ...(this.notes !== '' && { notes: this.notes }),
       ...(job && { job: { address: job.address, id: job.id, ...(job.host !== undefined && { host: job.host }) } }),

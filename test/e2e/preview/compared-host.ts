@@ -1,8 +1,14 @@
 // In-memory hosts for the Compare page: the six runs of an experiment of test/experiments, from its CSV, and a generated
 // sweep of any number of runs.
 import { groupRuns } from '../../../extension/vscode/pages/compared-runs';
-import { compareColumns, compareReady, type CompareSnapshot } from '../../../extension/protocol/compare-page';
+import {
+  compareColour,
+  compareColumns,
+  compareReady,
+  type CompareSnapshot,
+} from '../../../extension/protocol/compare-page';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
+import type { RunColour } from '../../../extension/run-data/run-colour';
 import type { Manifest } from '../../../extension/run-data/run-manifest';
 import { runAt } from './data';
 import type { MemoryHost } from './memory-host';
@@ -78,13 +84,20 @@ export function comparedHost(csv: string, metrics: string, settings = filters): 
   const keysOf = (lines: Map<number, Map<string, number>>) => [
     ...new Set([...lines.values()].flatMap(at => [...at.keys()])),
   ];
+  const colours = new Map<string, RunColour | null>();
   const answers: Record<string, (params: never) => unknown> = {
+    [compareColour.method]: ({ folders, colour }: { folders: string[]; colour: RunColour | null }) => {
+      for (const folder of folders) colours.set(folder, colour);
+      return null;
+    },
     [compareReady.method]: (): CompareSnapshot => ({
       ...groupRuns(seen),
       runs: all.map(({ arm, seed, lines }, i) => {
         const run = runAt(32, 32);
         Object.assign(run, { id: `${arm}-${seed}`, name: seen[i].name, folder: `/runs/${arm}-${seed}`, live: false });
         run.status.state = 'finished';
+        const chosen = colours.get(run.folder);
+        if (chosen) run.colour = chosen;
         return { run, seed, keys: [...keysOf(lines), 'perf/total_num_tokens'] };
       }),
       meanings: parseMetricMeanings(metrics),

@@ -1,6 +1,7 @@
 // In-memory host for the run table: generated runs of a sweep over learning rates and seeds, with tags and notes.
 import {
   runTableCells,
+  runTableColour,
   runTableDeleteView,
   runTableExport,
   runTableNotes,
@@ -83,6 +84,7 @@ export function runTableHost(count: number, metrics: string): MemoryHost {
       metricKeys,
     }),
     [runTableTags.method]: () => null,
+    [runTableColour.method]: () => null,
     [runTableNotes.method]: () => '# lake\n\nEntropy falls after step 60; try a higher temperature\n',
     [runTableWriteNotes.method]: () => null,
     [runTableSaveView.method]: ({ layout, name }: { layout: RunTableLayout; name: string | null }) => {

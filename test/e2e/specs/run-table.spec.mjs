@@ -70,6 +70,14 @@ scenario('tags and notes are edited in place and stored with the run', async () 
   assert.equal(readFileSync(file('run-03', 'notes.md'), 'utf8'), 'higher entropy than the others');
 });
 
+scenario('the colour of a run is chosen in the table, and stored with the run', async () => {
+  const table = await page();
+  await table.getByRole('button', { name: 'Colour of lake 3', exact: true }).click();
+  await table.getByRole('menuitemcheckbox', { name: 'Yellow' }).click();
+  await until('the stored colour', () => labels('run-03').colour === 'yellow');
+  assert.deepEqual(labels('run-03').tags, ['paper', 'best']);
+});
+
 scenario('a view is saved and applied, and selected runs are archived after a confirmation', async () => {
   let table = await page();
   await table.getByRole('button', { name: 'Views' }).click();

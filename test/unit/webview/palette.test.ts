@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { colourOfRun, dashes, hue, paletteOf, withAlpha } from '../../../webview/shared/run-colours';
+import { dashes, paletteOf, withAlpha } from '../../../webview/shared/run-colours';
 import { themeKind } from '../../../webview/shared/theme';
 import { contrast, distance, visions } from '../../support/colour-vision';
 
@@ -29,13 +29,6 @@ describe.each(Object.entries(backgrounds))('the palette of %s themes', (kind, ed
 
 it('lines also differ by dashes', () => {
   expect(new Set(dashes.map(String)).size).toBe(paletteOf('light').length);
-});
-
-it('a run has one colour, never grey, and different runs have different ones', () => {
-  const colours = Array.from({ length: 200 }, (_, i) => colourOfRun(`run-${i}`));
-  expect(colourOfRun('run-3')).toBe(colours[3]);
-  expect(Math.max(...colours)).toBeLessThan(hue.grey);
-  expect(new Set(colours).size).toBe(hue.grey);
 });
 
 it('withAlpha adds opacity', () => expect(withAlpha('#0069A8', 0.5)).toBe('rgba(0, 105, 168, 0.5)'));

@@ -3,6 +3,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { button, dropdown, textField } from '../../components/controls';
+import { runSwatch } from '../../components/run-swatch';
 import { statusDot } from '../../components/status-dot';
 import type { EpisodesActions } from '../actions';
 import { sortColumns, type Sort, type SortColumn } from './listing';
@@ -18,7 +19,7 @@ const modeNames: Record<Mode, string> = { train: 'Training', val: 'Validation', 
 export function sideBar(run: RunSummary, state: EpisodesState, actions: EpisodesActions): TemplateResult {
   const problems = listProblems(state);
   return html`<header class="side-head">
-    <div class="side-title"><h1 title=${run.id}>${run.name}</h1>${statusDot(run)}</div>
+    <div class="side-title">${runSwatch(run)}<h1 title=${run.id}>${run.name}</h1>${statusDot(run)}</div>
     ${textField({
       label: 'Filter episodes',
       placeholder: 'success:false score<0',

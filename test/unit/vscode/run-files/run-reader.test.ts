@@ -286,13 +286,14 @@ test('user labels override the manifest, take effect at once, and can be removed
   const run = reader();
   await run.refresh();
   expect(run.summary).not.toHaveProperty('tags');
-  await changeLabels(folder, () => ({ name: 'small lakes', tags: ['lr', 'paper'], archived: true }));
+  await changeLabels(folder, () => ({ name: 'small lakes', tags: ['lr', 'paper'], archived: true, colour: 'sky' }));
   writeFileSync(await notesFile(folder, 'lake'), '# lake\n\n  Entropy fell *too* fast.\nMore.\n');
   await run.refresh();
   expect(run.summary).toMatchObject({
     name: 'small lakes',
     tags: ['lr', 'paper'],
     archived: true,
+    colour: 'sky',
     notes: 'Entropy fell *too* fast.',
   });
   expect(readFileSync(await notesFile(folder, 'other'), 'utf8')).toContain('# lake'); // notes are never overwritten

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  compareColour,
   compareColumns,
   compareGrew,
   compareOpen,
@@ -19,7 +20,9 @@ import {
 } from '../../../../webview/compare/group-curves';
 import { positionsOf } from '../../../../webview/compare/run-axis';
 import fc from 'fast-check';
-import { coloursOf } from '../../../../webview/compare/compared-metrics';
+import { hue } from '../../../../extension/common/palette';
+import { colourOfRun } from '../../../../extension/run-data/run-colour';
+import { comparedOf } from '../../../../webview/compare/compared-metrics';
 import { startCompare } from '../../../../webview/compare/page';
 import { comparedHost } from '../../../e2e/preview/compared-host';
 import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from '../page-host';
@@ -95,12 +98,21 @@ describe('curves over seeds', () => {
     expect([...positionsOf('time', curve)]).toEqual([10, 10, 10]);
   });
 
-  it('have separate colours, and the run’s own colour if no other uses it', () => {
-    const runs = Array.from({ length: 7 }, (_, i) => ({ run: { id: `r${i}` } }));
+  it('have the colours of their runs; groups of equal colour have different dashes', () => {
+    const runs = Array.from({ length: 12 }, (_, i) => ({
+      run: { id: `r${i}`, ...(i < 2 && { colour: 'sky' as const }) },
+      keys: [],
+    }));
     const groups = runs.map((_, i) => ({ label: '', members: [i], values: [] }));
-    const all = coloursOf(partial<CompareSnapshot>({ runs, groups }));
-    expect(new Set(all).size).toBe(7);
-    expect(coloursOf(partial<CompareSnapshot>({ runs, groups: groups.slice(3, 4) }))[0]).toBeTypeOf('number');
+    const found = comparedOf(partial<CompareSnapshot>({ runs, groups, keys: [], meanings: {} })).groups;
+    expect(found.slice(0, 2).map(({ colour, dash }) => [colour, dash])).toEqual([
+      [hue.sky, 0],
+      [hue.sky, 1],
+    ]);
+    expect(found.map(({ colour }) => colour).slice(2)).toEqual(
+      runs.slice(2).map(({ run }) => colourOfRun(run as { id: string })),
+    );
+    expect(new Set(found.map(({ colour, dash }) => `${colour} ${dash}`)).size).toBe(12);
   });
 });
 
@@ -247,7 +259,7 @@ describe('the page', () => {
     expect(bold()).toHaveLength(2);
   });
 
-  it('recolours a group, and keeps the colour', async () => {
+  it('recolours the runs of a group on all pages', async () => {
     row(0).querySelector<HTMLElement>('.swatch-button')!.click();
     const entry = [...document.querySelectorAll<HTMLElement>('.menu-item')].find(each =>
       each.textContent?.includes('Yellow'),
@@ -255,7 +267,9 @@ describe('the page', () => {
     entry.click();
     await settle();
     expect(bold()[0].colour).toBe(chart(key).theme.palette[6]);
-    expect(Object.values(view().colours as object)).toEqual([6]);
+    const { params } = host.params.find(({ method }) => method === compareColour.method)!;
+    const folders = ['10000', '1010000', '2010000'].map(seed => `/runs/filter on-${seed}`);
+    expect(params).toEqual({ folders, colour: 'yellow' });
   });
 
   it('shows differences from a baseline in charts and table', async () => {

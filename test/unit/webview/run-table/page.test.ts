@@ -6,12 +6,14 @@ import {
   runTableAction,
   runTableCells,
   runTableChanged,
+  runTableColour,
   runTableExport,
   runTableReady,
   runTableSaveView,
   runTableTags,
   runTableWriteNotes,
 } from '../../../../extension/protocol/run-table-page';
+import { hue, paletteOf } from '../../../../extension/common/palette';
 import { startRunTable } from '../../../../webview/run-table/page';
 import { runTableHost, tableRuns } from '../../../e2e/preview/run-table-host';
 import type { MemoryHost } from '../../../e2e/preview/memory-host';
@@ -62,6 +64,19 @@ const asked = (method: string) => requests.filter(request => request.method === 
 
 describe('rows', () => {
   beforeEach(() => open(30));
+
+  it('have the colour of their run, which a menu changes', async () => {
+    const swatch = rows()[2].querySelector<HTMLElement>('.swatch-button')!;
+    await click(swatch);
+    await click([...document.querySelectorAll('.menu-item')].find(item => item.textContent.includes('Green')));
+    const { params } = asked(runTableColour.method)[0] as { params: { folder: string; colour: string } };
+    expect(params).toEqual({ folder: tableRuns(30).filter(run => !run.archived)[2].folder, colour: 'green' });
+    const [run] = tableRuns(30).filter(({ folder }) => folder === params.folder);
+    host.send(runTableChanged, { runs: [{ ...run, colour: 'green' }], gone: [] });
+    await settle();
+    const shown = rows()[2].querySelector<HTMLElement>('.run-swatch')!.getAttribute('style');
+    expect(shown).toContain(paletteOf('dark')[hue.green]);
+  });
 
   it('are the runs that are not archived, newest first, with their state and best validation success', () => {
     const open = tableRuns(30).filter(run => !run.archived);
