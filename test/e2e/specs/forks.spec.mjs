@@ -1,5 +1,5 @@
-// A run that starts leaves the focus where the user is. A finished run is forked from an earlier checkpoint: the picker describes the checkpoints, the question names what a
-// resume would discard and stays open while the run's dashboard appears, and the fork names its parent.
+// A run that starts leaves the focus where the user is. A finished run is forked from an earlier checkpoint: the picker
+// describes the checkpoints, the question names what a resume would discard, and the fork names its parent.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
