@@ -6,7 +6,7 @@ import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { runFiles } from '../../extension/run-data/run-file-names';
+import { runFiles, timelineFile } from '../../extension/run-data/run-file-names';
 import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { scalarSteps } from '../support/events-in';
@@ -24,8 +24,10 @@ export interface Course {
   /** sha256 of each file of a checkpoint, by step. */
   weights: Map<number, Record<string, string>>;
   index: string[];
-  /** File names in the folder, except those that depend on the number of sessions. */
+  /** File names in the folder, except timelines and those that depend on the number of sessions. */
   names: string[];
+  /** Timeline files of steps. A kill between a checkpoint and its step's timeline, written next, loses the timeline. */
+  timelines: string[];
 }
 
 /** The committed data of a run at the last inspection. */
@@ -54,6 +56,7 @@ export async function courseOf(run: string): Promise<Course> {
     weights,
     index: indexOf(run),
     names: namesOf(run),
+    timelines: timelinesOf(run),
   };
 }
 
@@ -121,6 +124,13 @@ export async function inspectFinished(run: string, course: Course, known: Commit
     "steps of TensorBoard's files",
   );
   same(namesOf(run), course.names, 'names in the run folder');
+  const timelines = timelinesOf(run);
+  same(
+    timelines.filter(name => !course.timelines.includes(name)),
+    [],
+    'timelines that the uninterrupted run has not',
+  );
+  ok(timelines.includes(timelineFile(course.steps)), 'the timeline of the last step is missing');
   const status = statusOf(run);
   same([status?.state, status?.step], ['finished', course.steps], 'status');
   const folder = RunFolder.open(run);
@@ -199,14 +209,26 @@ function digests(run: string): Record<string, string> {
   return Object.fromEntries(episodeNames(run).map(name => [name, digest(name)]));
 }
 
+/** Names of the timeline files of steps. */
+const timelinesOf = (run: string): string[] =>
+  readdirSync(join(run, runFiles.timeline))
+    .map(name => `${runFiles.timeline}/${name}`)
+    .filter(name => isTimeline.test(name))
+    .sort();
+
+const isTimeline = /^timeline\/step-\d+\.jsonl$/;
+
 /**
  * All file names except the names of checkpoints, stored code and event files, whose number depends on the number of
- * sessions.
+ * sessions, and of timelines of steps.
  */
 function namesOf(run: string): string[] {
   const names = readdirSync(run, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => relative(run, join(entry.parentPath, entry.name)).replaceAll(sep, '/'));
   const own = [runFiles.checkpoints, runFiles.environments, runFiles.tensorboard].map(name => `${name}/`);
-  return names.filter(name => !own.some(folder => name.startsWith(folder)) || /(^|\/)\.|\.new$/.test(name)).sort();
+  return names
+    .filter(name => !isTimeline.test(name))
+    .filter(name => !own.some(folder => name.startsWith(folder)) || /(^|\/)\.|\.new$/.test(name))
+    .sort();
 }

@@ -1,7 +1,7 @@
 // Writes the timeline files of a run (run-data/timeline.ts) in the background, one write after another. The newest
 // steps and every k-th step keep a file with all their spans; steps.jsonl has a line with sums for each step. No result
-// depends on these files, so they are not synced. If a write fails, the timeline of that step is missing, and training
-// continues.
+// depends on these files, so they are not synced. If a write fails, or the trainer is killed before it, the timeline of
+// that step is missing, and training continues.
 import { appendFile, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
