@@ -226,15 +226,15 @@ function cell(run: RunSummary, { id, column }: Shown, state: RunTableState, acti
     if (field === 'tags' || field === 'notes') {
       const { editing } = state;
       if (editing?.folder === run.folder && editing.field === field) return cellEditor(run, editing, actions);
-      const text =
-        field === 'tags' ? (run.tags ?? []).map(tag => html`<span class="tag">${tag}</span>`) : (run.notes ?? '');
-      const isEmpty = text.length === 0;
+      const words = field === 'tags' ? (run.tags ?? []).join(' ') : (run.notes ?? '');
+      const text = field === 'tags' ? (run.tags ?? []).map(tag => html`<span class="tag">${tag}</span> `) : words;
+      const isEmpty = words === '';
       return html`<td class="text editable"
         ><button
           class="plain"
           type="button"
           title=${field === 'notes' ? (run.notes ?? nothing) : nothing}
-          aria-label=${`Edit ${field} of ${run.name}`}
+          aria-label=${`${isEmpty ? 'add' : words}: edit ${field} of ${run.name}`}
           @click=${() => actions.edit(run.folder, field)}
           >${isEmpty ? html`<span class="muted add">add</span>` : text}</button
         ></td

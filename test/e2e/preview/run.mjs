@@ -1,8 +1,9 @@
 // Opens the shipped page bundles in headless Chromium with an in-memory host, under the editor's content security
 // policy, in each kind of theme and at several widths, and saves screenshots. Fails on any console error (including
 // policy violations), on text that became markup, on horizontal scrolling, and if the large run exceeds its time
-// limits.
-// node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING]
+// limits. With --axe, opens each page once in each kind of theme instead, and also fails on serious violations of
+// accessibility rules (axe-core).
+// node test/e2e/preview/run.mjs [--out FOLDER] [--only SUBSTRING] [--axe]
 import { build } from 'esbuild';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,6 +18,8 @@ import { themes } from './themes.mjs';
 const option = name => (argv.includes(name) ? argv[argv.indexOf(name) + 1] : undefined);
 const out = path.resolve(option('--out') ?? '.e2e/preview');
 const only = option('--only') ?? '';
+const audit = argv.includes('--axe');
+const axe = readFileSync('node_modules/axe-core/axe.min.js', 'utf8');
 const nonce = 'cHJldmlldw';
 mkdirSync(out, { recursive: true });
 
@@ -91,8 +94,40 @@ const browser = await chromium.launch({
     '--disable-sync',
   ],
 });
+/**
+ * The serious and critical violations of WCAG 2.1 AA on a page, each with its first element. The label of a list's option
+ * may differ from its visible text: it spells out what the cells of the row abbreviate.
+ */
+const violationsOn = async tab => {
+  await tab.evaluate(axe);
+  const { violations } = await tab.evaluate(() =>
+    window.axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }),
+  );
+  const isSpelledOut = (id, html) => id === 'label-content-name-mismatch' && html.includes('role="option"');
+  return violations
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .map(({ id, nodes }) => ({ id, nodes: nodes.filter(({ html }) => !isSpelledOut(id, html)) }))
+    .filter(({ nodes }) => nodes.length > 0)
+    .map(({ id, nodes: [{ html, failureSummary }, ...others] }) =>
+      [`violates ${id} in ${html.slice(0, 160)}`, ...(others.length > 0 ? [`and ${others.length} more elements`] : [])]
+        .concat(failureSummary.split('\n').at(-1).trim())
+        .join('; '),
+    );
+};
+/** For --axe: the first picture of each page, in each kind of theme. */
+const audited = () => {
+  const first = new Map(
+    shots
+      .filter(({ scenario }) => !/large|hostile/i.test(scenario))
+      .reverse()
+      .map(shot => [shot.name, shot]),
+  );
+  return [...first.values()].flatMap(shot =>
+    Object.keys(themes).map(theme => ({ ...shot, theme, width: 600, file: `${shot.name}-${theme}` })),
+  );
+};
 const problems = [];
-for (const shot of shots.filter(({ file }) => file.includes(only))) {
+for (const shot of (audit ? audited() : shots).filter(({ file }) => file.includes(only))) {
   const { file, name, theme, scenario, width, height = 900, zoom = 1, act } = shot;
   const context = await browser.newContext({
     viewport: { width: Math.round(width / zoom), height: Math.round(height / zoom) },
@@ -110,6 +145,7 @@ for (const shot of shots.filter(({ file }) => file.includes(only))) {
   if (await tab.evaluate(() => 'harmed' in window)) complain('a text was interpreted as markup');
   const excess = await tab.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (excess > 0) complain(`scrolls horizontally by ${excess} px`);
+  if (audit) for (const violation of await violationsOn(tab)) complain(violation);
   await tab.screenshot({ path: path.join(out, `${file}.png`) });
   console.log(`${file}.png`);
   await context.close();

@@ -135,21 +135,24 @@ function scoreCell(
   { low, high, width }: JudgedStep,
 ): TemplateResult {
   const outcome = success === null ? '' : success ? ', solved' : ', not solved';
-  const description = `group ${group}, member ${member}: score ${formatNumber(score)}${outcome}`;
-  // Colour intensity in percent, 0 to 60; 30 if all scores are equal.
-  const share = high > low ? Math.round((60 * (score - low)) / (high - low)) : 30;
+  const described = (value: string): string => `group ${group}, member ${member}: score ${value}${outcome}`;
+  const description = described(formatNumber(score));
+  const isNumbered = width <= numbersUpTo;
+  const shown = formatTick(score, 'number');
+  // Colour intensity in percent, 0 to 48, on which text stays readable; 24 if all scores are equal.
+  const share = high > low ? Math.round((48 * (score - low)) / (high - low)) : 24;
   return html`<td class="score" style="--share:${share}%"
     ><button
       class="plain"
       type="button"
       tabindex=${hasStop ? 0 : -1}
       title=${id === null ? description : `${description}; open ${id}`}
-      aria-label=${description}
+      aria-label=${isNumbered ? described(shown) : description}
       ?disabled=${id === null}
       data-row=${at.row}
       data-member=${at.member}
       data-episode=${id ?? nothing}
-      >${width <= numbersUpTo ? formatTick(score, 'number') : ''}</button
+      >${isNumbered ? shown : ''}</button
     ></td
   >`;
 }

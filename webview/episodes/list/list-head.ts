@@ -7,6 +7,8 @@ import type { Sort, SortColumn } from './listing';
 
 interface Head {
   text: string;
+  /** What the button sorts by, in words; contains `text`, which speech input uses. */
+  label?: string;
   by: SortColumn;
   title: string;
   class?: string;
@@ -14,8 +16,8 @@ interface Head {
 
 export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateResult {
   const added = extraColumn(sort);
-  const number = (text: string, by: SortColumn, title: string): Head => ({
-    ...{ text, by, title, class: `number ${widthClass(by, sort)}` },
+  const number = (text: string, by: SortColumn, title: string, label = text): Head => ({
+    ...{ text, by, title, label, class: `number ${widthClass(by, sort)}` },
   });
   const heads: Head[] = [
     { text: '✓', by: 'success', title: 'Success' },
@@ -31,7 +33,12 @@ export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateR
     number('score', 'score', 'Return plus format penalties: the training reward, before normalisation'),
     number('turns', 'turns', 'Turns played'),
     number('tokens', 'tokens', 'Tokens sampled'),
-    number('inv.', 'invalid', 'Invalid actions: unknown actions, and answers without an action'),
+    number(
+      'inv.',
+      'invalid',
+      'Invalid actions: unknown actions, and answers without an action',
+      'inv. (invalid actions)',
+    ),
     { text: '', by: 'kept', title: 'Kept (●) or dropped (○) by the rollout filter', class: 'filter-mark' },
   ];
   const names = ['list-head', 'muted', sort && 'flat', added && 'extended'].filter(Boolean).join(' ');
@@ -41,7 +48,7 @@ export function listHead(sort: Sort | null, actions: EpisodesActions): TemplateR
 }
 
 function headView(
-  { text, by, title, class: name = '' }: Head,
+  { text, by, title, label = by, class: name = '' }: Head,
   sort: Sort | null,
   actions: EpisodesActions,
 ): TemplateResult {
@@ -52,9 +59,9 @@ function headView(
     class="plain ${name}"
     type="button"
     title="${title}: ${effect}"
-    aria-label="Sort by ${by}"
+    aria-label="Sort by ${label}"
     aria-pressed=${String(now !== null)}
     @click=${() => actions.sort(next)}
-    >${(text || '●') + (now ? (now.down ? ' ↓' : ' ↑') : '')}</button
+    >${text || '●'}${now ? html`<span aria-hidden="true">${now.down ? ' ↓' : ' ↑'}</span>` : ''}</button
   >`;
 }

@@ -91,13 +91,13 @@ describe('the list', () => {
   it('never leaves out the column by which a narrow list is sorted', async () => {
     const { root } = await open('running');
     const left = () => [...root.querySelectorAll('.list-head .optional')].map(head => head.getAttribute('aria-label'));
-    expect(left()).toEqual(['Sort by reward', 'Sort by invalid']);
+    expect(left()).toEqual(['Sort by return', 'Sort by inv. (invalid actions)']);
     const counts = () =>
       new Set([...root.querySelectorAll('.episode-row')].map(row => row.querySelectorAll('.optional').length));
     expect(counts()).toEqual(new Set([2]));
-    click(root.querySelector('[aria-label="Sort by reward"]'));
+    click(root.querySelector('[aria-label="Sort by return"]'));
     await settle();
-    expect([left(), counts()]).toEqual([['Sort by score', 'Sort by invalid'], new Set([2])]);
+    expect([left(), counts()]).toEqual([['Sort by score', 'Sort by inv. (invalid actions)'], new Set([2])]);
   });
 
   it('filters all steps while typing', async () => {

@@ -162,7 +162,7 @@ describe('rows', () => {
   });
 
   it('have tags and notes that are edited in place', async () => {
-    await click(root.querySelector('[aria-label^="Edit tags"]'));
+    await click(root.querySelector('[aria-label*="edit tags"]'));
     const tags = root.querySelector<HTMLInputElement>('input.cell-editor')!;
     tags.value = 'paper, #best, paper';
     host.send(runTableChanged, { runs: tableRuns(30).slice(0, 1), gone: [] }); // an update must not replace the text
@@ -173,7 +173,7 @@ describe('rows', () => {
     expect(asked(runTableTags.method).map(({ params }) => params)).toEqual([
       { folder: '/runs/0', tags: ['paper', 'best'] },
     ]);
-    await click(root.querySelector('[aria-label^="Edit notes"]'));
+    await click(root.querySelector('[aria-label*="edit notes"]'));
     const notes = root.querySelector<HTMLTextAreaElement>('textarea.cell-editor')!;
     const before = notes.value;
     expect(before).toContain('# lake');
