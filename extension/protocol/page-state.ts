@@ -1,6 +1,7 @@
 // Messages between the extension host and its pages, and the state that each page saves. The host reads the run folder
 // and sends a complete snapshot first, then each complete new line. A page saves only its navigation and view settings.
 // A page that becomes visible again sends `ready` and receives a new snapshot.
+import type { NotificationType } from 'vscode-messenger-common';
 import type { JobRecord } from '../run-data/job-record';
 import type { RunColour } from '../run-data/run-colour';
 import type { Manifest } from '../run-data/run-manifest';
@@ -49,3 +50,6 @@ export interface PageState {
   /** Absolute path of the run folder. */
   folder: string;
 }
+
+/** Every page reports the width of its window, in CSS pixels, when it opens and whenever the width changes. */
+export const windowWidth: NotificationType<{ width: number }> = { method: 'page/windowWidth' };

@@ -2,6 +2,7 @@
 // is hidden and from which the page is restored. Pages use this interface and never `acquireVsCodeApi`, so that tests
 // and previews can run pages with an in-memory host.
 import { Messenger } from 'vscode-messenger-webview';
+import { windowWidth } from '../../extension/protocol/page-state';
 import { HOST_EXTENSION, type NotificationType, type RequestType } from 'vscode-messenger-common';
 
 export interface Host {
@@ -28,6 +29,7 @@ export function connectHost(): Host {
   const api = acquireVsCodeApi();
   const messenger = new Messenger(api);
   messenger.start();
+  reportWidth(width => messenger.sendNotification(windowWidth, HOST_EXTENSION, { width }));
   return {
     request: (type, params) => messenger.sendRequest(type, HOST_EXTENSION, params),
     notify: (type, params) => messenger.sendNotification(type, HOST_EXTENSION, params),
@@ -35,6 +37,16 @@ export function connectHost(): Host {
     getState: () => api.getState(),
     setState: state => api.setState(state),
   };
+}
+
+/** Reports the width of the window around all pages and editors, now and after each change. */
+function reportWidth(report: (width: number) => void): void {
+  let reported: number | undefined;
+  const update = (): void => {
+    if (outerWidth > 0 && outerWidth !== reported) report((reported = outerWidth));
+  };
+  update();
+  addEventListener('resize', update);
 }
 
 /**

@@ -12,6 +12,7 @@ import { nameProblem, scaffoldEnvironment } from '../../node/environment-scaffol
 import { writeEnvironmentTypes } from '../../node/environment-types';
 import { notifyBriefly, notifyError, withProgress } from '../notifications';
 import { plain } from '../plain-text';
+import { pageColumn } from '../pages/page-column';
 import { PlayPanels, type Played } from '../pages/play-panel';
 
 /** Services that the commands use. */
@@ -46,8 +47,7 @@ const environmentCommands: Record<string, Command> = {
   'ragen.playEnvironment': async ({ extensionPath, play }, argument) => {
     const uri = argument instanceof vscode.Uri ? argument : undefined;
     const played = uri ? playedFile(uri) : await chosenEnvironment(extensionPath);
-    const beside = vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;
-    if (played) play.show(played, beside);
+    if (played) play.show(played, pageColumn());
   },
   'ragen.checkEnvironment': async (tools, argument) => {
     tools.notice?.dispose();

@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as vscode from 'vscode';
-import { Messenger } from 'vscode-messenger';
 import {
   newRunCheck,
   newRunConnect,
@@ -37,6 +36,7 @@ import { shippedPresets, workspacePresets } from '../runs/start/preset-files';
 import { choicesOfRun, overridesOf, yamlOfChoice } from './new-run-choice';
 import { fieldGroups } from './new-run-fields';
 import { abilitiesOf, planChoice, type PresetSource } from './new-run-plan';
+import { PageMessenger } from '../pages/page-column';
 
 const viewType = 'ragen.newRun';
 
@@ -95,7 +95,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     this.panel = panel;
     const [folder] = vscode.workspace.workspaceFolders ?? [];
     if (folder) this.host.planner.warm(folder.uri.fsPath);
-    const messenger = new Messenger();
+    const messenger = new PageMessenger();
     const page = messenger.registerWebviewPanel(panel);
     this.onEngines = () => messenger.sendNotification(newRunEngines, page, this.engines());
     const changes = this.host.engines.onDidChange(() => this.onEngines());

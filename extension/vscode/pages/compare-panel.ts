@@ -4,7 +4,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
-import { Messenger } from 'vscode-messenger';
 import { compareColour, compareColumns, compareGrew, compareOpen, compareReady } from '../../protocol/compare-page';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/page-state';
@@ -15,6 +14,7 @@ import { fillPanel } from './fill-panel';
 import { changeLabels } from '../run-files/run-labels';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
 import type { Run, RunStore } from '../runs/run-store';
+import { PageMessenger } from './page-column';
 
 const viewType = 'ragen.compare';
 const updateMs = 1000;
@@ -69,7 +69,7 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
 
   private attach(panel: vscode.WebviewPanel, folders: string[]): void {
     const key = folders.join(between);
-    const messenger = new Messenger();
+    const messenger = new PageMessenger();
     const page = messenger.registerWebviewPanel(panel);
     const readers = new Map(folders.map(folder => [folder, new MetricColumns(folder, this.columns)]));
     let shown: Run[] = [];

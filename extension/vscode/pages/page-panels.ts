@@ -3,11 +3,12 @@
 // receive no messages.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
-import { Messenger } from 'vscode-messenger';
+import type { Messenger } from 'vscode-messenger';
 import type { WebviewIdMessageParticipant } from 'vscode-messenger-common';
 import type { PageState } from '../../protocol/page-state';
 import { fillPanel } from './fill-panel';
 import type { Run, RunStore } from '../runs/run-store';
+import { PageMessenger } from './page-column';
 
 /** An open page, as passed to `PageKind.serve`. */
 export interface OpenPage {
@@ -104,7 +105,7 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
 
   private attach(panel: vscode.WebviewPanel, run: Run): void {
     const { folder } = run;
-    const messenger = new Messenger();
+    const messenger = new PageMessenger();
     const page: OpenPage = {
       folder,
       panel,

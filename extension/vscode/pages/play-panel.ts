@@ -3,13 +3,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as vscode from 'vscode';
-import { Messenger } from 'vscode-messenger';
 import type { PlayReply } from '../../protocol/environment-tools';
 import type { PageState } from '../../protocol/page-state';
 import { playCommand, playDo, playReady, playStale } from '../../protocol/play-page';
 import { PlayProcess } from '../processes/environment-cli';
 import type { CliInvocation } from '../processes/cli-command';
 import { fillPanel } from './fill-panel';
+import { PageMessenger } from './page-column';
 
 const viewType = 'ragen.play';
 
@@ -56,7 +56,7 @@ export class PlayPanels implements vscode.WebviewPanelSerializer<Partial<PageSta
   private attach(panel: vscode.WebviewPanel, played: Played): void {
     const key = keyOf(played);
     this.open.set(key, panel);
-    const messenger = new Messenger();
+    const messenger = new PageMessenger();
     const page = messenger.registerWebviewPanel(panel);
     let session: PlayProcess | undefined;
     let newest: Promise<PlayReply> | undefined;

@@ -4,7 +4,6 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
-import { Messenger } from 'vscode-messenger';
 import { csvText } from '../../common/csv';
 import type { PageState } from '../../protocol/page-state';
 import { queryCancel, queryReady, queryRun, querySave, type QueryAnswer } from '../../protocol/query-page';
@@ -15,6 +14,7 @@ import type { Host } from '../host-services';
 import { notifyBriefly } from '../notifications';
 import { askCli } from '../processes/cli-command';
 import { fillPanel } from './fill-panel';
+import { PageMessenger } from './page-column';
 
 const viewType = 'ragen.query';
 /** Most rows that the page receives. */
@@ -66,7 +66,7 @@ class QueryPanels implements vscode.WebviewPanelSerializer<Partial<PageState>>, 
 
   private attach(panel: vscode.WebviewPanel, folder: string): void {
     this.open.set(folder, panel);
-    const messenger = new Messenger();
+    const messenger = new PageMessenger();
     messenger.registerWebviewPanel(panel);
     let running: AbortController | undefined;
     messenger.onRequest(queryReady, () => ({ folder: basename(folder), rows: mostRows }));

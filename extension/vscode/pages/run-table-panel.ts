@@ -5,7 +5,6 @@ import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import pMap from 'p-map';
 import * as vscode from 'vscode';
-import { Messenger } from 'vscode-messenger';
 import {
   runTableAction,
   runTableCells,
@@ -30,6 +29,7 @@ import { RunFigures } from '../run-files/metrics/run-figures';
 import type { Run, RunStore } from '../runs/run-store';
 import { fillPanel } from './fill-panel';
 import { configKeysOf, runCells } from './run-table-cells';
+import { PageMessenger } from './page-column';
 
 const viewType = 'ragen.runTable';
 const viewsKey = 'ragen.runTable.views';
@@ -70,7 +70,7 @@ export class RunTablePanel implements vscode.WebviewPanelSerializer<PageState>, 
 
   private attach(panel: vscode.WebviewPanel): void {
     const { store, memory } = this;
-    const messenger = new Messenger();
+    const messenger = new PageMessenger();
     const page = messenger.registerWebviewPanel(panel);
     /** Summaries that the page has, as JSON by folder; undefined until the page has sent `ready`. */
     let sent: Map<string, string> | undefined;

@@ -6,12 +6,12 @@ import { runFiles } from '../../../run-data/run-file-names';
 import type { Command } from '../../command';
 import { anyRun, noRuns } from './run-checks';
 import type { Run } from '../run-store';
-import { besideText } from '../start/begin-run';
+import { pageColumn } from '../../pages/page-column';
 
 export const viewCommands: Record<string, Command> = {
   'ragen.openDashboard': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());
-    if (run) host.dashboards.show(run, besideText());
+    if (run) host.dashboards.show(run, pageColumn());
   },
   'ragen.openEpisodes': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());

@@ -8,6 +8,7 @@ import { messageOf } from '../../command';
 import type { Host } from '../../host-services';
 import { chooseAction, withProgress } from '../../notifications';
 import { ConfigError, startRun, type StartedRun } from '../../processes/cli-command';
+import { pageColumn } from '../../pages/page-column';
 
 /**
  * Starts a run and opens its dashboard. `args` are CLI arguments, `cwd` is the workspace folder, `name` is used in
@@ -42,7 +43,7 @@ export async function begin(host: Host, args: string[], cwd: string, name: strin
     throw new UserError(
       `run ${started.run} was started in ${started.folder}, which is not in this workspace: open a folder that contains the run`,
     );
-  host.dashboards.show(run, besideText(), true);
+  host.dashboards.show(run, pageColumn(), true);
 }
 
 /**
@@ -72,7 +73,3 @@ async function startsAnyway(
   }
   return choice === start;
 }
-
-/** Returns the column beside the active text editor; without a text editor, the active column. */
-export const besideText = (): vscode.ViewColumn =>
-  vscode.window.activeTextEditor ? vscode.ViewColumn.Beside : vscode.ViewColumn.Active;
