@@ -2,6 +2,7 @@
 // keys in which the groups differ. The page requests the columns of the visible charts and computes the statistics over
 // seeds.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { MarkedEvent } from '../run-data/event-marks';
 import type { RunColour } from '../run-data/run-colour';
 import type { RunSummary } from './page-state';
 
@@ -16,7 +17,7 @@ export interface ComparedGroup {
 
 export interface CompareSnapshot {
   /** All compared runs, oldest first. */
-  runs: { run: RunSummary; seed: string; keys: string[] }[];
+  runs: { run: RunSummary; seed: string; keys: string[]; marks: MarkedEvent[] }[];
   groups: ComparedGroup[];
   /** Configuration keys in which the groups differ. */
   keys: string[];

@@ -36,6 +36,17 @@ export interface PlacedEvent {
   mark: MarkKind | undefined;
 }
 
+/** An event that views draw, at the step to which it belongs. */
+export interface MarkedEvent extends PlacedEvent {
+  mark: MarkKind;
+}
+
+/** Returns the events that a view of several runs draws: all marks except checkpoints, which would hide the others. */
+export const comparedMarks = (events: readonly RunEvent[]): MarkedEvent[] =>
+  placeEvents(events).filter(
+    (placed): placed is MarkedEvent => placed.mark !== undefined && placed.mark !== 'checkpoint',
+  );
+
 /**
  * Returns the events in their order, each with its step. An edit of environment code belongs to the first step whose
  * episodes ran the new code or, until such a step exists, to the first step whose episodes may run it. A change of

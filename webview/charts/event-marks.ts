@@ -1,6 +1,6 @@
 // Event marks below a chart, at the events' positions on the x axis. Of overlapping marks, only the most severe is
 // drawn. extension/run-data/event-marks.ts determines the step and the kind of each mark.
-import { markKinds, placeEvents, type MarkKind } from '../../extension/run-data/event-marks';
+import { markKinds, placeEvents, type MarkedEvent, type MarkKind } from '../../extension/run-data/event-marks';
 import type { RunEvent } from '../../extension/run-data/run-events';
 
 export interface Mark {
@@ -27,13 +27,16 @@ export const glyphs: Record<MarkKind, string> = {
  * Returns the marks of the events, sorted by position. `xOf` returns the x position of a step, or NaN for a step
  * without a position.
  */
-export function marksOf(events: readonly RunEvent[], xOf: (step: number) => number): Mark[] {
-  const marks: Mark[] = [];
-  for (const { event, step, mark: kind } of placeEvents(events)) {
-    const x = kind ? xOf(step) : Number.NaN;
-    if (kind && Number.isFinite(x)) marks.push({ kind, x, event });
-  }
-  return marks.sort((a, b) => a.x - b.x);
+export const marksOf = (events: readonly RunEvent[], xOf: (step: number) => number): Mark[] =>
+  marksAt(
+    placeEvents(events).filter((placed): placed is MarkedEvent => placed.mark !== undefined),
+    xOf,
+  );
+
+/** Returns the marks of events whose steps are known, as `marksOf` does. */
+export function marksAt(events: readonly MarkedEvent[], xOf: (step: number) => number): Mark[] {
+  const marks = events.map(({ event, step, mark: kind }) => ({ kind, x: xOf(step), event }));
+  return marks.filter(({ x }) => Number.isFinite(x)).sort((a, b) => a.x - b.x);
 }
 
 /**

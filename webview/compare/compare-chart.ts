@@ -90,14 +90,14 @@ export class CompareChart extends QueuedChart {
 
   protected override willUpdate(): void {
     const { isOnScreen, metric, look, curves, theme, smoothing, zoom, log, large } = this;
-    const { groups, axis, baseline } = look;
+    const { groups, axis, baseline, events } = look;
     const positions = axis === 'step' ? (curves?.map(({ steps }) => steps) ?? null) : look.positions;
     const inputs = [metric, look, curves, theme, smoothing, zoom, log, large];
     if (!isOnScreen || !curves || !positions || areSame(inputs, this.inputs)) return;
     this.inputs = inputs;
     const scale = `${log} ${baseline}`;
     const previous = this.range?.scale === scale ? this.range.y : null;
-    const options = { theme, smoothing, axis, zoom, log, large, baseline, previous };
+    const options = { theme, smoothing, axis, zoom, log, large, baseline, events, previous };
     this.comparison = comparisonOf(metric, groups, curves, positions, options);
     if (this.comparison.data) this.range = { y: this.comparison.data.y, scale };
   }
@@ -167,9 +167,10 @@ export class CompareChart extends QueuedChart {
     this.tools.appear(this.metric.key, isOnScreen);
   }
 
-  private readonly onPoint = ({ offsetX }: PointerEvent): void => {
+  private readonly onPoint = ({ offsetX, offsetY }: PointerEvent): void => {
     const { plot } = this.canvas;
     if (!plot) return;
+    this.canvas.title = plot.markAt(offsetX, offsetY)?.event.message ?? '';
     const x = Math.max(0, plot.xAt(offsetX));
     this.tools.hover(this.look.axis === 'step' ? Math.round(x) : x);
   };

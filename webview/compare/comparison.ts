@@ -3,8 +3,10 @@
 // a line per seed. With a baseline, all values are differences from the baseline's mean at the same position. Pure
 // functions.
 import { maximum } from '../../extension/common/lists';
+import type { MarkedEvent } from '../../extension/run-data/event-marks';
 import { progressRange, zoomRange, type Range } from '../charts/axis';
-import type { Point } from '../charts/curve';
+import { lowerBound, type Point } from '../charts/curve';
+import { marksAt, thinned, type Mark } from '../charts/event-marks';
 import { lineStyle, yRange, type PlotData, type PlotLine } from '../charts/plot-data';
 import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
@@ -33,12 +35,16 @@ export interface ComparisonLook {
   readonly large: boolean;
   /** Index of the group from which the drawn values are subtracted; null draws the values themselves. */
   readonly baseline: number | null;
+  /** For each run, the events to mark below the chart. */
+  readonly events: readonly (readonly MarkedEvent[])[];
   /** The y range of the last drawing; null after a change of the scale. */
   readonly previous: Range | null;
 }
 
 /** Number of parts of the x axis for which at most two points are drawn. */
 const cells = 400;
+/** Number of marks that fit side by side below a small chart. */
+const mostMarks = 24;
 /** Above this number of drawn groups, the seeds behind a mean are drawn only in an enlarged chart. */
 const mostGroupsWithSeeds = 6;
 
@@ -94,11 +100,32 @@ export function comparisonOf(
   if (!y) return { data: null, means, whole };
   // Tokens are formatted as steps are: as numbers with SI prefixes.
   const plotAxis = axis === 'time' ? 'time' : 'step';
+  const marks = marksIn(groups, curves, positions, look.events, x);
   return {
-    data: { title, lines: all, x, y, log, unit, axis: plotAxis, marks: [], theme, large },
+    data: { title, lines: all, x, y, log, unit, axis: plotAxis, marks, theme, large },
     means,
     whole,
   };
+}
+
+/** Returns the marks of the drawn runs inside the visible range; of marks that overlap, the most severe. */
+function marksIn(
+  groups: readonly ColouredGroup[],
+  curves: readonly RunCurve[],
+  positions: readonly Float64Array[],
+  events: readonly (readonly MarkedEvent[])[],
+  x: Range,
+): Mark[] {
+  const all = groups
+    .flatMap(({ members }) => members)
+    .flatMap(run => {
+      const { steps } = curves[run];
+      const last = positions[run].length - 1;
+      return marksAt(events[run] ?? [], step => positions[run][Math.min(lowerBound(steps, step), last)] ?? Number.NaN);
+    })
+    .filter(mark => mark.x >= x.min && mark.x <= x.max)
+    .sort((a, b) => a.x - b.x);
+  return thinned(all, (x.max - x.min) / mostMarks);
 }
 
 /** Returns the x range of all rows of the drawn groups. */

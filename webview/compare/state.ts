@@ -1,5 +1,6 @@
 // The immutable state of the Compare page; only the reducer changes it. `wantedKeys` returns the keys of the columns
 // that the page needs and has not yet requested, and `page.ts` requests these columns.
+import type { MarkedEvent } from '../../extension/run-data/event-marks';
 import type { Theme } from '../shared/theme';
 import { latest } from '../shared/memoize-latest';
 import { shownGroups, type ColouredGroup, type Compared, type ComparedMetric } from './compared-metrics';
@@ -124,6 +125,8 @@ export interface ComparedLook {
   readonly axis: CompareAxis;
   /** Positions of each run's rows; null while the column of the axis is loading, and for steps. */
   readonly positions: readonly Float64Array[] | null;
+  /** For each run, the events to mark below charts. */
+  readonly events: readonly (readonly MarkedEvent[])[];
   /** Index into `groups` of the baseline whose values are subtracted; null draws the values themselves. */
   readonly baseline: number | null;
 }
@@ -136,13 +139,15 @@ export function lookMaker(): (state: CompareState) => ComparedLook | null {
   const positions = latest((axis: CompareAxis, curves: readonly RunCurve[] | undefined) =>
     curves ? curves.map(curve => positionsOf(axis, curve)) : null,
   );
+  const eventsOf = latest(({ snapshot }: Compared) => snapshot.runs.map(({ marks }) => marks));
   const make = latest(
     (
       groups: readonly ColouredGroup[],
       axis: CompareAxis,
       ofRuns: readonly Float64Array[] | null,
+      events: ComparedLook['events'],
       baseline: number | null,
-    ): ComparedLook => ({ groups, axis, positions: ofRuns, baseline }),
+    ): ComparedLook => ({ groups, axis, positions: ofRuns, events, baseline }),
   );
   return ({ compared, columns, settings }) => {
     if (!compared) return null;
@@ -150,7 +155,13 @@ export function lookMaker(): (state: CompareState) => ComparedLook | null {
     const groups = groupsOf(compared, hidden);
     const key = axisKeys[axis];
     const at = differences ? groups.findIndex(({ id }) => id === baseline) : -1;
-    return make(groups, axis, key === null ? null : positions(axis, columns.get(key)), at < 0 ? null : at);
+    return make(
+      groups,
+      axis,
+      key === null ? null : positions(axis, columns.get(key)),
+      eventsOf(compared),
+      at < 0 ? null : at,
+    );
   };
 }
 

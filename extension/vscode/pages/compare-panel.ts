@@ -8,6 +8,7 @@ import { compareColour, compareColumns, compareGrew, compareOpen, compareReady }
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { PageState } from '../../protocol/page-state';
 import type { Manifest } from '../../run-data/run-manifest';
+import { comparedMarks } from '../../run-data/event-marks';
 import { valueAt } from '../../run-data/changeable-settings';
 import { groupRuns } from './compared-runs';
 import { fillPanel } from './fill-panel';
@@ -93,10 +94,11 @@ export class ComparePanels implements vscode.WebviewPanelSerializer<PageState>, 
       const meanings = await readFile(join(this.extensionUri.fsPath, 'docs', 'METRICS.md'), 'utf8');
       return {
         ...groupRuns(seen),
-        runs: seen.map(({ run, manifest, keys }) => ({
+        runs: seen.map(({ run, manifest, keys, events }) => ({
           run,
           seed: String(valueAt(manifest.config, 'seed.train') ?? ''),
           keys,
+          marks: comparedMarks(events),
         })),
         meanings: parseMetricMeanings(meanings),
       };

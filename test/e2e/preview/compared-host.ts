@@ -7,6 +7,7 @@ import {
   compareReady,
   type CompareSnapshot,
 } from '../../../extension/protocol/compare-page';
+import { comparedMarks } from '../../../extension/run-data/event-marks';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import type { RunColour } from '../../../extension/run-data/run-colour';
 import type { Manifest } from '../../../extension/run-data/run-manifest';
@@ -17,6 +18,19 @@ import { partial } from '../../support/partial';
 const rollout = (value: number, zero: boolean): object => ({
   actor_rollout_ref: { rollout: { rollout_filter_value: value, rollout_filter_include_zero: zero } },
 });
+/** Events of the first run: a change of a setting, and an alarm of step 20 that was written later. */
+const exampleMarks = comparedMarks([
+  {
+    ...{ time: '2026-02-03T00:00:00.000Z', step: 10, kind: 'setting', message: 'lr: 0.001 → 0.0005' },
+    data: { key: 'lr', from: 0.001, to: 0.0005 },
+  },
+  {
+    ...{ time: '2026-02-03T00:01:00.000Z', step: 22, kind: 'alarm', message: 'entropy falls' },
+    data: { step: 20, metric: 'actor/entropy' },
+  },
+  { time: '2026-02-03T00:02:00.000Z', step: 24, kind: 'checkpoint', message: 'saved' },
+]);
+
 /** Configurations of the experiment, by arm. */
 const filters: Record<string, object> = { 'filter on': rollout(0.9, false), 'filter off': rollout(1, true) };
 
@@ -98,7 +112,7 @@ export function comparedHost(csv: string, metrics: string, settings = filters): 
         run.status.state = 'finished';
         const chosen = colours.get(run.folder);
         if (chosen) run.colour = chosen;
-        return { run, seed, keys: [...keysOf(lines), 'perf/total_num_tokens'] };
+        return { run, seed, keys: [...keysOf(lines), 'perf/total_num_tokens'], marks: i === 0 ? exampleMarks : [] };
       }),
       meanings: parseMetricMeanings(metrics),
     }),

@@ -102,6 +102,7 @@ describe('curves over seeds', () => {
     const runs = Array.from({ length: 12 }, (_, i) => ({
       run: { id: `r${i}`, ...(i < 2 && { colour: 'sky' as const }) },
       keys: [],
+      marks: [],
     }));
     const groups = runs.map((_, i) => ({ label: '', members: [i], values: [] }));
     const found = comparedOf(partial<CompareSnapshot>({ runs, groups, keys: [], meanings: {} })).groups;
@@ -270,6 +271,17 @@ describe('the page', () => {
     const { params } = host.params.find(({ method }) => method === compareColour.method)!;
     const folders = ['10000', '1010000', '2010000'].map(seed => `/runs/filter on-${seed}`);
     expect(params).toEqual({ folders, colour: 'yellow' });
+  });
+
+  it('marks the events of shown runs at the steps to which they belong, without checkpoints', async () => {
+    const marks = () => chart(key).marks.map(({ kind, x }) => [kind, x]);
+    expect(marks()).toEqual([
+      ['setting', 10],
+      ['alarm', 20],
+    ]);
+    row(0).querySelector<HTMLInputElement>('input[type="checkbox"]')!.click();
+    await settle();
+    expect(marks()).toEqual([]);
   });
 
   it('shows differences from a baseline in charts and table', async () => {

@@ -20,7 +20,7 @@ const success = 'train/Bandit/success';
 const entropy = 'actor/entropy';
 
 function snapshotOf(...ids: string[]): CompareSnapshot {
-  const runs = ids.map(id => ({ run: { id }, seed: '1', keys: [entropy, success] }));
+  const runs = ids.map(id => ({ run: { id }, seed: '1', keys: [entropy, success], marks: [] }));
   const groups = [{ label: 'all', members: [...ids.keys()], values: [] }];
   return partial<CompareSnapshot>({ runs, groups, keys: [], meanings: {} });
 }
