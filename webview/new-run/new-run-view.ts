@@ -28,8 +28,13 @@ export function newRunView(state: NewRunState, actions: NewRunActions): Template
         <h2>Estimated resources</h2>
         <div aria-live="polite">${estimateView(state.planned, state.waiting)}</div>
         <h2>Configuration</h2>
-        <pre class="yaml" tabindex="0" role="region" aria-label="The configuration as YAML">
-${state.planned?.yaml ?? ''}</pre>
+        <pre
+          class="yaml"
+          tabindex="0"
+          role="region"
+          aria-label="The configuration as YAML"
+          .textContent=${state.planned?.yaml ?? ''}
+        ></pre>
       </aside>
     </div>`;
 }
