@@ -375,13 +375,18 @@ describe('a broken connection', () => {
 
   test('that stalls is aborted', async () => {
     peer.models[repo] = single({ standsStill: [100_000, 200_000, 0, 0, 0, 0, 0, 0] });
-    const message = await sentence(fetchModel('main', { client: clientFor({}, { silenceMs: 60 }) }));
-    expect(message).toMatch(/^hub: http:.* has sent nothing for 0\.06 s: check the network/);
+    const message = await sentence(fetchModel('main', { client: clientFor({}, { silenceMs: 250 }) }));
+    expect(message).toMatch(/^hub: http:.* has sent nothing for 0\.25 s: check the network/);
     const kept = statSync(join(own(), 'partial', sha256(weights))).size;
     isNearly(kept, 300_000);
+    peer.requests.length = 0;
     peer.models[repo] = single({ standsStill: [100_000] }); // a connection that was lost and restored
-    await fetchModel('main', { client: clientFor({}, { silenceMs: 60 }) });
-    isNearly(startOf(peer.contents().at(-1)!), kept + 100_000);
+    const { folder } = await fetchModel('main', { client: clientFor({}, { silenceMs: 250 }) });
+    // A slow machine may abort further connections, so only the first two requests are determined.
+    const [first, second] = peer.contents().map(startOf);
+    expect(first).toBe(kept);
+    isNearly(second, kept + 100_000);
+    holds(join(folder, 'model.safetensors'), weights);
   });
 
   test('that is slow but alive is waited for', async () => {
