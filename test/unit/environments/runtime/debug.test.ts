@@ -119,7 +119,7 @@ test('a breakpoint in the source pauses the environment; no limits apply until t
 });
 
 test('detaching while a call is halted lets the call continue; the halt counts towards no time limit', async () => {
-  const limit = 2000;
+  const limit = 5000; // long enough for a slow machine to open the inspector
   const running = await EnvironmentProcess.start({
     entry: join(root, 'dist/environment-host.cjs'),
     variables: process.env,
