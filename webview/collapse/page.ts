@@ -9,7 +9,8 @@ import {
   type CollapseCommand,
 } from '../../extension/protocol/collapse-page';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { offerKeyHelp } from '../components/key-help';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
@@ -83,13 +84,15 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     dispatch({ type: 'grown', ...facts });
   });
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
-  onKeys(document, {
-    ArrowLeft: () => actions.move(-1),
-    ArrowRight: () => actions.move(1),
-    Home: () => dispatch({ type: 'first' }),
-    End: () => dispatch({ type: 'step', step: null }),
-    ' ': actions.togglePlay,
-  });
+  const keys: KeyMap = {
+    ArrowLeft: { does: 'Previous step', run: () => actions.move(-1) },
+    ArrowRight: { does: 'Next step', run: () => actions.move(1) },
+    Home: { does: 'First step', run: () => dispatch({ type: 'first' }) },
+    End: { does: 'Newest step', run: () => dispatch({ type: 'step', step: null }) },
+    ' ': { does: 'Play the steps, or pause', run: actions.togglePlay },
+  };
+  onKeys(document, keys);
+  offerKeyHelp(() => [{ title: 'Collapse', keys }]);
   // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();

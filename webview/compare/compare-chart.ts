@@ -40,6 +40,20 @@ const headGroups = 4;
 const headValues = 3;
 
 export class CompareChart extends QueuedChart {
+  /** The keys of a chart with the focus. */
+  static readonly keys: Readonly<Record<string, { readonly does: string; run(chart: CompareChart): void }>> = {
+    '+': { does: 'Zoom in', run: chart => chart.zoomBy(0.5, chart.hovered) },
+    '-': { does: 'Zoom out', run: chart => chart.zoomBy(2, chart.hovered) },
+    '0': { does: 'Show everything', run: chart => chart.tools.actions.show(null) },
+    ArrowLeft: { does: 'Move the visible part', run: chart => chart.panBy(-chart.quarter) },
+    ArrowRight: { does: 'Move the visible part', run: chart => chart.panBy(chart.quarter) },
+    l: {
+      does: 'Logarithmic or linear scale',
+      run: ({ tools, metric }) => tools.actions.toggle(metric.key, 'log'),
+    },
+    Enter: { does: 'Enlarge or shrink', run: ({ tools, metric }) => tools.actions.toggle(metric.key, 'enlarged') },
+  };
+
   static override properties = {
     metric: { attribute: false },
     look: { attribute: false },
@@ -189,22 +203,16 @@ export class CompareChart extends QueuedChart {
 
   private readonly onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { actions } = this.tools;
-    const { key } = this.metric;
-    const length = this.zoom ? this.zoom.to - this.zoom.from : 0;
-    const acts: Readonly<Record<string, () => void>> = {
-      '+': () => this.zoomBy(0.5, this.hovered),
-      '-': () => this.zoomBy(2, this.hovered),
-      '0': () => actions.show(null),
-      ArrowLeft: () => this.panBy(-length / 4),
-      ArrowRight: () => this.panBy(length / 4),
-      l: () => actions.toggle(key, 'log'),
-      Enter: () => actions.toggle(key, 'enlarged'),
-    };
-    if (!Object.hasOwn(acts, event.key)) return;
+    const action = Object.hasOwn(CompareChart.keys, event.key) ? CompareChart.keys[event.key] : undefined;
+    if (!action) return;
     event.preventDefault();
-    acts[event.key]();
+    action.run(this);
   };
+
+  /** A quarter of the visible range; 0 without a zoom. */
+  private get quarter(): number {
+    return this.zoom ? (this.zoom.to - this.zoom.from) / 4 : 0;
+  }
 
   private toolButtons(): TemplateResult {
     const { metric, log, large, tools, look } = this;

@@ -9,6 +9,7 @@ import {
   compareOpen,
   compareReady,
 } from '../../extension/protocol/compare-page';
+import { offerKeyHelp } from '../components/key-help';
 import { OnScreen } from '../components/on-screen';
 import { DrawQueue } from '../charts/draw-queue';
 import type { Plotter } from '../charts/plot';
@@ -16,7 +17,7 @@ import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
-import type { ChartTools } from './compare-chart';
+import { CompareChart, type ChartTools } from './compare-chart';
 import { compareView } from './compare-view';
 import { type CompareActions } from './actions';
 import { reduce } from './reducer';
@@ -84,6 +85,7 @@ export function startCompare(host: Host, root: HTMLElement, plotter: Plotter): v
     );
   }
 
+  offerKeyHelp(() => [{ title: 'In a chart with the focus', keys: CompareChart.keys }]);
   host.onNotify(compareGrew, load);
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
   load();

@@ -7,13 +7,15 @@ import {
   dashboardReady,
   dashboardView as dashboardSettings,
 } from '../../extension/protocol/dashboard-page';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
 import { dashboardActions } from './page-actions';
 import type { Charts } from './charts/chart-sections';
+import { metricChartKeys } from './charts/chart-menu';
 import { contextMaker } from './charts/chart-context';
 import { dashboardView } from './dashboard-view';
 import { areDrawn, DrawQueue } from '../charts/draw-queue';
@@ -98,12 +100,17 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     if (read >= 1) connect();
   });
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
-  onKeys(document, {
-    '/': () => root.querySelector<HTMLElement>('.search')?.focus(),
-    t: () => actions.change({ table: !store.state.settings.table }),
-    '0': () => actions.show(null),
-    Escape: () => dispatch({ type: 'escape' }),
-  });
+  const keys: KeyMap = {
+    '/': { does: 'Search metrics', run: () => root.querySelector<HTMLElement>('.search')?.focus() },
+    t: { does: 'Charts or table', run: () => actions.change({ table: !store.state.settings.table }) },
+    '0': { does: 'Show all steps', run: () => actions.show(null) },
+    Escape: { does: 'End the zoom, or shrink enlarged charts', run: () => dispatch({ type: 'escape' }) },
+  };
+  onKeys(document, keys);
+  offerKeyHelp(() => [
+    { title: 'Dashboard', keys },
+    { title: 'In a chart with the focus', keys: metricChartKeys },
+  ]);
   // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') connect();

@@ -11,7 +11,8 @@ import {
 } from '../../extension/protocol/episodes-page';
 import type { VirtualList } from '../components/virtual-list';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { offerKeyHelp } from '../components/key-help';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
@@ -19,7 +20,13 @@ import { holdPosition } from './reader/scroll-anchor';
 import { EpisodeStore } from './episode-store';
 import { episodesView } from './episodes-view';
 import type { EpisodesActions } from './actions';
-import { listenForPlayerKeys, movieExports, playbackClock, prefersStillness } from './player/player-control';
+import {
+  listenForPlayerKeys,
+  movieExports,
+  playbackClock,
+  playerKeys,
+  prefersStillness,
+} from './player/player-control';
 import type { ListItem } from './list/listing';
 import { reduce } from './reducer';
 import { firstSettings, settingsSchema } from './episodes-settings';
@@ -159,21 +166,30 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     openTarget();
   });
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
-  onKeys(document, {
-    '/': () => find('.filter')?.focus(),
-    j: () => dispatch({ type: 'member', by: 1 }),
-    k: () => dispatch({ type: 'member', by: -1 }),
-    r: () => actions.toggle('raw'),
-    x: () => actions.toggle('tokens'),
-    o: actions.openTrace,
-    e: () => actions.readAs('episode'),
-    p: () => (store.state.settings.reading === 'playback' ? actions.movePlayer('toggle') : actions.readAs('playback')),
-    g: () => actions.readAs('group'),
-    t: () => actions.readAs('training'),
-    '[': () => goStep(-1),
-    ']': () => goStep(1),
-    Escape: actions.back,
-  });
+  const keys: KeyMap = {
+    '/': { does: 'Filter the episodes', run: () => find('.filter')?.focus() },
+    j: { does: 'Next episode of the group', run: () => dispatch({ type: 'member', by: 1 }) },
+    k: { does: 'Previous episode of the group', run: () => dispatch({ type: 'member', by: -1 }) },
+    '[': { does: 'Previous step', run: () => goStep(-1) },
+    ']': { does: 'Next step', run: () => goStep(1) },
+    e: { does: 'Read the episode', run: () => actions.readAs('episode') },
+    g: { does: 'Compare the episodes of the group', run: () => actions.readAs('group') },
+    t: { does: 'See the prompt over training', run: () => actions.readAs('training') },
+    p: {
+      does: 'Play the episode, or pause',
+      run: () =>
+        store.state.settings.reading === 'playback' ? actions.movePlayer('toggle') : actions.readAs('playback'),
+    },
+    r: { does: 'Show or hide the raw text', run: () => actions.toggle('raw') },
+    x: { does: 'Show or hide the tokens', run: () => actions.toggle('tokens') },
+    o: { does: 'Open the trace in the editor', run: actions.openTrace },
+    Escape: { does: 'Back', run: actions.back },
+  };
+  onKeys(document, keys);
+  offerKeyHelp(() => [
+    { title: 'Episodes', keys },
+    { title: 'During playback', keys: playerKeys },
+  ]);
   listenForPlayerKeys(document, () => store.state, dispatch);
   // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {

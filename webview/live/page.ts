@@ -4,7 +4,8 @@
 import { render } from 'lit';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { offerKeyHelp } from '../components/key-help';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
@@ -52,10 +53,12 @@ export function startLive(host: Host, root: HTMLElement): void {
   host.onNotify(liveEpisode, ({ episode }) => dispatch({ type: 'episode', episode }));
   host.onNotify(liveTokens, tokens => dispatch({ type: 'tokens', ...tokens }));
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
-  onKeys(document, {
-    f: () => actions.follow(!store.state.settings.follow),
-    e: () => actions.command('episodes'),
-  });
+  const keys: KeyMap = {
+    f: { does: 'Follow the episodes, or stay', run: () => actions.follow(!store.state.settings.follow) },
+    e: { does: 'Open the Episodes page', run: () => actions.command('episodes') },
+  };
+  onKeys(document, keys);
+  offerKeyHelp(() => [{ title: 'Live episode', keys }]);
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') connect();
   });

@@ -2,8 +2,9 @@
 // then new entries.
 import { render } from 'lit';
 import { logCommand, logGrown, logReady } from '../../extension/protocol/log-page';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import type { LogActions } from './actions';
@@ -39,10 +40,12 @@ export function startLog(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(logGrown, added => dispatch({ type: 'grown', added }));
-  onKeys(document, {
-    '/': () => root.querySelector<HTMLElement>('.search')?.focus(),
-    Escape: () => actions.select(null),
-  });
+  const keys: KeyMap = {
+    '/': { does: 'Search the log', run: () => root.querySelector<HTMLElement>('.search')?.focus() },
+    Escape: { does: 'Close the details of the entry', run: () => actions.select(null) },
+  };
+  onKeys(document, keys);
+  offerKeyHelp(() => [{ title: 'Log', keys }]);
   // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();

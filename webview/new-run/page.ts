@@ -11,6 +11,7 @@ import {
   newRunSave,
   newRunStart,
 } from '../../extension/protocol/new-run-page';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -110,6 +111,7 @@ export function startNewRun(host: Host, root: HTMLElement): void {
   document.addEventListener('keydown', event => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) start();
   });
+  offerKeyHelp(() => [{ title: 'New run', keys: { 'Ctrl+Enter': { does: 'Start the run' } } }]);
   connect();
 }
 

@@ -4,7 +4,8 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { repeat } from 'lit/directives/repeat.js';
 import type { PlaySession } from '../../extension/protocol/environment-tools';
 import { button, textField } from '../components/controls';
-import { actionKeys, shownKey, type NamedAction } from './action-keys';
+import { keyName } from '../shared/keyboard';
+import { actionKeys, type NamedAction } from './action-keys';
 import type { PlayActions } from './actions';
 import { action } from './requests';
 
@@ -14,7 +15,7 @@ export function actionBar(session: PlaySession, answer: string, actions: PlayAct
   return repeat(
     session.actions,
     ({ id }) => id,
-    named => actionButton(named, keys.get(named.id)!.map(shownKey), session, actions),
+    named => actionButton(named, keys.get(named.id)!.map(keyName), session, actions),
   );
 }
 

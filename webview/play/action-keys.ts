@@ -12,7 +12,6 @@ const directions: Record<string, readonly [arrow: string, letter: string]> = {
   down: ['ArrowDown', 's'],
   right: ['ArrowRight', 'd'],
 };
-const shownAs: Record<string, string> = { ArrowUp: '↑', ArrowLeft: '←', ArrowDown: '↓', ArrowRight: '→' };
 
 /** Returns the keys (`KeyboardEvent.key`) of each action by id; the first key is displayed. */
 export function actionKeys(actions: readonly NamedAction[]): Map<number, string[]> {
@@ -31,5 +30,8 @@ export function actionKeys(actions: readonly NamedAction[]): Map<number, string[
   return keys;
 }
 
-/** Returns the label of a key on its button. */
-export const shownKey = (key: string): string => shownAs[key] ?? key;
+/** Returns what each key does, for the help of the keys: the name of its action. */
+export function namedKeys(actions: readonly NamedAction[]): Record<string, { does: string }> {
+  const keys = actionKeys(actions);
+  return Object.fromEntries(actions.flatMap(({ id, name }) => keys.get(id)!.map(key => [key, { does: name }])));
+}

@@ -4,6 +4,7 @@
 import { render } from 'lit';
 import type { PlayDo } from '../../extension/protocol/environment-tools';
 import { playCommand, playDo, playReady, playStale } from '../../extension/protocol/play-page';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
 import { isTyping } from '../shared/keyboard';
 import { viewState } from '../shared/state';
@@ -11,7 +12,8 @@ import { createStore } from '../shared/store';
 import { playView } from './play-view';
 import { type PlayActions } from './actions';
 import { reduce } from './reducer';
-import { requestOfKey } from './requests';
+import { namedKeys } from './action-keys';
+import { requestKeys, requestOfKey } from './requests';
 import { initialState } from './state';
 
 /** Starts the page in `root`. */
@@ -65,6 +67,10 @@ export function startPlay(host: Host, root: HTMLElement): void {
     event.preventDefault();
     press(event.key);
   });
+  offerKeyHelp(() => [
+    { title: 'Actions', keys: namedKeys(store.state.reply?.session?.actions ?? []) },
+    { title: 'Episode', keys: requestKeys },
+  ]);
   host.onNotify(playStale, ({ file }) => dispatch({ type: 'stale', file }));
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') connect();

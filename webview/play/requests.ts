@@ -9,14 +9,26 @@ const undo: Request = ({ steps }) => (steps.length > 0 ? { do: 'undo' } : null);
 /** Starts an episode with the next higher seed, which was probably not played before. */
 const another: Request = ({ seed }) => ({ do: 'restart', seed: seed + 1 });
 
-const requests: Record<string, Request> = {
-  n: another,
-  r: () => ({ do: 'restart' }),
-  u: undo,
-  Backspace: undo,
-  h: ({ has_solver, over }) => (has_solver && !over ? { do: 'hint' } : null),
-  S: ({ has_solver, over }) => (has_solver && !over ? { do: 'solve' } : null),
-  l: () => ({ do: 'reload' }),
+interface RequestKey {
+  readonly does: string;
+  readonly request: Request;
+}
+
+/** The keys besides the keys of the environment's actions. */
+export const requestKeys: Readonly<Record<string, RequestKey>> = {
+  n: { does: 'New episode with the next seed', request: another },
+  r: { does: 'Restart the episode', request: () => ({ do: 'restart' }) },
+  u: { does: 'Undo', request: undo },
+  Backspace: { does: 'Undo', request: undo },
+  h: {
+    does: 'Hint of the solver, if the environment has one',
+    request: ({ has_solver, over }) => (has_solver && !over ? { do: 'hint' } : null),
+  },
+  S: {
+    does: 'Let the solver play, if the environment has one',
+    request: ({ has_solver, over }) => (has_solver && !over ? { do: 'solve' } : null),
+  },
+  l: { does: 'Load the code of the environment again', request: () => ({ do: 'reload' }) },
 };
 
 /**
@@ -26,7 +38,7 @@ const requests: Record<string, Request> = {
 export function requestOfKey(key: string, session: PlaySession): PlayDo | null | undefined {
   const named = session.actions.find(({ id }) => actionKeys(session.actions).get(id)!.includes(key));
   if (named) return action(named.id, session);
-  return Object.hasOwn(requests, key) ? requests[key](session) : undefined;
+  return Object.hasOwn(requestKeys, key) ? requestKeys[key].request(session) : undefined;
 }
 
 /** Returns the request for an action, given by id or as a typed answer; null after the end of the episode. */

@@ -3,6 +3,7 @@
 import { render } from 'lit';
 import { queryCancel, queryReady, queryRun, querySave } from '../../extension/protocol/query-page';
 import type { Plotter } from '../charts/plot';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -45,6 +46,7 @@ export function startQuery(host: Host, root: HTMLElement, plotter: Plotter): voi
     }, failed);
   }
 
+  offerKeyHelp(() => [{ title: 'In the query', keys: { 'Ctrl+Enter': { does: 'Run the query' } } }]);
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
   load();
 }

@@ -16,7 +16,8 @@ import {
 } from '../../extension/protocol/run-table-page';
 import { csvLine } from '../../extension/run-data/csv';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { offerKeyHelp } from '../components/key-help';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
@@ -130,15 +131,23 @@ export function startRunTable(host: Host, root: HTMLElement): void {
     if (store.state.connection === 'connected') dispatch({ type: 'changed', runs, gone });
   });
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
-  onKeys(document, {
-    '/': () => root.querySelector<HTMLElement>('.filter')?.focus(),
-    c: () => actions.choose(store.state.chooser ? null : { search: '', step: 1 }),
-    Escape: () => {
-      if (store.state.editing) actions.endEdit(null);
-      else if (store.state.chooser) actions.choose(null);
-      else if (store.state.selected.size > 0) actions.selectAll(false);
+  const keys: KeyMap = {
+    '/': { does: 'Filter the runs', run: () => root.querySelector<HTMLElement>('.filter')?.focus() },
+    c: {
+      does: 'Choose columns',
+      run: () => actions.choose(store.state.chooser ? null : { search: '', step: 1 }),
     },
-  });
+    Escape: { does: 'Cancel the edit, close the columns, or clear the selection', run: escape },
+  };
+  onKeys(document, keys);
+  offerKeyHelp(() => [{ title: 'Run table', keys }]);
+
+  function escape(): void {
+    if (store.state.editing) actions.endEdit(null);
+    else if (store.state.chooser) actions.choose(null);
+    else if (store.state.selected.size > 0) actions.selectAll(false);
+  }
+
   // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') load();

@@ -1,10 +1,16 @@
-// Keyboard shortcuts of a page. Keys pressed in a text field and keys pressed with a modifier are ignored, so that the
-// text field and the editor can handle them.
+// Keyboard shortcuts of a page. Keys pressed in a text field, in a dialog, or with a modifier are ignored, so that the
+// field, the dialog and the editor can handle them.
 
-export type KeyMap = Readonly<Record<string, () => void>>;
+/** A keyboard shortcut: what it does, as the help of the page says, and the function that does it. */
+export interface KeyAction {
+  readonly does: string;
+  run(): void;
+}
+
+export type KeyMap = Readonly<Record<string, KeyAction>>;
 
 /**
- * Calls the function assigned to a key (`KeyboardEvent.key`) when the key is pressed within `target`. Escape also works
+ * Performs the action assigned to a key (`KeyboardEvent.key`) when the key is pressed within `target`. Escape also works
  * in text fields.
  */
 export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
@@ -12,17 +18,25 @@ export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
     if (!(event instanceof KeyboardEvent) || event.defaultPrevented) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key !== 'Escape' && isTyping(event)) return;
-    const run = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
-    if (!run) return;
+    const action = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
+    if (!action) return;
     event.preventDefault();
-    run();
+    action.run();
   });
 }
 
-/** Whether the event comes from a text input; also looks into shadow roots. */
+/** Whether the event comes from a text input or from a dialog; also looks into shadow roots. */
 export function isTyping(event: Event): boolean {
   return event.composedPath().some(target => {
     if (!(target instanceof HTMLElement)) return false;
-    return ['INPUT', 'TEXTAREA', 'SELECT', 'VSCODE-TEXT-FIELD', 'VSCODE-DROPDOWN'].includes(target.tagName);
+    return ['INPUT', 'TEXTAREA', 'SELECT', 'DIALOG', 'VSCODE-TEXT-FIELD', 'VSCODE-DROPDOWN'].includes(target.tagName);
   });
 }
+
+const names: Readonly<Record<string, string>> = {
+  ...{ ArrowUp: '↑', ArrowLeft: '←', ArrowDown: '↓', ArrowRight: '→' },
+  ...{ ' ': 'Space', Escape: 'Esc', PageUp: 'Page Up', PageDown: 'Page Down' },
+};
+
+/** Returns the name of a key (`KeyboardEvent.key`) as pages show it. */
+export const keyName = (key: string): string => (Object.hasOwn(names, key) ? names[key] : key);

@@ -10,7 +10,8 @@ import {
   timelineStepAt,
 } from '../../extension/protocol/timeline-page';
 import { messageOf, type Host } from '../shared/host';
-import { onKeys } from '../shared/keyboard';
+import { offerKeyHelp } from '../components/key-help';
+import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
 import { onThemeChange, readTheme } from '../shared/theme';
@@ -109,25 +110,24 @@ export function startTimeline(host: Host, root: HTMLElement): void {
 
   host.onNotify(timelineGrown, ({ steps, ...facts }) => dispatch({ type: 'grown', facts, steps }));
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
-  const keys: Record<string, () => void> = {
-    w: () => actions.zoomBy(1 / zoomFactor),
-    s: () => actions.zoomBy(zoomFactor),
-    a: () => actions.panBy(-panShare),
-    d: () => actions.panBy(panShare),
-    '+': () => actions.zoomBy(1 / zoomFactor),
-    '=': () => actions.zoomBy(1 / zoomFactor),
-    '-': () => actions.zoomBy(zoomFactor),
-    '0': actions.showAll,
-    ',': () => actions.move(-1),
-    '.': () => actions.move(1),
-    f: () => actions.follow(!store.state.settings.follow),
-    e: () => actions.unfold(!store.state.settings.episodes),
-    n: () => actions.nextMatch(1),
-    N: () => actions.nextMatch(-1),
-    '/': () => root.querySelector<HTMLElement>('.search')?.focus(),
-    Escape: escape,
+  const zoomIn = { does: 'Zoom in', run: () => actions.zoomBy(1 / zoomFactor) };
+  const zoomOut = { does: 'Zoom out', run: () => actions.zoomBy(zoomFactor) };
+  const keys: KeyMap = {
+    ...{ w: zoomIn, '+': zoomIn, '=': zoomIn, s: zoomOut, '-': zoomOut },
+    a: { does: 'Move to earlier times', run: () => actions.panBy(-panShare) },
+    d: { does: 'Move to later times', run: () => actions.panBy(panShare) },
+    '0': { does: 'Show everything', run: actions.showAll },
+    ',': { does: 'Previous step', run: () => actions.move(-1) },
+    '.': { does: 'Next step', run: () => actions.move(1) },
+    f: { does: 'Follow the newest step, or stop following', run: () => actions.follow(!store.state.settings.follow) },
+    e: { does: 'Show or hide the episodes', run: () => actions.unfold(!store.state.settings.episodes) },
+    '/': { does: 'Search', run: () => root.querySelector<HTMLElement>('.search')?.focus() },
+    n: { does: 'Next match', run: () => actions.nextMatch(1) },
+    N: { does: 'Previous match', run: () => actions.nextMatch(-1) },
+    Escape: { does: 'End the search, clear the selection, or return to all steps', run: escape },
   };
   onKeys(document, keys);
+  offerKeyHelp(() => [{ title: 'Timeline', keys }]);
 
   /**
    * Ends the search. If there is no search, clears the selection; if nothing is selected either, returns to the

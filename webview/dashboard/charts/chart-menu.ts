@@ -8,7 +8,11 @@ import { newestFirst } from './chart-table';
 import type { ChartSpec } from '../../charts/catalogue';
 import type { PlotData } from '../../charts/plot-data';
 
-type Act = (event: KeyboardEvent) => unknown;
+/** A key of a chart with the focus. `id` is the chart's id. */
+interface ChartKey<C extends ChartElement> {
+  readonly does: string;
+  run(chart: C, id: string, event: KeyboardEvent): void;
+}
 
 /** The part of a metric chart that its menu and its shortcuts use; implemented in metric-chart.ts. */
 export interface MenuChart extends ChartElement {
@@ -20,36 +24,38 @@ export interface MenuChart extends ChartElement {
   openMenu(): void;
 }
 
-/** Actions by keyboard key, active while the chart has the focus. */
-export function chartKeys(chart: MenuChart): Readonly<Record<string, Act | undefined>> {
-  const { actions } = chart.tools;
-  const { id } = chart.spec;
-  return {
-    ...arrangementKeys(id, chart),
-    ArrowLeft: event => (event.shiftKey ? actions.panBy('left') : actions.hoverBy(-1)),
-    ArrowRight: event => (event.shiftKey ? actions.panBy('right') : actions.hoverBy(1)),
-    PageUp: () => actions.hoverBy(-10),
-    PageDown: () => actions.hoverBy(10),
-    '+': () => actions.zoomBy(0.5, null),
-    '-': () => actions.zoomBy(2, null),
-    l: () => actions.toggle(id, 'log'),
-    m: () => chart.openMenu(),
-    ' ': () => actions.toggle(id, 'enlarged'),
-  };
-}
+/** The keys that every chart has, including the score chart. */
+export const arrangementKeys: Readonly<Record<string, ChartKey<ChartElement>>> = {
+  ArrowLeft: { does: 'Move the crosshair', run: ({ tools }) => tools.actions.hoverBy(-1) },
+  ArrowRight: { does: 'Move the crosshair', run: ({ tools }) => tools.actions.hoverBy(1) },
+  '<': { does: 'Move the chart to the left', run: ({ tools }, id) => tools.actions.move(id, -1) },
+  '>': { does: 'Move the chart to the right', run: ({ tools }, id) => tools.actions.move(id, 1) },
+  p: { does: 'Pin the chart to the top', run: ({ tools }, id) => tools.actions.toggle(id, 'pinned') },
+  Enter: { does: 'Enlarge or shrink', run: ({ tools }, id) => tools.actions.toggle(id, 'enlarged') },
+};
 
-/** Returns the keyboard actions that every chart has, including the score chart. */
-export function arrangementKeys(id: string, { tools }: ChartElement): Readonly<Record<string, Act | undefined>> {
-  const { actions } = tools;
-  return {
-    ArrowLeft: () => actions.hoverBy(-1),
-    ArrowRight: () => actions.hoverBy(1),
-    '<': () => actions.move(id, -1),
-    '>': () => actions.move(id, 1),
-    p: () => actions.toggle(id, 'pinned'),
-    Enter: () => actions.toggle(id, 'enlarged'),
-  };
-}
+/** The keys of a chart of metrics. */
+export const metricChartKeys: Readonly<Record<string, ChartKey<MenuChart>>> = {
+  ArrowLeft: {
+    does: 'Move the crosshair; with Shift, the visible part',
+    run: ({ tools: { actions } }, _, { shiftKey }) => (shiftKey ? actions.panBy('left') : actions.hoverBy(-1)),
+  },
+  ArrowRight: {
+    does: 'Move the crosshair; with Shift, the visible part',
+    run: ({ tools: { actions } }, _, { shiftKey }) => (shiftKey ? actions.panBy('right') : actions.hoverBy(1)),
+  },
+  PageUp: { does: 'Move the crosshair by ten rows', run: ({ tools }) => tools.actions.hoverBy(-10) },
+  PageDown: { does: 'Move the crosshair by ten rows', run: ({ tools }) => tools.actions.hoverBy(10) },
+  '+': { does: 'Zoom in', run: ({ tools }) => tools.actions.zoomBy(0.5, null) },
+  '-': { does: 'Zoom out', run: ({ tools }) => tools.actions.zoomBy(2, null) },
+  l: { does: 'Logarithmic or linear scale', run: ({ tools }, id) => tools.actions.toggle(id, 'log') },
+  m: { does: 'Open the menu', run: chart => chart.openMenu() },
+  ' ': arrangementKeys.Enter,
+  Enter: arrangementKeys.Enter,
+  p: arrangementKeys.p,
+  '<': arrangementKeys['<'],
+  '>': arrangementKeys['>'],
+};
 
 /** Renders the buttons in the head: toggle the table, change the size, open the menu. */
 export function chartButtons(chart: MenuChart): TemplateResult {

@@ -13,7 +13,7 @@ import { keysOf, type ChartSpec } from '../../charts/catalogue';
 import { listenForDrags } from './chart-drag';
 import { ChartDrawing } from './chart-drawing';
 import { ChartElement } from './chart-element';
-import { chartButtons, chartKeys, chartMenu } from './chart-menu';
+import { chartButtons, chartMenu, metricChartKeys } from './chart-menu';
 import { chartTable } from './chart-table';
 import { explanation, keysHint, nameOfPicture, titleHint } from './chart-hints';
 import { chartValues } from './chart-values';
@@ -177,10 +177,10 @@ export class MetricChart extends ChartElement {
 
   private readonly onKey = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = chartKeys(this)[event.key];
-    if (!act) return;
+    const action = Object.hasOwn(metricChartKeys, event.key) ? metricChartKeys[event.key] : undefined;
+    if (!action) return;
     event.preventDefault();
-    act(event);
+    action.run(this, this.spec.id, event);
   };
 }
 

@@ -129,10 +129,12 @@ export class ScoreChart extends ChartElement {
   private readonly onLeave = (): void => this.tools.actions.hover(null);
 
   private readonly onKey = (event: KeyboardEvent): void => {
-    const act = event.key === 'm' ? () => this.openMenu() : arrangementKeys(id, this)[event.key];
-    if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const action = Object.hasOwn(arrangementKeys, event.key) ? arrangementKeys[event.key] : undefined;
+    if (!action && event.key !== 'm') return;
     event.preventDefault();
-    act(event);
+    if (action) action.run(this, id, event);
+    else this.openMenu();
   };
 
   private openMenu(): void {

@@ -32,12 +32,31 @@ export function playbackClock(dispatch: Dispatch): (state: EpisodesState) => voi
   };
 }
 
-const keys: Readonly<Record<string, PlayerCommand>> = {
-  ' ': 'toggle',
-  ArrowLeft: 'previous',
-  ArrowRight: 'next',
-  Home: 'first',
-  End: 'last',
+interface PlayerKey {
+  readonly does: string;
+  event(settings: EpisodesState['settings']): EpisodesEvent;
+}
+
+const command = (does: string, to: PlayerCommand): PlayerKey => ({
+  does,
+  event: () => ({ type: 'player', command: to }),
+});
+
+const speed = (does: string, by: -1 | 1): PlayerKey => ({
+  does,
+  event: settings => ({ type: 'speed', speed: speedAfter(settings.speed, by) }),
+});
+
+/** The keys of the player, which work while an episode is played. */
+export const playerKeys: Readonly<Record<string, PlayerKey>> = {
+  ' ': command('Play or pause', 'toggle'),
+  ArrowLeft: command('Previous turn', 'previous'),
+  ArrowRight: command('Next turn', 'next'),
+  Home: command('First turn', 'first'),
+  End: command('Last turn', 'last'),
+  '-': speed('Slower', -1),
+  '+': speed('Faster', 1),
+  l: { does: 'Repeat at the end, or stop there', event: ({ loop }) => ({ type: 'loop', loop: !loop }) },
 };
 
 /**
@@ -50,12 +69,10 @@ export function listenForPlayerKeys(target: Document, read: () => EpisodesState,
     if (settings.reading !== 'playback' || shown?.kind !== 'episode' || event.defaultPrevented) return;
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
     const onButton = event.target instanceof Element && event.target.closest('button, vscode-button, summary') !== null;
-    const command = Object.hasOwn(keys, event.key) && !(event.key === ' ' && onButton) ? keys[event.key] : undefined;
-    const by = event.key === '-' ? -1 : event.key === '+' ? 1 : null;
-    if (command !== undefined) dispatch({ type: 'player', command });
-    else if (event.key === 'l') dispatch({ type: 'loop', loop: !settings.loop });
-    else if (by !== null) dispatch({ type: 'speed', speed: speedAfter(settings.speed, by) });
-    else return;
+    const action =
+      Object.hasOwn(playerKeys, event.key) && !(event.key === ' ' && onButton) ? playerKeys[event.key] : null;
+    if (!action) return;
+    dispatch(action.event(settings));
     event.preventDefault();
   });
 }
