@@ -62,7 +62,14 @@ export interface PlotContext {
 export function plotData(
   spec: ChartSpec,
   context: PlotContext,
-  at: { width: number; log: boolean; large: boolean; marks: readonly Mark[]; previous: Range | null },
+  at: {
+    width: number;
+    log: boolean;
+    clipped: boolean;
+    large: boolean;
+    marks: readonly Mark[];
+    previous: Range | null;
+  },
 ): PlotData | null {
   const { store, theme, smoothing, xs, x, axis } = context;
   const draw = (curve: Curve) => {
@@ -114,27 +121,56 @@ export function lineStyle(
   };
 }
 
-/** Returns the y range of the points within [x.min, x.max]; null if no point lies there. */
+/**
+ * Returns the y range of the points within [x.min, x.max]; null if no point lies there. If `clipped` is set, the range
+ * leaves out bands and the outliers of the lines (`withoutOutliers`).
+ */
 export function yRange(
   lines: readonly PlotLine[],
   x: Range,
-  { unit, log, previous }: { unit: Unit; log: boolean; previous: Range | null },
+  { unit, log, clipped = false, previous }: { unit: Unit; log: boolean; clipped?: boolean; previous: Range | null },
 ): Range | null {
   let low = Infinity;
   let high = -Infinity;
+  const values: number[] = [];
   for (const line of lines) {
-    for (const points of [line.points, ...(line.band ? [line.band.low, line.band.high] : [])]) {
+    for (const points of [line.points, ...(line.band && !clipped ? [line.band.low, line.band.high] : [])]) {
       for (const point of points) {
         if (!Number.isFinite(point.y) || ((point.x < x.min || point.x > x.max) && points.length > 2)) continue;
+        if (clipped) values.push(point.y);
         if (point.y < low) low = point.y;
         if (point.y > high) high = point.y;
       }
     }
   }
   if (low > high) return null;
+  if (clipped) ({ low, high } = withoutOutliers(values, log));
   if (log) return logRange(low, high, previous);
   if (unit === 'share' && low >= 0 && high <= 1 && (high > 0.25 || high === 0)) return shareRange;
   return valueRange(low, high, previous);
+}
+
+/**
+ * Returns the lowest and the highest of the values that are no outliers. An outlier is more than three interquartile
+ * ranges below the lower or above the upper quartile (the outer fences of Tukey, 1977), in logarithms if `log` is set,
+ * where all values must be positive. Without a spread between the quartiles, no value is an outlier.
+ */
+export function withoutOutliers(values: readonly number[], log = false): { low: number; high: number } {
+  const sorted = Float64Array.from(values, value => (log ? Math.log(value) : value)).sort();
+  const [lower, upper] = [quantile(sorted, 0.25), quantile(sorted, 0.75)];
+  const reach = upper > lower ? 3 * (upper - lower) : Infinity;
+  const from = sorted.findIndex(value => value >= lower - reach);
+  const to = sorted.findLastIndex(value => value <= upper + reach);
+  const [low, high] = [sorted[from], sorted[to]];
+  return log ? { low: Math.exp(low), high: Math.exp(high) } : { low, high };
+}
+
+/** Returns a quantile of sorted values by linear interpolation, as NumPy's default. */
+function quantile(sorted: Float64Array, share: number): number {
+  const at = share * (sorted.length - 1);
+  const below = Math.floor(at);
+  const above = Math.min(below + 1, sorted.length - 1);
+  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
 }
 
 /**

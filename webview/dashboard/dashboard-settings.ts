@@ -24,6 +24,8 @@ export interface DashboardSettings {
   readonly enlarged: readonly string[];
   /** Ids of charts with a logarithmic scale. */
   readonly log: readonly string[];
+  /** Ids of charts whose y axis leaves out outliers. */
+  readonly clipped: readonly string[];
   /** Ids of pinned charts in order; null selects `pinnedAtFirst`. */
   readonly pinned: readonly string[] | null;
   /** For each group, the ids of its charts in the user's order. */
@@ -46,6 +48,7 @@ export const firstSettings: DashboardSettings = {
   redundant: false,
   enlarged: [],
   log: [],
+  clipped: [],
   pinned: null,
   order: {},
   closedEnding: null,

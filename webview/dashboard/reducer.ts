@@ -9,7 +9,7 @@ import { settingsSchema, type DashboardSettings } from './dashboard-settings';
 import type { Sort } from './run/table-sorting';
 import { groupsOf, type DashboardState } from './state';
 
-export type ChartSetting = 'enlarged' | 'log' | 'pinned';
+export type ChartSetting = 'enlarged' | 'log' | 'clipped' | 'pinned';
 
 export type DashboardEvent =
   | { readonly type: 'connecting' }

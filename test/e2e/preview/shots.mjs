@@ -147,6 +147,11 @@ const player = async (tab, complain) => {
 const press = name => async tab => {
   await tab.getByRole('button', { name, exact: true }).click();
 };
+/** Opens the list of the page's keys. */
+const openKeys = async tab => {
+  await tab.keyboard.press('?');
+  await tab.waitForSelector('dialog.key-help[open]');
+};
 /** Opens the newest step, and selects a waiting span of an episode by a search. */
 const openStep = async tab => {
   await tab.locator('step-bars canvas').focus();
@@ -396,6 +401,14 @@ export const shots = [
       act: steadyHeads,
     },
   },
+  ...[
+    ['dark', 1000],
+    ['light', 1000],
+    ['light', 350],
+  ].map(([theme, width]) => ({
+    file: `keys-${theme}-${width}`,
+    ...{ name: 'dashboard', theme, scenario: 'running', width, height: 760, ready: charts, act: openKeys },
+  })),
   { file: 'dashboard-light-320', name: 'dashboard', theme: 'light', scenario: 'running', width: 320, ready: charts },
   { file: 'dashboard-dark-320', name: 'dashboard', theme: 'dark', scenario: 'running', width: 320, ready: charts },
   {

@@ -20,7 +20,7 @@ import { arrange, tagsOf, unitOf } from '../../../webview/charts/catalogue';
 import { Curve, lowerBound } from '../../../webview/charts/curve';
 import { marksOf, thinned } from '../../../webview/charts/event-marks';
 import { edgesOf } from '../../../webview/charts/plot';
-import { wilson, yRange } from '../../../webview/charts/plot-data';
+import { wilson, withoutOutliers, yRange, type PlotLine } from '../../../webview/charts/plot-data';
 import { labelsOfX, labelsOfY } from '../../../webview/charts/tick-labels';
 import { SeriesStore } from '../../../webview/charts/metric-series';
 import { changeOverTenSteps } from '../../../webview/dashboard/charts/recent-change';
@@ -372,6 +372,41 @@ describe('ticks', () => {
     const dot = [{ x: 0, y: 0 }];
     expect(edgesOf(dot, { min: 0, max: 10, step: 5 })).toMatchObject({ left: 4, right: 4, top: 4, bottom: 4 });
     expect(edgesOf([...dot, { x: 12, y: 1 }], { min: 1, max: 10, step: 5 })).toMatchObject({ left: 0, right: 0 });
+  });
+});
+
+describe('outliers', () => {
+  it('are more than three interquartile ranges beyond the quartiles', () => {
+    // Quartiles of 1 to 9 are 3 and 7, so the fences are -9 and 19.
+    expect(withoutOutliers([1, 2, 3, 4, 5, 6, 7, 8, 9])).toEqual({ low: 1, high: 9 });
+    expect(withoutOutliers([1, 2, 3, 4, 5, 6, 7, 8, 90])).toEqual({ low: 1, high: 8 });
+    expect(withoutOutliers([-90, 2, 3, 4, 5, 6, 7, 8, 19])).toEqual({ low: 2, high: 19 });
+    expect(withoutOutliers([5, 5, 5, 5, 5, 9])).toEqual({ low: 5, high: 9 }); // no spread, so nothing is left out
+    const decades = withoutOutliers([0.1, 1, 1, 10, 10, 100, 1e9], true);
+    expect(decades.low).toBeCloseTo(0.1, 12);
+    expect(decades.high).toBeCloseTo(100, 9);
+  });
+
+  it('leave at least half of the values inside, and never widen the range', () => {
+    const finite = fc.double({ noNaN: true, min: -1e6, max: 1e6 });
+    fc.assert(
+      fc.property(fc.array(finite, { minLength: 1, maxLength: 60 }), values => {
+        const { low, high } = withoutOutliers(values);
+        expect(values).toContain(low);
+        expect(values).toContain(high);
+        const inside = values.filter(value => value >= low && value <= high).length;
+        expect(inside * 2).toBeGreaterThanOrEqual(values.length);
+      }),
+    );
+  });
+
+  it('are outside the y axis of a chart that leaves them out, as is the band', () => {
+    const points = [1, 2, 3, 4, 5, 6, 7, 8, 9, 500].map((y, x) => ({ x, y }));
+    const lines = [{ ...reinterpret<PlotLine>({ points }), band: { low: points, high: [{ x: 1, y: 900 }] } }];
+    const x = { min: 0, max: 9, step: 1 };
+    const range = (clipped: boolean) => yRange(lines, x, { unit: 'number', log: false, clipped, previous: null })!;
+    expect(range(false).max).toBeGreaterThanOrEqual(900);
+    expect(range(true)).toMatchObject({ min: 0, max: 10 });
   });
 });
 

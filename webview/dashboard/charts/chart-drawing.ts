@@ -12,6 +12,8 @@ export interface DrawingInputs {
   readonly spec: ChartSpec;
   readonly context: ChartContext;
   readonly log: boolean;
+  /** Whether the y axis leaves out outliers. */
+  readonly clipped: boolean;
   readonly large: boolean;
 }
 
@@ -21,7 +23,8 @@ export class ChartDrawing {
   /** `waiting`: values are still loading; `empty`: no value was logged; `unknown`: before the first update. */
   filling: 'unknown' | 'drawn' | 'waiting' | 'empty' = 'unknown';
   private range: Range | null = null;
-  private isLog = false;
+  /** Kind of the y scale of the last drawing; a range is only kept for the same kind. */
+  private scale = '';
   private rows: readonly unknown[] = [];
   private shape: readonly unknown[] = [];
   /**
@@ -36,25 +39,27 @@ export class ChartDrawing {
   }
 
   update(inputs: DrawingInputs, width: number): void {
-    const { spec, context, log, large } = inputs;
+    const { spec, context, log, clipped, large } = inputs;
     const { store } = context;
     const shape = shapeOf(inputs);
-    const [marks, previous] = [context.marks(width), this.rangeFor(log)];
-    const data = plotData(spec, context, { width, log, large, marks, previous });
+    const [marks, previous] = [context.marks(width), this.rangeFor(inputs)];
+    const data = plotData(spec, context, { width, log, clipped, large, marks, previous });
     const isWaiting = !data && keysOf(spec).some(key => store.has(key) && !store.curve(key));
     const end = data ? endOf(data, width) : '';
     this.filling = data ? 'drawn' : isWaiting ? 'waiting' : 'empty';
     // While columns are reloaded, `data` keeps the last drawing, which is hidden.
     if (!isWaiting && (end !== this.end || !this.data || !areSame(shape, this.shape))) this.data = data;
-    if (data || log !== this.isLog) this.range = data?.y ?? null;
-    Object.assign(this, { rows: rowsOf(inputs), shape, end, isLog: log });
+    const scale = scaleOf(inputs);
+    if (data || scale !== this.scale) this.range = data?.y ?? null;
+    Object.assign(this, { rows: rowsOf(inputs), shape, end, scale });
   }
 
   /** Returns the drawing for an exported picture; null if no line has a value. */
-  picture({ spec, context, log }: DrawingInputs): PlotData | null {
+  picture(inputs: DrawingInputs): PlotData | null {
+    const { spec, context, log, clipped } = inputs;
     const { width } = pictureSize;
     const marks = context.marks(width);
-    return plotData(spec, context, { log, large: true, width, marks, previous: this.rangeFor(log) });
+    return plotData(spec, context, { log, clipped, large: true, width, marks, previous: this.rangeFor(inputs) });
   }
 
   /** Discards the drawing but not its y range. The next `update` recomputes the drawing. */
@@ -62,17 +67,19 @@ export class ChartDrawing {
     Object.assign(this, { data: null, rows: [], shape: [], end: '' });
   }
 
-  /** Returns the y range of the last drawing; null after a change between linear and logarithmic scale. */
-  private rangeFor(log: boolean): Range | null {
-    return log === this.isLog ? this.range : null;
+  /** Returns the y range of the last drawing; null after a change of the kind of scale. */
+  private rangeFor(inputs: DrawingInputs): Range | null {
+    return scaleOf(inputs) === this.scale ? this.range : null;
   }
 }
+
+const scaleOf = ({ log, clipped }: DrawingInputs): string => JSON.stringify({ log, clipped });
 
 const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
 
 /** Returns all inputs except the rows. If one of them has changed, the chart must be drawn again. */
-const shapeOf = ({ spec, context: { look, store }, log, large }: DrawingInputs): unknown[] => [
-  ...[look, spec, log, large],
+const shapeOf = ({ spec, context: { look, store }, log, clipped, large }: DrawingInputs): unknown[] => [
+  ...[look, spec, log, clipped, large],
   ...keysOf(spec).map(key => store.curve(key)),
 ];
 

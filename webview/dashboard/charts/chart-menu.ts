@@ -19,6 +19,8 @@ export interface MenuChart extends ChartElement {
   readonly spec: ChartSpec;
   /** Whether the y scale is logarithmic. */
   readonly log: boolean;
+  /** Whether the y axis leaves out outliers. */
+  readonly clipped: boolean;
   /** Returns the drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null;
   openMenu(): void;
@@ -49,6 +51,7 @@ export const metricChartKeys: Readonly<Record<string, ChartKey<MenuChart>>> = {
   '+': { does: 'Zoom in', run: ({ tools }) => tools.actions.zoomBy(0.5, null) },
   '-': { does: 'Zoom out', run: ({ tools }) => tools.actions.zoomBy(2, null) },
   l: { does: 'Logarithmic or linear scale', run: ({ tools }, id) => tools.actions.toggle(id, 'log') },
+  c: { does: 'Leave outliers out of the y axis', run: ({ tools }, id) => tools.actions.toggle(id, 'clipped') },
   m: { does: 'Open the menu', run: chart => chart.openMenu() },
   ' ': arrangementKeys.Enter,
   Enter: arrangementKeys.Enter,
@@ -93,6 +96,7 @@ export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
   return [
     pin,
     { label: 'Logarithmic scale', key: 'l', checked: chart.log, run: () => actions.toggle(id, 'log') },
+    { label: 'Leave out outliers', key: 'c', checked: chart.clipped, run: () => actions.toggle(id, 'clipped') },
     enlarge,
     ...moves,
     null,

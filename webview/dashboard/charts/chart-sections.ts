@@ -120,6 +120,7 @@ function chart(
     .hovered=${hovered}
     .large=${large}
     .log=${settings.log.includes(id)}
+    .clipped=${settings.clipped.includes(id)}
     .pinned=${pinned}
     .table=${table}
   ></metric-chart>`;

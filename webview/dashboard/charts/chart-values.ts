@@ -13,8 +13,7 @@ import { changeOverTenSteps } from './recent-change';
 export function chartValues(
   { lines, unit }: ChartSpec,
   { store, theme, alarm }: ChartContext,
-  hovered: number | null,
-  openEvent: (event: RunEvent) => void,
+  { hovered, clipped, openEvent }: { hovered: number | null; clipped: boolean; openEvent: (event: RunEvent) => void },
 ): TemplateResult {
   const raised = lines.map(({ key }) => alarm(key)).find(mark => mark !== undefined)?.event;
   const values = lines.map(({ key, label, colour }) => {
@@ -31,8 +30,11 @@ export function chartValues(
     Number.isFinite(change)
       ? html`<span class="muted" title="change over the last ten steps">${formatChange(change, unit)}</span>`
       : nothing
-  }`;
+  }${clipped ? html`<span class="muted" title=${clippedHint}>clipped</span>` : nothing}`;
 }
+
+const clippedHint =
+  'The y axis leaves out outliers: values more than three interquartile ranges below the lower or above the upper quartile';
 
 const alarmSign = (alarm: RunEvent, openEvent: (event: RunEvent) => void): TemplateResult =>
   html`<button

@@ -23,12 +23,19 @@ import type { PlotData } from '../../charts/plot-data';
 import { listenForZoom } from './zoom';
 
 export class MetricChart extends ChartElement {
-  static override properties = { ...ChartElement.properties, spec: { attribute: false }, log: { attribute: false } };
+  static override properties = {
+    ...ChartElement.properties,
+    spec: { attribute: false },
+    log: { attribute: false },
+    clipped: { attribute: false },
+  };
 
   /** The chart's lines. Lines may be added during a run, for example when validation starts. */
   declare spec: ChartSpec;
   /** Whether the y scale is logarithmic. */
   declare log: boolean;
+  /** Whether the y axis leaves out outliers. */
+  declare clipped: boolean;
 
   private readonly drawing = new ChartDrawing();
   /** Width in pixels, cached because reading it from the DOM forces a layout. */
@@ -38,6 +45,7 @@ export class MetricChart extends ChartElement {
   constructor() {
     super();
     this.log = false;
+    this.clipped = false;
   }
 
   /** Returns the drawing for an exported picture; null if no line has a value. */
@@ -88,7 +96,8 @@ export class MetricChart extends ChartElement {
       >`,
       large,
       state: filling === 'unknown' ? 'drawn' : filling,
-      values: filling !== 'unknown' ? chartValues(spec, context, hovered, openEvent) : nothing,
+      values:
+        filling !== 'unknown' ? chartValues(spec, context, { hovered, clipped: this.clipped, openEvent }) : nothing,
       // A chart that has never been on screen has no buttons, because creating the buttons of all charts would delay
       // opening the page.
       tools: filling !== 'unknown' ? chartButtons(this) : undefined,

@@ -155,6 +155,19 @@ describe('the dashboard', () => {
     expect(card('entropy').querySelector('.crosshair')!.textContent).toBe('130');
   });
 
+  it('leaves outliers out of the y axis by a key, says so in the head, and remembers it', async () => {
+    const { host, card } = await open('running');
+    const [plotArea, values] = ['.chart-plot', '.chart-values'].map(part => card('entropy').querySelector(part)!);
+    expect(values.textContent).not.toContain('clipped');
+    press('c', plotArea);
+    await settle();
+    expect(values.textContent).toContain('clipped');
+    expect(host.getState()).toMatchObject({ view: { clipped: ['entropy'] } });
+    press('c', plotArea);
+    await settle();
+    expect(values.textContent).not.toContain('clipped');
+  });
+
   it('enlarges a chart, and remembers it', async () => {
     const { host, card } = await open('running');
     click(card('entropy').querySelector('.chart-title'));
