@@ -77,6 +77,9 @@ export function makeWorkspace(files = {}) {
   return folder;
 }
 
+/** Returns the path of the only file or folder in `folder`; while there is none, a path that does not exist. */
+export const onlyEntry = folder => join(folder, readdirSync(folder)[0] ?? 'none yet');
+
 /** Polls `probe` until it returns a truthy value, and returns that value. A missing file counts as a falsy value. */
 export async function until(what, probe, limit = slow) {
   const end = Date.now() + limit;

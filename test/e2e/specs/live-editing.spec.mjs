@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 const source = join(workspace, 'envs/maze/maze.ts');
@@ -20,7 +20,7 @@ after(async () => {
   rmSync(workspace, { recursive: true, force: true });
 });
 
-const runFolder = () => join(runs, readdirSync(runs)[0]);
+const runFolder = () => onlyEntry(runs);
 const lines = (...names) =>
   readFileSync(join(runFolder(), ...names), 'utf8')
     .trim()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 const runs = join(workspace, '.ragen', 'runs');
@@ -20,7 +20,7 @@ after(async () => {
 });
 
 const item = name => editor.page.locator('.part.sidebar').getByRole('treeitem', { name });
-const folder = () => join(runs, readdirSync(runs)[0]);
+const folder = () => onlyEntry(runs);
 /** What-if episodes of the run, from all files of its what-if folder. */
 const whatIfs = () => {
   try {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, isAlive, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, isAlive, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 let editor;
@@ -17,7 +17,7 @@ after(async () => {
 const item = name => editor.page.getByRole('treeitem', { name });
 const onlyLease = () => [...editor.leases().values()][0];
 const runs = join(workspace, '.ragen', 'runs');
-const runFolder = () => join(runs, readdirSync(runs)[0]);
+const runFolder = () => onlyEntry(runs);
 const status = () => JSON.parse(readFileSync(join(runFolder(), 'status.json'), 'utf8'));
 
 scenario('an empty workspace offers to start a run', async () => {

@@ -1,10 +1,10 @@
 // The Timeline page in the real editor, on a real run: it follows the run while it trains; afterwards, a step is opened
 // down to an episode and to what the episode waited for.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 let editor;
@@ -16,7 +16,7 @@ after(async () => {
 });
 
 const runs = join(workspace, '.ragen', 'runs');
-const folder = () => join(runs, readdirSync(runs)[0]);
+const folder = () => onlyEntry(runs);
 const status = () => JSON.parse(readFileSync(join(folder(), 'status.json'), 'utf8'));
 const page = () => editor.webview('.timeline-bar');
 const bars = async () => (await page()).locator('#marked-step').innerText();

@@ -4,11 +4,11 @@
 // runs only after consent. Saves screenshots in light, dark and high contrast to screenshots/.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { atRest } from '../at-rest.mjs';
-import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
 import { root } from '../install.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
@@ -22,8 +22,8 @@ before(async () => {
   const train = [join(root, 'dist', 'cli.cjs'), 'train', '--config-name', 'quickstart', ...overrides];
   const env = { ...process.env, RAGEN_USER_STORAGE: join(workspace, 'another user') };
   execFileSync(process.execPath, train, { cwd: workspace, stdio: 'pipe', env });
-  const environments = join(runs, readdirSync(runs)[0], 'environments');
-  const kept = join(environments, readdirSync(environments)[0]);
+  const environments = join(onlyEntry(runs), 'environments');
+  const kept = onlyEntry(environments);
   cpSync(join(kept, 'sources'), join(workspace, 'envs'), { recursive: true });
   const about = JSON.parse(readFileSync(join(kept, 'version.json'), 'utf8'));
   writeFileSync(join(kept, 'version.json'), JSON.stringify({ ...about, root: join(workspace, 'envs') }));
