@@ -13,6 +13,7 @@ import type { Range } from '../charts/axis';
 import type { DrawQueue } from '../charts/draw-queue';
 import { axisWidth, type Plotter } from '../charts/plot';
 import { listenForZoom, panned, spansOf, zoomed } from '../dashboard/charts/zoom';
+import { entryOfKey } from '../shared/keyboard';
 import { formatChange, formatValue } from '../shared/format';
 import { areSame } from '../shared/memoize-latest';
 import type { Theme } from '../shared/theme';
@@ -202,8 +203,7 @@ export class CompareChart extends QueuedChart {
   };
 
   private readonly onKey = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = Object.hasOwn(CompareChart.keys, event.key) ? CompareChart.keys[event.key] : undefined;
+    const action = entryOfKey(CompareChart.keys, event);
     if (!action) return;
     event.preventDefault();
     action.run(this);

@@ -1,7 +1,7 @@
 // The help of a page's keyboard shortcuts: a dialog that opens on `?`. Its content comes from the tables that the page
 // uses to handle the keys, so that both always agree.
 import { html, render, type TemplateResult } from 'lit';
-import { isTyping, keyName } from '../shared/keyboard';
+import { keyName, onKeys, type KeyMap } from '../shared/keyboard';
 import { button } from './controls';
 
 /** Keys that work in one place, such as a chart with the focus. Keys with the same text are shown in one row. */
@@ -13,12 +13,10 @@ export interface KeyGroup {
 
 /** Opens the help when `?` is pressed outside text fields. `groups` is called each time the help opens. */
 export function offerKeyHelp(groups: () => readonly KeyGroup[]): void {
-  document.addEventListener('keydown', event => {
-    if (event.key !== '?' || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.defaultPrevented || isTyping(event)) return;
-    event.preventDefault();
-    openHelp(groups());
-  });
+  const keys: KeyMap = {
+    '?': { does: 'Show these keys', run: () => openHelp([...groups(), { title: 'Everywhere', keys }]) },
+  };
+  onKeys(document, keys);
 }
 
 function openHelp(groups: readonly KeyGroup[]): void {
@@ -35,13 +33,12 @@ function openHelp(groups: readonly KeyGroup[]): void {
   dialog.addEventListener('click', event => {
     if (event.target === dialog) close(); // the click was beside the content
   });
-  const all: readonly KeyGroup[] = [...groups, { title: 'Everywhere', keys: { '?': { does: 'Show these keys' } } }];
   render(
     html`<div class="key-help-content">
       <header
         ><h2>Keys of this page</h2>${button({ label: 'Close', icon: 'close', iconOnly: true, onClick: close })}</header
       >
-      <div class="key-groups">${all.map(groupView)}</div>
+      <div class="key-groups">${groups.map(groupView)}</div>
     </div>`,
     dialog,
   );

@@ -16,13 +16,18 @@ export type KeyMap = Readonly<Record<string, KeyAction>>;
 export function onKeys(target: Document | HTMLElement, keys: KeyMap): void {
   target.addEventListener('keydown', event => {
     if (!(event instanceof KeyboardEvent) || event.defaultPrevented) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key !== 'Escape' && isTyping(event)) return;
-    const action = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
+    const action = entryOfKey(keys, event);
     if (!action) return;
     event.preventDefault();
     action.run();
   });
+}
+
+/** Returns the entry of a pressed key in a table; undefined without an entry, and for a key with a modifier except Shift. */
+export function entryOfKey<T>(table: Readonly<Record<string, T>>, event: KeyboardEvent): T | undefined {
+  if (event.ctrlKey || event.metaKey || event.altKey) return undefined;
+  return Object.hasOwn(table, event.key) ? table[event.key] : undefined;
 }
 
 /** Whether the event comes from a text input or from a dialog; also looks into shadow roots. */

@@ -73,6 +73,9 @@ export abstract class ChartElement extends QueuedChart {
     this.isOnScreen = false;
   }
 
+  /** Opens the chart's menu. */
+  abstract openMenu(): void;
+
   /** Called when the chart enters the screen; requests its data. */
   protected abstract enterScreen(): void;
 

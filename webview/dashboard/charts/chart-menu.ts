@@ -23,7 +23,6 @@ export interface MenuChart extends ChartElement {
   readonly clipped: boolean;
   /** Returns the drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null;
-  openMenu(): void;
 }
 
 /** The keys that every chart has, including the score chart. */
@@ -34,10 +33,12 @@ export const arrangementKeys: Readonly<Record<string, ChartKey<ChartElement>>> =
   '>': { does: 'Move the chart to the right', run: ({ tools }, id) => tools.actions.move(id, 1) },
   p: { does: 'Pin the chart to the top', run: ({ tools }, id) => tools.actions.toggle(id, 'pinned') },
   Enter: { does: 'Enlarge or shrink', run: ({ tools }, id) => tools.actions.toggle(id, 'enlarged') },
+  m: { does: 'Open the menu', run: chart => chart.openMenu() },
 };
 
 /** The keys of a chart of metrics. */
 export const metricChartKeys: Readonly<Record<string, ChartKey<MenuChart>>> = {
+  ...arrangementKeys,
   ArrowLeft: {
     does: 'Move the crosshair; with Shift, the visible part',
     run: ({ tools: { actions } }, _, { shiftKey }) => (shiftKey ? actions.panBy('left') : actions.hoverBy(-1)),
@@ -52,12 +53,7 @@ export const metricChartKeys: Readonly<Record<string, ChartKey<MenuChart>>> = {
   '-': { does: 'Zoom out', run: ({ tools }) => tools.actions.zoomBy(2, null) },
   l: { does: 'Logarithmic or linear scale', run: ({ tools }, id) => tools.actions.toggle(id, 'log') },
   c: { does: 'Leave outliers out of the y axis', run: ({ tools }, id) => tools.actions.toggle(id, 'clipped') },
-  m: { does: 'Open the menu', run: chart => chart.openMenu() },
   ' ': arrangementKeys.Enter,
-  Enter: arrangementKeys.Enter,
-  p: arrangementKeys.p,
-  '<': arrangementKeys['<'],
-  '>': arrangementKeys['>'],
 };
 
 /** Renders the buttons in the head: toggle the table, change the size, open the menu. */

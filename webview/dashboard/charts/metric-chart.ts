@@ -9,6 +9,7 @@ import { openMenu } from '../../components/menu';
 import '../../components/plot-canvas';
 import type { PlotCanvas } from '../../components/plot-canvas';
 import { setAttribute } from '../../shared/dom';
+import { entryOfKey } from '../../shared/keyboard';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';
 import { listenForDrags } from './chart-drag';
 import { ChartDrawing } from './chart-drawing';
@@ -53,7 +54,7 @@ export class MetricChart extends ChartElement {
     return this.drawing.picture(this);
   }
 
-  openMenu(): void {
+  override openMenu(): void {
     const anchor = this.querySelector<HTMLElement>('[aria-haspopup]')!;
     openMenu(anchor, this.spec.title, chartMenu(this));
   }
@@ -185,8 +186,7 @@ export class MetricChart extends ChartElement {
   };
 
   private readonly onKey = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = Object.hasOwn(metricChartKeys, event.key) ? metricChartKeys[event.key] : undefined;
+    const action = entryOfKey(metricChartKeys, event);
     if (!action) return;
     event.preventDefault();
     action.run(this, this.spec.id, event);

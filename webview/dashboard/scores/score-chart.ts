@@ -4,6 +4,7 @@ import { html, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import { chartCard } from '../../components/chart-card';
 import { button } from '../../components/controls';
 import { openMenu } from '../../components/menu';
+import { entryOfKey } from '../../shared/keyboard';
 import { areSame } from '../../shared/memoize-latest';
 import { ChartElement } from '../charts/chart-element';
 import { arrangementItems, arrangementKeys } from '../charts/chart-menu';
@@ -129,15 +130,13 @@ export class ScoreChart extends ChartElement {
   private readonly onLeave = (): void => this.tools.actions.hover(null);
 
   private readonly onKey = (event: KeyboardEvent): void => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const action = Object.hasOwn(arrangementKeys, event.key) ? arrangementKeys[event.key] : undefined;
-    if (!action && event.key !== 'm') return;
+    const action = entryOfKey(arrangementKeys, event);
+    if (!action) return;
     event.preventDefault();
-    if (action) action.run(this, id, event);
-    else this.openMenu();
+    action.run(this, id, event);
   };
 
-  private openMenu(): void {
+  override openMenu(): void {
     openMenu(this.querySelector<HTMLElement>('[aria-haspopup]')!, id, arrangementItems(id, this));
   }
 

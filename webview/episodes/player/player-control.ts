@@ -2,7 +2,7 @@
 // exported movies.
 import { episodesExport } from '../../../extension/protocol/episodes-page';
 import { messageOf, type Host } from '../../shared/host';
-import { isTyping } from '../../shared/keyboard';
+import { entryOfKey, isTyping } from '../../shared/keyboard';
 import type { EpisodesEvent } from '../reducer';
 import type { EpisodesState } from '../state';
 import { gifMovie, webmMovie } from './movie';
@@ -67,10 +67,9 @@ export function listenForPlayerKeys(target: Document, read: () => EpisodesState,
   target.addEventListener('keydown', event => {
     const { settings, shown } = read();
     if (settings.reading !== 'playback' || shown?.kind !== 'episode' || event.defaultPrevented) return;
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+    if (isTyping(event)) return;
     const onButton = event.target instanceof Element && event.target.closest('button, vscode-button, summary') !== null;
-    const action =
-      Object.hasOwn(playerKeys, event.key) && !(event.key === ' ' && onButton) ? playerKeys[event.key] : null;
+    const action = event.key === ' ' && onButton ? undefined : entryOfKey(playerKeys, event);
     if (!action) return;
     dispatch(action.event(settings));
     event.preventDefault();
