@@ -1,5 +1,6 @@
 // Computes the content of a chart from curves, as plain data: the points, band, colour and dashes of each line. Used by
 // the canvas, the SVG export and the comparison of runs.
+import { quantile } from '../../extension/common/quantile';
 import type { Unit } from '../shared/format';
 import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
@@ -163,14 +164,6 @@ export function withoutOutliers(values: readonly number[], log = false): { low: 
   const to = sorted.findLastIndex(value => value <= upper + reach);
   const [low, high] = [sorted[from], sorted[to]];
   return log ? { low: Math.exp(low), high: Math.exp(high) } : { low, high };
-}
-
-/** Returns a quantile of sorted values by linear interpolation, as NumPy's default. */
-function quantile(sorted: Float64Array, share: number): number {
-  const at = share * (sorted.length - 1);
-  const below = Math.floor(at);
-  const above = Math.min(below + 1, sorted.length - 1);
-  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
 }
 
 /**

@@ -2,6 +2,7 @@
 // prompt are correlated, so prompts are resampled together with all their samples. All draws use the marginal log-probs
 // over all N prompts. If a draw computed its own marginal, this marginal would cover fewer distinct prompts, and the
 // maximum of the mutual information, ln N, would be lower. Pure and seeded.
+import { quantile } from '../../common/quantile';
 import type { IntegerStream } from '../../algorithms/mini-batches';
 import type { SampleStatistics } from './collapse-metrics';
 
@@ -52,12 +53,4 @@ export function promptIntervals(
       ];
     }),
   );
-}
-
-/** Returns the quantile of ascending values at `share` (0…1), with linear interpolation between neighbours. */
-function quantile(sorted: Float64Array, share: number): number {
-  const position = share * (sorted.length - 1);
-  const below = Math.floor(position);
-  const above = Math.min(below + 1, sorted.length - 1);
-  return sorted[below] + (position - below) * (sorted[above] - sorted[below]);
 }
