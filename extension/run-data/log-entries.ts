@@ -3,6 +3,7 @@
 // that nothing a trainer wrote is hidden; texts are bounded. Pure functions.
 import { isRecord, jsonOrNothing } from '../common/json';
 import { formatNumber, formatPercent } from '../common/numbers';
+import { placeEvents } from './event-marks';
 import { eventSchema, type RunEvent } from './run-events';
 
 /** Levels, most severe first. */
@@ -14,8 +15,10 @@ export type LogSource = 'event' | 'trainer' | 'step';
 export interface LogEntry {
   /** Milliseconds since 1970; null if the line has no time. */
   time: number | null;
-  /** Training step; null if the line does not name one. */
+  /** Newest step that was finished when the line was written; null if the line does not name one. */
   step: number | null;
+  /** The step at which charts mark an event (event-marks.ts), if it is another than `step`; null otherwise. */
+  markedAt: number | null;
   level: LogLevel;
   source: LogSource;
   /** Kind of an event, such as `alarm`; `log` or `output` for a line of trainer.log; `step` for a finished step. */
@@ -40,25 +43,46 @@ const levelsOfEvents: Partial<Record<RunEvent['kind'], LogLevel>> = {
   longest_batch: 'debug',
 };
 
-const entry = (line: string, about: Omit<LogEntry, 'raw'>): LogEntry => ({
+const entry = (line: string, about: Omit<LogEntry, 'raw' | 'markedAt'>): LogEntry => ({
   ...about,
+  markedAt: null,
   text: about.text.slice(0, mostText),
   raw: line.slice(0, mostRaw),
 });
 
+/** A line of events.jsonl as an entry, and its event; null if the line is not an event. */
+export interface EventLine {
+  entry: LogEntry;
+  event: RunEvent | null;
+}
+
 /** Parses a line of events.jsonl. A line that is not an event becomes an error entry. */
-export function eventEntry(line: string): LogEntry {
+export function eventLine(line: string): EventLine {
   const parsed = eventSchema.safeParse(jsonOrNothing(line));
-  if (!parsed.success)
-    return entry(line, {
-      ...{ time: null, step: null, level: 'error', source: 'event', kind: 'unreadable' },
-      text: `This line of events.jsonl is not an event: ${line}`,
-    });
+  if (!parsed.success) {
+    const about = { time: null, step: null, level: 'error', source: 'event', kind: 'unreadable' } as const;
+    return {
+      entry: entry(line, { ...about, text: `This line of events.jsonl is not an event: ${line}` }),
+      event: null,
+    };
+  }
   const { time, step, kind, message } = parsed.data;
   const failed = kind === 'state' && message.startsWith('failed');
-  return entry(line, {
-    ...{ time: timeOf(time), step, source: 'event', kind, text: message },
-    level: failed ? 'error' : (levelsOfEvents[kind] ?? 'info'),
+  return {
+    entry: entry(line, {
+      ...{ time: timeOf(time), step, source: 'event', kind, text: message },
+      level: failed ? 'error' : (levelsOfEvents[kind] ?? 'info'),
+    }),
+    event: parsed.data,
+  };
+}
+
+/** Returns the entries of the lines of events.jsonl in their order, each with the step at which charts mark it. */
+export function markedEntries(lines: readonly EventLine[]): LogEntry[] {
+  const placed = placeEvents(lines.flatMap(({ event }) => event ?? [])).values();
+  return lines.map(({ entry, event }) => {
+    const step = event ? placed.next().value?.step : undefined;
+    return { ...entry, markedAt: step === undefined || step === entry.step ? null : step };
   });
 }
 

@@ -17,9 +17,12 @@ export function renderItem(item: LogItem, order: ViewSettings['order']): ListRow
     const label = item.step === null ? 'before the first step' : `step ${item.step}`;
     return { content: html`<span>${label}</span>`, label, class: 'step-row', selectable: false };
   }
-  const { level, kind, text, step, time } = item.entry;
+  const { level, kind, text, time, markedAt } = item.entry;
+  const step = stepOf(item.entry);
   const at =
-    order === 'severity' ? html`<span class="muted at-step">${step === null ? '' : `step ${step}`}</span>` : nothing;
+    order === 'severity' || markedAt !== null
+      ? html`<span class="muted at-step">${step === null ? '' : `step ${step}`}</span>`
+      : nothing;
   return {
     content: html`<span class="level" title=${level}>${marks[level]}</span
       ><span class="muted time">${clock(time)}</span>${at}<span class="muted kind">${kind.replaceAll('_', ' ')}</span
@@ -31,7 +34,8 @@ export function renderItem(item: LogItem, order: ViewSettings['order']): ListRow
 }
 
 export function details(entry: LogEntry, actions: LogActions): TemplateResult {
-  const { level, kind, text, step, time, raw, source } = entry;
+  const { level, kind, text, time, raw, source } = entry;
+  const step = stepOf(entry);
   const value = jsonOrNothing(raw);
   const json = isRecord(value) ? JSON.stringify(value, null, 2) : raw;
   const where = [level, kind.replaceAll('_', ' '), step !== null && `step ${step}`, time !== null && dateOf(time)];
@@ -51,6 +55,9 @@ export function details(entry: LogEntry, actions: LogActions): TemplateResult {
     <pre tabindex="0" aria-label="The line in ${fileOf[source]}">${json}</pre>
   </section>`;
 }
+
+/** Returns the step that the page names for an entry: the step at which charts mark it. */
+const stepOf = ({ step, markedAt }: LogEntry): number | null => markedAt ?? step;
 
 /** Formats a time as hh:mm:ss in the user's time zone; empty without a time. */
 const clock = (time: number | null): string => (time === null ? '' : dateOf(time).slice(11));

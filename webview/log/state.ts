@@ -72,9 +72,9 @@ export function initialState(settings: ViewSettings): LogState {
 export function listOf({ entries, search, settings: { level, order } }: Omit<LogState, 'list'>): LogList {
   const most = logLevels.indexOf(level);
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const matches = ({ level: each, text, kind, step }: LogEntry): boolean => {
+  const matches = ({ level: each, text, kind, step, markedAt }: LogEntry): boolean => {
     if (logLevels.indexOf(each) > most) return false;
-    const all = `${kind} step ${step ?? ''} ${text}`.toLowerCase();
+    const all = `${kind} step ${markedAt ?? step ?? ''} ${text}`.toLowerCase();
     return words.every(word => all.includes(word));
   };
   const items: (LogItem & { kind: 'entry' })[] = [];

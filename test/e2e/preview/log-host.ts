@@ -1,6 +1,12 @@
 // In-memory host for the Log page, from generated lines that are parsed as the extension host parses a run's files.
 import { logReady, type LogSnapshot } from '../../../extension/protocol/log-page';
-import { eventEntry, mergeEntries, stepEntry, trainerEntry } from '../../../extension/run-data/log-entries';
+import {
+  eventLine,
+  markedEntries,
+  mergeEntries,
+  stepEntry,
+  trainerEntry,
+} from '../../../extension/run-data/log-entries';
 import { hostileTexts, metricLines, runAt, runEvents } from './data';
 import type { MemoryHost } from './memory-host';
 
@@ -40,7 +46,7 @@ function entriesOf(scenario: LogScenario): LogSnapshot['entries'] {
         ];
   const text = (of: object): string => JSON.stringify(of);
   return mergeEntries([
-    [...events, ...(scenario === 'hostile' ? [] : [failure])].map(event => eventEntry(text(event))),
+    markedEntries([...events, ...(scenario === 'hostile' ? [] : [failure])].map(event => eventLine(text(event)))),
     output.map(trainerEntry),
     lines.flatMap(line => stepEntry(text(line)) ?? []),
   ]);

@@ -1,11 +1,18 @@
 // The entries of a run's log: levels, steps, times and texts of its lines.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { eventEntry, logLevels, mergeEntries, stepEntry, trainerEntry } from '../../../extension/run-data/log-entries';
+import {
+  eventLine,
+  logLevels,
+  markedEntries,
+  mergeEntries,
+  stepEntry,
+  trainerEntry,
+} from '../../../extension/run-data/log-entries';
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 const event = (second: number, step: number, kind: string, message: string) =>
-  eventEntry(JSON.stringify({ time: at(second), step, kind, message }));
+  eventLine(JSON.stringify({ time: at(second), step, kind, message })).entry;
 
 describe('a line becomes an entry', () => {
   it('of an event, with the level of its kind', () => {
@@ -19,7 +26,7 @@ describe('a line becomes an entry', () => {
       ] as const
     ).map(([kind, message]) => event(0, 1, kind, message).level);
     expect(levels).toEqual(['info', 'error', 'warning', 'error', 'debug']);
-    expect(eventEntry('{"step":')).toMatchObject({ level: 'error', kind: 'unreadable', raw: '{"step":' });
+    expect(eventLine('{"step":').entry).toMatchObject({ level: 'error', kind: 'unreadable', raw: '{"step":' });
   });
 
   it('of the trainer’s logger, and of output that is not JSON', () => {
@@ -76,7 +83,7 @@ it('any line becomes an entry of bounded length, and merging keeps all entries a
   );
   fc.assert(
     fc.property(fc.array(line, { maxLength: 20 }), fc.array(line, { maxLength: 20 }), (a, b) => {
-      const files = [a.map(eventEntry), b.map(trainerEntry)];
+      const files = [markedEntries(a.map(eventLine)), b.map(trainerEntry)];
       const merged = mergeEntries(files);
       for (const { raw, text, level } of merged) {
         expect(raw.length + text.length).toBeLessThan(20_000);
@@ -88,4 +95,22 @@ it('any line becomes an entry of bounded length, and merging keeps all entries a
         );
     }),
   );
+});
+
+test('an event names the step at which charts mark it, and other entries name none', () => {
+  const edit = { tag: 'lake', from: 'a', to: 'b', files: [], step: 6, ms: 3 };
+  const lines = [
+    { time: at(1), step: 4, kind: 'state', message: 'running' },
+    { time: at(2), step: 5, kind: 'environment_reload', message: 'edited', data: edit },
+    'not an event',
+    { time: at(3), step: 7, kind: 'alarm', message: 'high', data: { step: 8 } },
+    { time: at(4), step: 7, kind: 'environment_ran', message: 'ran', data: { tag: 'lake', version: 'b', step: 9 } },
+  ].map(line => eventLine(typeof line === 'string' ? line : JSON.stringify(line)));
+  expect(markedEntries(lines).map(({ step, markedAt }) => [step, markedAt])).toEqual([
+    [4, null],
+    [5, 9],
+    [null, null],
+    [7, 8],
+    [7, 9],
+  ]);
 });

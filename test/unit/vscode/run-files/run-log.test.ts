@@ -52,3 +52,16 @@ test('a return to a checkpoint restarts the log, and a rotation of trainer.log d
   truncateSync(join(folder, 'events.jsonl'), event(1, 'a').length);
   expect((await log.read()).restarted).toBe(true);
 });
+
+test('the log restarts when the mark of an earlier event moves to another step', async () => {
+  const line = (kind: string, data: object): string =>
+    `${JSON.stringify({ time: new Date(1000).toISOString(), step: 5, kind, message: kind, data })}\n`;
+  const file = join(folder, 'events.jsonl');
+  writeFileSync(file, line('environment_reload', { tag: 'lake', from: 'a', to: 'b', files: [], step: 6, ms: 3 }));
+  const log = new RunLog(folder);
+  const first = await log.read();
+  expect([first.restarted, first.entries[0].markedAt]).toEqual([false, 6]);
+  appendFileSync(file, line('environment_ran', { tag: 'lake', version: 'b', step: 7 }));
+  expect((await log.read()).restarted).toBe(true);
+  expect((await new RunLog(folder).read()).entries.map(({ markedAt }) => markedAt)).toEqual([7, 7]);
+});

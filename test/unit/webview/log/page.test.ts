@@ -2,7 +2,7 @@
 // The Log page with an in-memory host: order, levels, search, details, growth and failures.
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { logCommand, logGrown, logReady } from '../../../../extension/protocol/log-page';
-import { eventEntry } from '../../../../extension/run-data/log-entries';
+import { eventLine } from '../../../../extension/run-data/log-entries';
 import { startLog } from '../../../../webview/log/page';
 import { runAt } from '../../../e2e/preview/data';
 import { logHost, type LogScenario } from '../../../e2e/preview/log-host';
@@ -72,7 +72,7 @@ describe('the list', () => {
   it('grows while the run trains, and keeps its settings', async () => {
     const host = await start('running', { folder: '/r', schema: 1, view: { level: 'warning', order: 'severity' } });
     const event = { time: '2027-01-01T00:00:00Z', step: 141, kind: 'alarm', message: 'entropy rose over 200 %' };
-    host.send(logGrown, { run: runAt(141, 200), entries: [eventEntry(JSON.stringify(event))] });
+    host.send(logGrown, { run: runAt(141, 200), entries: [eventLine(JSON.stringify(event)).entry] });
     await settle();
     expect(texts('.entry.level-warning .text')[0]).toBe('entropy rose over 200 %');
     expect(texts('.entry.level-info')).toEqual([]);
