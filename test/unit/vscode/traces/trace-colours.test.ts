@@ -37,3 +37,11 @@ it.each(shades)('$id keeps the contrast of the text, and is at most 35 % opaque'
     expect(contrast(text, laidOver(colour, background)), kind).toBeGreaterThanOrEqual(4.5);
   }
 });
+
+it.each(shades)('$id is nearly as strong in the light theme as in the dark one', ({ defaults }) => {
+  const [light, dark] = (['light', 'dark'] as const).map(kind => {
+    const [, background] = themes[kind];
+    return contrast(laidOver(defaults[kind], background), background);
+  });
+  expect(light - 1).toBeGreaterThan(0.75 * (dark - 1));
+});
