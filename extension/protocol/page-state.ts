@@ -53,3 +53,6 @@ export interface PageState {
 
 /** Every page reports the width of its window, in CSS pixels, when it opens and whenever the width changes. */
 export const windowWidth: NotificationType<{ width: number }> = { method: 'page/windowWidth' };
+
+/** Tells a page that stays in memory while it is hidden when it is shown and hidden. */
+export const pageVisibility: NotificationType<{ visible: boolean }> = { method: 'page/visibility' };

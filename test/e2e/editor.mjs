@@ -81,9 +81,9 @@ export function makeWorkspace(files = {}) {
 export const onlyEntry = folder => join(folder, readdirSync(folder)[0] ?? 'none yet');
 
 /** Polls `probe` until it returns a truthy value, and returns that value. A missing file counts as a falsy value. */
-export async function until(what, probe, limit = slow) {
+export async function until(what, probe, limit = slow, pauseMs = 200) {
   const end = Date.now() + limit;
-  for (; ; await sleep(200)) {
+  for (; ; await sleep(pauseMs)) {
     try {
       const answer = await probe();
       if (answer) return answer;
@@ -237,12 +237,25 @@ export class Editor {
    * closes the palette.
    */
   async command(title) {
+    for (let tries = 1; ; tries++) {
+      await this.palette(title);
+      try {
+        return await this.choose(title, 5000);
+      } catch (error) {
+        if (tries === 5) throw error;
+      }
+    }
+  }
+
+  /** Opens the command palette and types a command's title. */
+  async palette(title) {
     const input = this.page.locator('.quick-input-widget input.input');
+    const row = this.page.locator('.quick-input-widget .quick-input-list .monaco-list-row', { hasText: title });
     for (let tries = 1; ; tries++) {
       await this.page.keyboard.press('F1');
       try {
         await input.fill(`>${title}`, { timeout: 5000 });
-        return await this.choose(title, 5000);
+        return await row.first().waitFor({ timeout: 5000 });
       } catch (error) {
         if (tries === 5) throw error;
         await this.page.keyboard.press('Escape');
@@ -315,10 +328,10 @@ export class Editor {
   }
 
   /** Waits for the webview whose root matches `selector` and returns its inner document. */
-  async webview(selector) {
-    return until(`a page with ${selector}`, async () => {
+  async webview(selector, pauseMs = 200) {
+    const shown = async () => {
       for (const frame of this.page.frames()) {
-        if (!frame.url().includes('fake.html')) continue;
+        if (!frame.url().includes('fake.html') || !(await isShown(frame))) continue;
         const found = await frame
           .locator(selector)
           .first()
@@ -327,7 +340,8 @@ export class Editor {
         if (found) return frame;
       }
       return undefined;
-    });
+    };
+    return until(`a page with ${selector}`, shown, slow, pauseMs);
   }
 
   /**
@@ -426,4 +440,14 @@ function freePort() {
       server.close(() => resolve(port));
     });
   });
+}
+
+/** Whether a page is shown. VS Code keeps hidden pages in memory and hides the element of their outer frame. */
+async function isShown(frame) {
+  try {
+    const outer = await frame.parentFrame()?.frameElement();
+    return Boolean(await outer?.isVisible());
+  } catch {
+    return false; // the page was closed meanwhile
+  }
 }

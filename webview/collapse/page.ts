@@ -9,6 +9,7 @@ import {
   type CollapseCommand,
 } from '../../extension/protocol/collapse-page';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
 import { offerKeyHelp } from '../components/key-help';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
@@ -21,6 +22,8 @@ import { reduce } from './reducer';
 import { RunSeries } from './trends/run-series';
 import { episodeOfCell, firstSettings, initialState, playInterval, settingsSchema, wantedFiles } from './state';
 import { stepRequests } from './step/step-requests';
+import { groupKeys } from './step/groups';
+import { matrixKeys } from './step/matrix-canvas';
 
 /** Starts the page in `root`. */
 export function startCollapse(host: Host, root: HTMLElement): void {
@@ -92,11 +95,12 @@ export function startCollapse(host: Host, root: HTMLElement): void {
     ' ': { does: 'Play the steps, or pause', run: actions.togglePlay },
   };
   onKeys(document, keys);
-  offerKeyHelp(() => [{ title: 'Collapse', keys }]);
-  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') load();
-  });
+  offerKeyHelp(() => [
+    { title: 'Collapse', keys },
+    { title: 'In the matrix', keys: matrixKeys },
+    { title: 'In the prompt groups', keys: groupKeys },
+  ]);
+  onShown(host, load);
   load();
 }
 

@@ -2,6 +2,7 @@
 // `@lit-labs/virtualizer` are in docs/decisions/0017. The list is a single tab stop; arrow keys move the selection
 // among selectable rows.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
+import { entryOfKey } from '../shared/keyboard';
 
 /** Content of a list; items are created when drawn. */
 export interface ListSource<T> {
@@ -31,6 +32,16 @@ const margin = 8;
  * device pixels.
  */
 const tallest = 15_000_000;
+
+/** The keys of a list with the focus: by how many rows they move the selection. `page` is the number of rows on screen. */
+export const listKeys: Readonly<Record<string, { does: string; by(page: number): number }>> = {
+  ArrowDown: { does: 'Next or previous row', by: () => 1 },
+  ArrowUp: { does: 'Next or previous row', by: () => -1 },
+  PageDown: { does: 'Next or previous page', by: page => page },
+  PageUp: { does: 'Next or previous page', by: page => -page },
+  Home: { does: 'First or last row', by: () => -Infinity },
+  End: { does: 'First or last row', by: () => Infinity },
+};
 
 export class VirtualList<T extends { key: string } = { key: string }> extends LitElement {
   static override properties = {
@@ -166,18 +177,10 @@ export class VirtualList<T extends { key: string } = { key: string }> extends Li
   }
 
   private onKey(event: KeyboardEvent): void {
-    const page = Math.max(1, Math.floor(this.viewport / this.rowHeight) - 1);
-    const moves: Record<string, number> = {
-      ArrowDown: 1,
-      ArrowUp: -1,
-      PageDown: page,
-      PageUp: -page,
-      Home: -Infinity,
-      End: Infinity,
-    };
-    if (!Object.hasOwn(moves, event.key)) return;
+    const move = entryOfKey(listKeys, event);
+    if (!move) return;
     event.preventDefault();
-    const by = moves[event.key];
+    const by = move.by(Math.max(1, Math.floor(this.viewport / this.rowHeight) - 1));
     const { source } = this;
     const now = this.selected === null ? -1 : source.find(this.selected);
     const to = Math.max(0, Math.min(source.length - 1, now < 0 && by === 1 ? 0 : now + by));

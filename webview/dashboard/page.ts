@@ -3,12 +3,14 @@
 import { render } from 'lit';
 import {
   dashboardLines,
+  dashboardPicked,
   dashboardRead,
   dashboardReady,
   dashboardView as dashboardSettings,
 } from '../../extension/protocol/dashboard-page';
 import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -46,6 +48,7 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     }
     if (run && run.folder !== before?.run?.folder) saved.keepFolder(run.folder);
     if (isTable(state)) series.want(state.series.keys);
+    if (run && run.status.step !== before?.run?.status.step) pick();
     render(dashboardView(state, charts(state), actions), root);
   });
   const incoming = new IncomingLines(({ run, lines, events }) => {
@@ -73,6 +76,24 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
       },
       (error: unknown) => dispatch({ type: 'failed', message: messageOf(error) }),
     );
+  }
+
+  let isPicking = false;
+  /** Requests the picked episodes, and requests them again if the run has finished a step meanwhile. */
+  function pick(): void {
+    if (isPicking) return;
+    isPicking = true;
+    const step = store.state.run?.status.step;
+    host
+      .request(dashboardPicked, null)
+      .then(
+        picked => dispatch({ type: 'picked', picked }),
+        () => undefined, // the row keeps the episodes of an earlier step
+      )
+      .finally(() => {
+        isPicking = false;
+        if (store.state.run?.status.step !== step) pick();
+      });
   }
 
   let isFrameAsked = false;
@@ -111,9 +132,6 @@ export function startDashboard(host: Host, root: HTMLElement, plotter: Plotter):
     { title: 'Dashboard', keys },
     { title: 'In a chart with the focus', keys: metricChartKeys },
   ]);
-  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') connect();
-  });
+  onShown(host, connect);
   connect();
 }

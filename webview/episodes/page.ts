@@ -9,8 +9,9 @@ import {
   episodeTrace,
   type EpisodeTarget,
 } from '../../extension/protocol/episodes-page';
-import type { VirtualList } from '../components/virtual-list';
+import { listKeys, type VirtualList } from '../components/virtual-list';
 import { messageOf, type Host } from '../shared/host';
+import { onVisibility } from '../shared/visibility';
 import { offerKeyHelp } from '../components/key-help';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
@@ -188,12 +189,13 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
   onKeys(document, keys);
   offerKeyHelp(() => [
     { title: 'Episodes', keys },
+    { title: 'In the list', keys: listKeys },
     { title: 'During playback', keys: playerKeys },
   ]);
   listenForPlayerKeys(document, () => store.state, dispatch);
-  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') load();
+  onVisibility(host, isVisible => {
+    if (isVisible)
+      load(); // a hidden page receives no messages
     else dispatch({ type: 'player', command: 'pause' });
   });
   load();

@@ -4,6 +4,7 @@
 import { render } from 'lit';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../extension/protocol/live-page';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
 import { offerKeyHelp } from '../components/key-help';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
@@ -59,8 +60,6 @@ export function startLive(host: Host, root: HTMLElement): void {
   };
   onKeys(document, keys);
   offerKeyHelp(() => [{ title: 'Live episode', keys }]);
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') connect();
-  });
+  onShown(host, connect);
   connect();
 }

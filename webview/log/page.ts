@@ -4,6 +4,8 @@ import { render } from 'lit';
 import { logCommand, logGrown, logReady } from '../../extension/protocol/log-page';
 import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
+import { listKeys } from '../components/virtual-list';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -45,10 +47,10 @@ export function startLog(host: Host, root: HTMLElement): void {
     Escape: { does: 'Close the details of the entry', run: () => actions.select(null) },
   };
   onKeys(document, keys);
-  offerKeyHelp(() => [{ title: 'Log', keys }]);
-  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') load();
-  });
+  offerKeyHelp(() => [
+    { title: 'Log', keys },
+    { title: 'In the list', keys: listKeys },
+  ]);
+  onShown(host, load);
   load();
 }

@@ -6,6 +6,7 @@ import type { PlayDo } from '../../extension/protocol/environment-tools';
 import { playCommand, playDo, playReady, playStale } from '../../extension/protocol/play-page';
 import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
 import { isTyping } from '../shared/keyboard';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -72,8 +73,6 @@ export function startPlay(host: Host, root: HTMLElement): void {
     { title: 'Episode', keys: requestKeys },
   ]);
   host.onNotify(playStale, ({ file }) => dispatch({ type: 'stale', file }));
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') connect();
-  });
+  onShown(host, connect);
   connect();
 }

@@ -16,6 +16,7 @@ import {
 } from '../../extension/protocol/run-table-page';
 import { csvLine } from '../../extension/run-data/csv';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
 import { offerKeyHelp } from '../components/key-help';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
@@ -148,10 +149,7 @@ export function startRunTable(host: Host, root: HTMLElement): void {
     else if (store.state.selected.size > 0) actions.selectAll(false);
   }
 
-  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') load();
-  });
+  onShown(host, load);
   load();
 }
 

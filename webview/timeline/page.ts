@@ -10,6 +10,7 @@ import {
   timelineStepAt,
 } from '../../extension/protocol/timeline-page';
 import { messageOf, type Host } from '../shared/host';
+import { onShown } from '../shared/visibility';
 import { offerKeyHelp } from '../components/key-help';
 import { onKeys, type KeyMap } from '../shared/keyboard';
 import { viewState } from '../shared/state';
@@ -27,6 +28,8 @@ import {
   type TimelineState,
 } from './state';
 import { timelineView } from './timeline-view';
+import { barKeys } from './step-bars';
+import { spanKeys } from './step-canvas';
 
 /** A zoom key changes the visible range by this factor. A pan key moves it by the share `panShare` of its width. */
 const zoomFactor = 1.6;
@@ -127,7 +130,11 @@ export function startTimeline(host: Host, root: HTMLElement): void {
     Escape: { does: 'End the search, clear the selection, or return to all steps', run: escape },
   };
   onKeys(document, keys);
-  offerKeyHelp(() => [{ title: 'Timeline', keys }]);
+  offerKeyHelp(() => [
+    { title: 'Timeline', keys },
+    { title: 'In the bars of all steps', keys: barKeys },
+    { title: 'In the timeline of a step', keys: spanKeys },
+  ]);
 
   /**
    * Ends the search. If there is no search, clears the selection; if nothing is selected either, returns to the
@@ -140,9 +147,6 @@ export function startTimeline(host: Host, root: HTMLElement): void {
     else if (settings.step !== null) actions.open(null);
   }
 
-  // A hidden page receives no messages, so it loads a new snapshot when it becomes visible.
-  document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') load();
-  });
+  onShown(host, load);
   load();
 }

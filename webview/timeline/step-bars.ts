@@ -6,6 +6,7 @@ import { PaintedElement } from '../components/painted-element';
 import { maximum } from '../../extension/common/lists';
 import type { StepSummary } from '../../extension/run-data/timeline';
 import { formatDuration, formatTick } from '../shared/format';
+import { entryOfKey } from '../shared/keyboard';
 import { withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import { laneColour } from './lane-colours';
@@ -17,6 +18,17 @@ const gutter = 52;
 const axisHeight = 22;
 const flightHeight = 44;
 const slackPixels = 3;
+
+const marked = (by: number, does: string) => ({ does, run: (bars: StepBars) => bars.onMark(bars.marked + by) });
+
+/** The keys of the bars with the focus. */
+export const barKeys: Readonly<Record<string, { does: string; run(bars: StepBars): void }>> = {
+  ...{ ArrowLeft: marked(-1, 'Mark another step'), ArrowRight: marked(1, 'Mark another step') },
+  ...{ PageUp: marked(-10, 'Move the mark by ten steps'), PageDown: marked(10, 'Move the mark by ten steps') },
+  Home: { does: 'Mark the first or the last step', run: ({ onMark }) => onMark(0) },
+  End: { does: 'Mark the first or the last step', run: ({ onMark, steps }) => onMark(steps.length - 1) },
+  Enter: { does: 'Open the marked step', run: bars => bars.onOpen(bars.steps[bars.marked].step) },
+};
 
 export class StepBars extends PaintedElement {
   static override properties = {
@@ -110,13 +122,9 @@ export class StepBars extends PaintedElement {
   }
 
   private onKey(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
-    if (by !== undefined) this.onMark(this.marked + by);
-    else if (event.key === 'Home') this.onMark(0);
-    else if (event.key === 'End') this.onMark(this.steps.length - 1);
-    else if (event.key === 'Enter') this.onOpen(this.steps[this.marked].step);
-    else return;
+    const action = entryOfKey(barKeys, event);
+    if (!action) return;
+    action.run(this);
     event.preventDefault();
     event.stopPropagation();
   }

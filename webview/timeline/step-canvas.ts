@@ -5,6 +5,7 @@
 // screen readers, a status line says what is selected, and a table replaces the canvas.
 import { html, type PropertyValues, type TemplateResult } from 'lit';
 import { PaintedElement } from '../components/painted-element';
+import { entryOfKey } from '../shared/keyboard';
 import type { Theme } from '../shared/theme';
 import { spanLabel } from './labels';
 import { wholeStep, type OpenStep } from './state';
@@ -15,6 +16,19 @@ import { wheelZoomed } from './wheel-zoom';
 
 /** A click or hover hits a span if the span is at most this many pixels away from the pointer. */
 const slackPixels = 3;
+
+/** The keys of the timeline of a step with the focus. */
+export const spanKeys: Readonly<Record<string, { does: string; run(canvas: StepCanvas): void }>> = {
+  ArrowLeft: { does: 'Previous or next span of the row', run: canvas => canvas.onSelect(canvas.alongRow(-1)) },
+  ArrowRight: { does: 'Previous or next span of the row', run: canvas => canvas.onSelect(canvas.alongRow(1)) },
+  ArrowUp: { does: 'Nearest span of the row above or below', run: canvas => canvas.onSelect(canvas.acrossRows(-1)) },
+  ArrowDown: { does: 'Nearest span of the row above or below', run: canvas => canvas.onSelect(canvas.acrossRows(1)) },
+  Enter: {
+    does: 'Zoom to the selected span',
+    run: canvas => canvas.open.selected !== null && canvas.zoomTo(canvas.open.selected),
+  },
+  Home: { does: 'Show the complete step', run: ({ open, onZoom }) => onZoom(0, wholeStep(open.timeline).to) },
+};
 
 export class StepCanvas extends PaintedElement {
   static override properties = {
@@ -186,22 +200,17 @@ export class StepCanvas extends PaintedElement {
     if (span >= 0) this.zoomTo(span);
   }
 
-  private zoomTo(span: number): void {
+  /** Shows a span with a margin. */
+  zoomTo(span: number): void {
     const { start, us } = this.open.timeline.spans;
     const margin = us[span] * 0.1 + 10;
     this.onZoom(start[span] - margin, start[span] + us[span] + margin);
   }
 
   private onKey(event: KeyboardEvent): void {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { selected } = this.open;
-    const along = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const across = { ArrowUp: -1, ArrowDown: 1 }[event.key];
-    if (along !== undefined) this.onSelect(this.alongRow(along));
-    else if (across !== undefined) this.onSelect(this.acrossRows(across));
-    else if (event.key === 'Enter' && selected !== null) this.zoomTo(selected);
-    else if (event.key === 'Home') this.onZoom(0, wholeStep(this.open.timeline).to);
-    else return;
+    const action = entryOfKey(spanKeys, event);
+    if (!action) return;
+    action.run(this);
     event.preventDefault();
     event.stopPropagation();
   }
@@ -210,7 +219,7 @@ export class StepCanvas extends PaintedElement {
    * Returns the span before or after the selected span in the same row. If no span is selected, returns the first span
    * of the first row that has spans.
    */
-  private alongRow(by: number): number | null {
+  alongRow(by: number): number | null {
     const { selected, layout } = this.open;
     if (selected === null || layout.rowOf[selected] < 0)
       return layout.rows.find(({ spans }) => spans.length > 0)?.spans[0] ?? null;
@@ -219,7 +228,7 @@ export class StepCanvas extends PaintedElement {
   }
 
   /** Returns the span that is nearest in time to the selected span, in the next row above or below that has spans. */
-  private acrossRows(by: number): number | null {
+  acrossRows(by: number): number | null {
     const { selected, layout, timeline } = this.open;
     if (selected === null || layout.rowOf[selected] < 0) return this.alongRow(1);
     const { start, us } = timeline.spans;

@@ -1,11 +1,11 @@
 // Webview panels of one kind, with one panel per run. Panels are restored after a window reload, and communicate by
-// typed messages. VS Code unloads a hidden page. When the page becomes visible again, it sends `ready`; hidden pages
-// receive no messages.
+// typed messages. A hidden page stays in memory, so that a return to its tab is immediate, but receives no messages. When
+// it is shown again, it requests a new snapshot.
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
 import type { Messenger } from 'vscode-messenger';
 import type { WebviewIdMessageParticipant } from 'vscode-messenger-common';
-import type { PageState } from '../../protocol/page-state';
+import { pageVisibility, type PageState } from '../../protocol/page-state';
 import { fillPanel } from './fill-panel';
 import type { Run, RunStore } from '../runs/run-store';
 import { PageMessenger } from './page-column';
@@ -57,10 +57,9 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     const { viewType, title } = this.kind;
     const dormant = this.dormantTab(title(run.summary.name));
     const viewColumn = dormant?.group.viewColumn ?? column;
-    const panel = vscode.window.createWebviewPanel(viewType, title(run.summary.name), {
-      viewColumn,
-      preserveFocus,
-    });
+    const place = { viewColumn, preserveFocus };
+    const options = { retainContextWhenHidden: true };
+    const panel = vscode.window.createWebviewPanel(viewType, title(run.summary.name), place, options);
     if (dormant) void vscode.window.tabGroups.close(dormant, true);
     this.attach(panel, run);
   }
@@ -120,6 +119,12 @@ export class PagePanels implements vscode.WebviewPanelSerializer<PageState>, vsc
     };
     this.open.set(folder, page);
     const service = this.kind.serve(page);
+    let visible = panel.visible;
+    panel.onDidChangeViewState(() => {
+      if (panel.visible === visible) return;
+      visible = panel.visible;
+      messenger.sendNotification(pageVisibility, page.page, { visible });
+    });
     panel.onDidDispose(() => {
       service.dispose();
       if (this.open.get(folder) === page) this.open.delete(folder);

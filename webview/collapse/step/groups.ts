@@ -7,6 +7,7 @@ import { guard } from 'lit/directives/guard.js';
 import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
 import { maximum, minimum } from '../../../extension/common/lists';
 import { formatNumber, formatTick } from '../../shared/format';
+import { entryOfKey } from '../../shared/keyboard';
 import type { CollapseActions } from '../actions';
 import { formatFilter, judgedGroups, type JudgedGroup } from './format-filter';
 
@@ -86,17 +87,21 @@ export function groupsView(step: JudgedStep, stop: GroupCell, actions: CollapseA
   </div>`;
 }
 
+const moved = (rows: number, members: number) => ({
+  does: 'Move to another episode',
+  from: ({ row, member }: GroupCell): GroupCell => ({ row: row + rows, member: member + members }),
+});
+
+/** The keys of the prompt groups with the focus: the cell to which they move from a cell. */
+export const groupKeys: Readonly<Record<string, { does: string; from(cell: GroupCell): GroupCell }>> = {
+  ...{ ArrowUp: moved(-1, 0), ArrowDown: moved(1, 0), ArrowLeft: moved(0, -1), ArrowRight: moved(0, 1) },
+};
+
 function moveStop(event: KeyboardEvent, { stopAt }: CollapseActions): void {
   const cell = (event.target as HTMLElement).closest<HTMLElement>('[data-row]');
   if (!cell) return;
   const [row, member] = [Number(cell.dataset.row), Number(cell.dataset.member)];
-  const moves: Partial<Record<string, GroupCell>> = {
-    ArrowUp: { row: row - 1, member },
-    ArrowDown: { row: row + 1, member },
-    ArrowLeft: { row, member: member - 1 },
-    ArrowRight: { row, member: member + 1 },
-  };
-  const to = moves[event.key];
+  const to = entryOfKey(groupKeys, event)?.from({ row, member });
   if (!to) return;
   event.preventDefault();
   const table = event.currentTarget as HTMLElement;

@@ -4,15 +4,24 @@
 // readers, a table and a text about the selected cell replace the canvas.
 import { html, type TemplateResult } from 'lit';
 import { PaintedElement } from '../../components/painted-element';
+import { entryOfKey } from '../../shared/keyboard';
 import { hue, withAlpha } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
 import { describeMatrix, type Cell, type Matrix, type ScoredFamily } from './matrix';
 
-const moves: Partial<Record<string, [row: number, column: number]>> = {
-  ArrowUp: [-1, 0],
-  ArrowDown: [1, 0],
-  ArrowLeft: [0, -1],
-  ArrowRight: [0, 1],
+const moved = (rows: number, columns: number) => ({
+  does: 'Select another cell',
+  run: (canvas: MatrixCanvas) => canvas.onCell({ row: canvas.cell.row + rows, column: canvas.cell.column + columns }),
+});
+
+/** The keys of the matrix with the focus. */
+export const matrixKeys: Readonly<Record<string, { does: string; run(canvas: MatrixCanvas): void }>> = {
+  ...{ ArrowUp: moved(-1, 0), ArrowDown: moved(1, 0), ArrowLeft: moved(0, -1), ArrowRight: moved(0, 1) },
+  Home: {
+    does: 'Select the cell of the reasoning’s own prompt',
+    run: ({ cell: { row }, scored, onCell }) => onCell({ row, column: scored.matrix.own[row] }),
+  },
+  Enter: { does: 'Open the episode of the selected cell', run: ({ onOpen }) => onOpen() },
 };
 
 export class MatrixCanvas extends PaintedElement {
@@ -53,13 +62,10 @@ export class MatrixCanvas extends PaintedElement {
   }
 
   private onKey(event: KeyboardEvent): void {
-    const { row, column } = this.cell;
-    const move = moves[event.key];
-    if (move) this.onCell({ row: row + move[0], column: column + move[1] });
-    else if (event.key === 'Home') this.onCell({ row, column: this.scored.matrix.own[row] });
-    else if (event.key === 'Enter') this.onOpen();
-    else return;
+    const action = entryOfKey(matrixKeys, event);
+    if (!action) return;
     event.preventDefault();
+    action.run(this);
   }
 
   private cellAt({ currentTarget, clientX, clientY }: PointerEvent): Cell {
