@@ -5,7 +5,7 @@ import type { EngineAbilities } from '../run-data/engine-limits';
 
 /** A configuration to start from: a built-in preset or a file in the workspace. */
 export interface PresetChoice {
-  /** Name of a built-in preset, absolute path of a file, or `run:` with the id of a run. */
+  /** Name of a built-in preset, absolute path of a file, `run:` with the id of a run, or `fork:` with checkpoint and run. */
   id: string;
   name: string;
   description: string;
@@ -42,7 +42,7 @@ export interface EngineList {
   chosen: string | null;
 }
 
-/** What the form shows first when the user duplicates a run: the run's configuration and overrides. */
+/** What the form shows first when the user duplicates or forks a run: the run's configuration and overrides. */
 export interface NewRunPrefill {
   /** The run as a starting point. */
   preset: PresetChoice;
@@ -55,7 +55,7 @@ export interface NewRunPrefill {
 }
 
 export interface NewRunForm extends EngineList {
-  /** The run to duplicate; null to keep the user's choices. */
+  /** The run to duplicate or to fork; null to keep the user's choices. */
   prefill: NewRunPrefill | null;
   presets: PresetChoice[];
   /** Absolute paths of the workspace folders, in which runs can be started. */
@@ -79,6 +79,18 @@ export interface NewRunChoice {
   overrides: string;
   /** Environments that replace the preset's environments; null to keep the preset's environments. */
   groups: { train: GroupsByTag; val: GroupsByTag } | null;
+  /** The sweep to start instead of a run; null for a run. */
+  sweep: SweepChoice | null;
+}
+
+/** A sweep as the user typed it. */
+export interface SweepChoice {
+  /** Configuration keys with their values, separated by commas. */
+  grid: { key: string; values: string }[];
+  /** A number of seeds, or seeds separated by commas; empty for the seed of the configuration. */
+  seeds: string;
+  /** Number of runs at a time. */
+  jobs: string;
 }
 
 /** An invalid value at `key`; if `key` is empty, a problem of the complete configuration. */
@@ -121,7 +133,9 @@ export interface PlannedRun {
   /** Estimated resources; null if `problems` is not empty. */
   estimate: RunEstimate | null;
   problems: FormProblem[];
-  /** YAML text of the configuration: the preset with the user's changes. */
+  /** Number of runs of the sweep; null without a sweep, and for an invalid one. */
+  sweepRuns: number | null;
+  /** YAML text of the configuration, the preset with the user's changes, or of the sweep file. */
   yaml: string;
 }
 
@@ -131,7 +145,7 @@ export const newRunReady: RequestType<{ preset: string }, NewRunForm> = { method
 export const newRunCheck: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/check' };
 /** Checks the user's choices and estimates the resources; may fetch the small files of a model. */
 export const newRunPlan: RequestType<NewRunChoice, PlannedRun> = { method: 'newRun/plan' };
-/** Starts a run; resolves when the run has started. Rejects with the reason if the run could not start. */
+/** Starts a run or a sweep; resolves when it has started. Rejects with the reason if it could not start. */
 export const newRunStart: RequestType<NewRunChoice, null> = { method: 'newRun/start' };
 /** Lets the user connect to another engine. When that engine is saved, the host sends `newRunEngines`. */
 export const newRunConnect: NotificationType<null> = { method: 'newRun/connect' };

@@ -30,6 +30,10 @@ export interface ConfigQuestion {
   configFile?: string;
   /** Id of a run in the workspace. Its configuration is used, but `overrides` replace the overrides of the run. */
   run?: string;
+  /**
+   * Name of a checkpoint of `run`. The configuration is that of a fork from this checkpoint, and `overrides` apply to it.
+   */
+  checkpoint?: string;
   overrides: string[];
 }
 

@@ -9,6 +9,7 @@ import { environmentsView } from './environments';
 import { estimateView } from './resource-estimate';
 import { engineField, fieldLimit, plannedAbilities } from './engine-field';
 import { fieldRow } from './field-row';
+import { sweepField } from './sweep-field';
 import { canStart, emptyPlan, placedProblems, startObstacle, type NewRunState, type PlacedProblems } from './state';
 
 export function newRunView(state: NewRunState, actions: NewRunActions): TemplateResult {
@@ -46,7 +47,7 @@ function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: 
     label: 'Start from',
     choices: presets.map(({ id, name }) => [id, name] as const),
     value: choice.preset,
-    onChange: preset => actions.change({ preset, values: {}, overrides: '', groups: null }, true),
+    onChange: preset => actions.change({ preset, values: {}, overrides: '', groups: null, sweep: null }, true),
   });
   const where = dropdown({
     label: 'Folder of the run',
@@ -62,9 +63,9 @@ function barView({ presets, folders }: NewRunForm, state: NewRunState, actions: 
     ${button({ label: 'Save as YAML…', onClick: actions.save })}
     ${obstacle === null ? nothing : html`<span class="obstacle">${link(obstacle.text, actions.start)}</span>`}
     ${button({
-      label: starting ? 'Starting …' : 'Start run',
+      label: starting ? 'Starting …' : choice.sweep ? 'Start sweep' : 'Start run',
       primary: true,
-      title: obstacle?.text ?? 'Start the run (Ctrl+Enter)',
+      title: obstacle?.text ?? `Start the ${choice.sweep ? 'sweep' : 'run'} (Ctrl+Enter)`,
       disabled: canStart(state) || obstacle !== null ? false : 'soft', // with an obstacle, a click leads to it
       onClick: actions.start,
     })}
@@ -91,8 +92,22 @@ function formView(form: NewRunForm, state: NewRunState, actions: NewRunActions):
       onChange: next => actions.change({ groups: next }),
     })}
     ${others} ${overridesView(choice.overrides, actions)}
+    ${
+      choice.preset.startsWith('fork:')
+        ? nothing
+        : sweepField({
+            sweep: choice.sweep,
+            fields: groups.flatMap(({ fields }) => fields).filter(({ key }) => !fixedInSweep.includes(key)),
+            runs: plan.sweepRuns,
+            problem: problems.ofSweep,
+            onChange: sweep => actions.change({ sweep }),
+          })
+    }
   </main>`;
 }
+
+/** Keys that a sweep sets itself, or that do not change the training. */
+const fixedInSweep = ['seed.train', 'trainer.experiment_name', 'workbench.keep_checkpoints'];
 
 /** Renders the field for keys that have no field of their own. */
 function overridesView(overrides: string, { change }: NewRunActions): TemplateResult {

@@ -71,7 +71,16 @@ function prefilled(state: NewRunState, prefill: NewRunPrefill | null): NewRunSta
   if (!prefill || !state.form) return state;
   const { preset, folder, values, overrides } = prefill;
   const presets = [...state.form.presets.filter(({ id }) => id !== preset.id), preset];
-  const choice = { ...state.choice, preset: preset.id, folder, values, overrides, groups: null, engine: '' };
+  const choice = {
+    ...state.choice,
+    preset: preset.id,
+    folder,
+    values,
+    overrides,
+    groups: null,
+    sweep: null,
+    engine: '',
+  };
   return { ...state, form: { ...state.form, presets }, choice, planned: null, refused: '' };
 }
 
@@ -91,7 +100,8 @@ function changed(state: NewRunState, part: Partial<NewRunChoice>): NewRunState {
     !isOtherSource &&
     key !== '' &&
     choice.values[key] === before.values[key] &&
-    !(isOfGroups(key) && choice.groups !== before.groups);
+    !(isOfGroups(key) && choice.groups !== before.groups) &&
+    !(key === 'sweep' && choice.sweep !== before.sweep);
   const planned = state.planned && { ...state.planned, problems: state.planned.problems.filter(remains) };
   return { ...state, choice, planned, refused: '', waiting: true, checking: true };
 }
@@ -106,7 +116,7 @@ function existing(choice: NewRunChoice, { presets, folders, engines, chosen }: N
   return {
     ...choice,
     engine: [chosen, choice.engine].find(name => engines.some(engine => engine.name === name)) ?? '',
-    ...(!isKnown && { preset: presets[0]?.id ?? '', values: {}, overrides: '', groups: null }),
+    ...(!isKnown && { preset: presets[0]?.id ?? '', values: {}, overrides: '', groups: null, sweep: null }),
     ...(!isThere && { folder: folders[0]?.path ?? '' }),
   };
 }

@@ -25,6 +25,7 @@ export const firstChoice: NewRunChoice = {
   values: {},
   overrides: '',
   groups: null,
+  sweep: null,
 };
 
 /** The plan displayed before the first plan arrives. */
@@ -33,6 +34,7 @@ export const emptyPlan: PlannedRun = {
   tags: [],
   groups: { train: {}, val: {} },
   engine: null,
+  sweepRuns: null,
   estimate: null,
   problems: [],
   yaml: '',
@@ -55,7 +57,10 @@ export const canStart = ({ form, planned, starting }: NewRunState): boolean =>
 
 /** What the user must correct before a run can start. */
 export interface StartObstacle {
-  /** Key of the first field with a problem, `es_manager` for the environments, empty for the messages above the form. */
+  /**
+   * Key of the first field with a problem, `es_manager` for the environments, `sweep` for the sweep, empty for the
+   * messages above the form.
+   */
   key: string;
   /** The remedy in one sentence. */
   text: string;
@@ -65,11 +70,15 @@ export interface StartObstacle {
 export function startObstacle(state: NewRunState): StartObstacle | null {
   const { form, planned, starting } = state;
   if (!form || !planned || starting || planned.problems.length === 0) return null;
-  const { byKey, ofGroups } = placedProblems(state);
+  const { byKey, ofGroups, ofSweep } = placedProblems(state);
   const fields = form.groups.flatMap(group => group.fields).filter(({ key }) => byKey.has(key));
-  const names = [...fields.map(({ title }) => title), ...(ofGroups === undefined ? [] : ['Environments'])];
+  const names = [
+    ...fields.map(({ title }) => title),
+    ...(ofGroups === undefined ? [] : ['Environments']),
+    ...(ofSweep === undefined ? [] : ['Sweep']),
+  ];
   if (names.length === 0) return { key: '', text: 'Read the error to start' };
-  const key = fields.length > 0 ? fields[0].key : 'es_manager';
+  const key = fields.length > 0 ? fields[0].key : ofGroups === undefined ? 'sweep' : 'es_manager';
   const rest = names.length > 1 ? ` and ${names.length - 1} more` : '';
   return { key, text: `Correct ${names[0]}${rest} to start` };
 }
@@ -82,6 +91,8 @@ export interface PlacedProblems {
   byKey: ReadonlyMap<string, string>;
   /** Message about the environments and their groups; undefined without a problem. */
   ofGroups: string | undefined;
+  /** Message about the sweep; undefined without a problem. */
+  ofSweep: string | undefined;
   /** Messages without a field in the form. */
   others: readonly string[];
 }
@@ -93,7 +104,8 @@ export function placedProblems({ form, planned, refused }: NewRunState): PlacedP
   const byKey = new Map<string, string>();
   for (const { key, message } of problems) if (keys.has(key) && !byKey.has(key)) byKey.set(key, message);
   const ofGroups = problems.find(({ key }) => isOfGroups(key))?.message;
-  const placed = new Set([...byKey.values(), ofGroups]);
+  const ofSweep = problems.find(({ key }) => key === 'sweep')?.message;
+  const placed = new Set([...byKey.values(), ofGroups, ofSweep]);
   const others = [...problems.map(({ message }) => message).filter(message => !placed.has(message)), refused];
-  return { byKey, ofGroups, others: others.filter(text => text !== '') };
+  return { byKey, ofGroups, ofSweep, others: others.filter(text => text !== '') };
 }

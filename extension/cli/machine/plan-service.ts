@@ -8,19 +8,21 @@ import { providerStates } from '../../engine/session/devices';
 import { clearedWriter } from '../../node/cleared-writer';
 import { onRequest, stdioMessages } from '../../node/stdio-messages';
 import { ConfigError } from '../../trainer/config/config-error';
-import { loadConfig } from '../../trainer/config/load-config';
+import { loadConfig, overrideConfig } from '../../trainer/config/load-config';
 import type { LoadedConfig } from '../../trainer/config/loaded-config';
 import { planRun } from '../../trainer/plan/run-plan';
+import { checkpointNamed, openCheckpoint } from '../../trainer/store/checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { resolvedConfig } from '../configuration/resolved-config';
 import { presetFolders } from '../options/workspace';
+import { configOfFork } from '../run-lifecycle/fork-run';
 import { loadAgain, refuseOtherHash } from '../run-lifecycle/make-run';
 
 /** Serves requests until standard input ends. */
 export async function servePlanner(): Promise<void> {
   const connection = stdioMessages(process.stdin, process.stdout, clearedWriter);
   const check = async (asked: ConfigQuestion) => ({
-    config: resolvedConfig(asked.overrides, asked.workspace, loaderOf(asked)).config,
+    config: resolvedConfig(asked.overrides, asked.workspace, await loaderOf(asked)).config,
   });
   onRequest(connection, checkConfig, check, errorOf);
   onRequest(
@@ -29,7 +31,7 @@ export async function servePlanner(): Promise<void> {
     async asked => {
       const { rates, workspace, overrides, configName, configFile, run: earlier } = asked;
       const question = {
-        ...{ workspace, overrides, presetFolders: presetFolders(workspace), load: loaderOf(asked) },
+        ...{ workspace, overrides, presetFolders: presetFolders(workspace), load: await loaderOf(asked) },
         configName: configName ?? earlier,
         ...(configFile !== undefined && { configFile }),
         ...(rates && { rates }),
@@ -46,13 +48,19 @@ export async function servePlanner(): Promise<void> {
 }
 
 /** Returns a function that loads the configuration with the given overrides. */
-function loaderOf({ workspace, configName, configFile, run }: ConfigQuestion) {
+async function loaderOf({ workspace, configName, configFile, run, checkpoint }: ConfigQuestion) {
   if (run === undefined) {
     const source = { configName, configFile, workspace, presetFolders: presetFolders(workspace) };
     return (overrides: readonly string[]): LoadedConfig => loadConfig({ ...source, overrides });
   }
-  const { manifest } = RunFolder.find(workspace, run);
+  const folder = RunFolder.find(workspace, run);
+  const { manifest } = folder;
   refuseOtherHash(manifest);
+  if (checkpoint !== undefined) {
+    // The checksums of the checkpoint are checked at the start; here, they would delay every change of the form.
+    const { from } = configOfFork(folder, workspace, await openCheckpoint(folder.file(checkpointNamed(checkpoint))));
+    return (overrides: readonly string[]): LoadedConfig => overrideConfig(from.config, overrides);
+  }
   return (overrides: readonly string[]): LoadedConfig => loadAgain(manifest, { overrides, workspace });
 }
 

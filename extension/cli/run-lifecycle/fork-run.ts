@@ -8,6 +8,7 @@ import { UserError } from '../../common/user-error';
 import { configHash } from '../../trainer/config/config-hash';
 import { checkpointFor } from '../../trainer/run/run-checkpoint';
 import { readableEvents } from '../../trainer/run/stored-config';
+import type { StoredCheckpoint } from '../../trainer/store/checkpoint';
 import type { RunFolder } from '../../trainer/store/run-folder';
 
 /**
@@ -25,6 +26,16 @@ export async function forkOf(
     throw new UserError(
       `run ${folder.id} has no checkpoint yet: start another run with ragen train --from ${folder.id}`,
     );
+  const { from, step } = configOfFork(folder, workspace, found);
+  return { from, parent: { run: folder.id, step } };
+}
+
+/** Returns the run's manifest with the configuration of a fork from the checkpoint `found`, and the checkpoint's step. */
+export function configOfFork(
+  folder: RunFolder,
+  workspace: string,
+  found: StoredCheckpoint,
+): { from: Manifest; step: number } {
   const { step, offsets } = found.manifest;
   const events = readableEvents(folder.file(runFiles.events), { end: offsets[runFiles.events] ?? 0 });
   const before = configInEffect(folder.manifest.config, events);
@@ -37,8 +48,5 @@ export async function forkOf(
       resume_from_path: relative(workspace, found.folder).replaceAll('\\', '/'),
     },
   };
-  return {
-    from: { ...folder.manifest, config, config_hash: configHash(config) },
-    parent: { run: folder.id, step },
-  };
+  return { from: { ...folder.manifest, config, config_hash: configHash(config) }, step };
 }

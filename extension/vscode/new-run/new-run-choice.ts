@@ -39,8 +39,14 @@ export function yamlOfChoice(
   }
   for (const [key, text] of Object.entries(values)) put(document, key, plainValue(text));
   for (const [key, value] of Object.entries({ ...engine, ...groupKeys(groups) })) put(document, key, value);
-  return `# ${description}\n${stringify(document, { lineWidth: 120, flowCollectionPadding: false })}`;
+  return `# ${description}\n${yamlText(document)}`;
 }
+
+/** Returns a complete configuration as the text of a file. @param description first line of the file, a comment */
+export const yamlOfConfig = (config: Readonly<Record<string, unknown>>, description: string): string =>
+  `# ${description}\n${yamlText(config)}`;
+
+const yamlText = (document: object): string => stringify(document, { lineWidth: 120, flowCollectionPadding: false });
 
 /** Returns the number of prompt groups of each tag in a resolved configuration. */
 export function groupsIn(config: Readonly<Record<string, unknown>>, side: 'train' | 'val'): GroupsByTag {

@@ -1,12 +1,14 @@
 // Evaluates the choices on the New Run page in the planning process. If the configuration is invalid, the result contains the
 // values of the unchanged preset, so that the form can show them. Must not import `vscode`.
+import { appendAll } from '../../common/lists';
 import type { FormProblem, NewRunChoice, PlannedRun, RunEstimate } from '../../protocol/new-run-page';
 import type { ConfigQuestion, PlanQuestion } from '../../protocol/planning';
 import { valueAt } from '../../run-data/changeable-settings';
 import { brokenLimits, type EngineAbilities } from '../../run-data/engine-limits';
 import { engineKeys, planRates, type KeptEngine } from '../engines/kept-engines';
 import { ConfigError } from '../processes/cli-command';
-import { groupsIn, overridesOf, yamlOfChoice } from './new-run-choice';
+import { sweepFile, sweepKey, sweepOf, sweepProblems, type SweepSource } from './new-run-sweep';
+import { groupsIn, overridesOf, yamlOfChoice, yamlOfConfig } from './new-run-choice';
 
 /** What a run starts from. */
 export interface PresetSource {
@@ -15,7 +17,9 @@ export interface PresetSource {
   /** CLI arguments that select it. */
   args: string[];
   /** The part of a question to the planner that selects it. */
-  asked: Pick<ConfigQuestion, 'configName' | 'configFile' | 'run'>;
+  asked: Pick<ConfigQuestion, 'configName' | 'configFile' | 'run' | 'checkpoint'>;
+  /** The configuration of a sweep that starts from it; null if no sweep can. */
+  sweep: SweepSource | null;
 }
 
 /** The requests to the planning process. They throw a ConfigError or a UserError. */
@@ -36,15 +40,23 @@ export const abilitiesOf = ({ facts }: KeptEngine): EngineAbilities => ({
  */
 export async function planChoice(
   choice: NewRunChoice,
-  { name, asked }: PresetSource,
+  { name, asked, sweep: sweepSource }: PresetSource,
   keys: readonly string[],
   planner: ConfigPlanner,
   { engine, estimated = true }: { engine?: KeptEngine; estimated?: boolean } = {},
 ): Promise<PlannedRun> {
   const own = engine && engineKeys(engine);
   const title = choice.values['trainer.experiment_name'] ?? name;
-  const yaml = yamlOfChoice(choice, name, `${title}: extends ${name}`, own);
+  const sweep = choice.sweep && sweepOf(choice.sweep);
+  const runs = sweep && 'runs' in sweep ? sweep : null;
+  const yaml =
+    runs && sweepSource
+      ? sweepFile(choice, runs, sweepSource, fileName(title), own)
+      : yamlOfChoice(choice, name, `${title}: extends ${name}`, own);
   const described = (config: Record<string, unknown>) => ({
+    // No configuration has the settings of a fork, so its file contains all keys.
+    sweepRuns: runs && sweepSource && runs.runs,
+    yaml: asked.checkpoint === undefined ? yaml : yamlOfConfig(config, `${title}: from ${name}`),
     values: Object.fromEntries(keys.map(key => [key, textOf(valueAt(config, key))])),
     tags: tagsIn(config),
     groups: { train: groupsIn(config, 'train'), val: groupsIn(config, 'val') },
@@ -58,14 +70,29 @@ export async function planChoice(
   try {
     const { config, run } = await evaluate();
     const problems = engine ? engineProblems(config, engine) : [];
-    return { ...described(config), estimate: problems.length > 0 ? null : run, problems, yaml };
+    if (sweep && 'problems' in sweep) appendAll(problems, sweep.problems);
+    if (sweep && !sweepSource) problems.push({ key: sweepKey, message: noSweepOfFork });
+    const check = (overrides: string[]) =>
+      planner.check({ ...question, overrides: [...question.overrides, ...overrides] });
+    if (runs && problems.length === 0) appendAll(problems, await sweepProblems(runs, check));
+    return { ...described(config), estimate: problems.length > 0 ? null : run, problems };
   } catch (error) {
     const problems = problemsOf(error);
     // A plan fails if an override is invalid or the model is unavailable. The form then shows the preset's values.
     const { config } = await planner.check({ ...question, overrides: [] }).catch(() => ({ config: {} }));
-    return { ...described(config), estimate: null, problems, yaml };
+    return { ...described(config), estimate: null, problems };
   }
 }
+
+const noSweepOfFork =
+  'Sweep: a sweep cannot start from a checkpoint: choose another starting point, or duplicate the run.';
+
+/** Returns a text as the name of a file: lower-case letters, digits and hyphens. */
+export const fileName = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, '-')
+    .replace(/^-+|-+$/g, '') || 'run';
 
 function problemsOf(error: unknown): FormProblem[] {
   if (error instanceof ConfigError) return error.problems.map(({ key = '', message }) => ({ key, message }));

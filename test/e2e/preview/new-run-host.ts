@@ -119,6 +119,7 @@ function planned(choice: NewRunChoice): PlannedRun {
       remote: engine ? { rates: { basis: 'given' } } : null,
     },
     problems: [],
+    sweepRuns: choice.sweep && 6,
     yaml: engine
       ? `defaults:\n  - quickstart\n  - _self_\nworkbench:\n  engine: tinker\n  engine_url: ${engine.url}\n`
       : '',

@@ -1,5 +1,6 @@
 // A run that starts leaves the focus where the user is. A finished run is forked from an earlier checkpoint: the picker
-// describes the checkpoints, the question names what a resume would discard, and the fork names its parent.
+// describes the checkpoints, the form shows the settings at the checkpoint, the question names what a resume would
+// discard, and the fork names its parent.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,9 +44,34 @@ scenario('a start does not take the focus from a list that the user opened meanw
   await editor.page.keyboard.press('Escape');
 });
 
+scenario('Fork from Checkpoint opens the form, whose changes apply to the fork', async () => {
+  const [id] = await until('the run', () => readdirSync(runs));
+  await until('its end', () => read(id, 'status.json').state === 'finished', 400_000);
+  await editor.command('RAGEN: Fork from Checkpoint');
+  await until('the checkpoints', async () => (await rows().count()) === 3);
+  await editor.choose('Step 2');
+  const form = await editor.webview('.form-bar');
+  await form.locator('.yaml', { hasText: /resume_from_path: .*step-000002/ }).waitFor();
+  assert.match(await form.locator('.form > p').first().innerText(), /continues from step 2 of run quickstart/);
+  const field = key => form.locator(`.field[data-key="${key}"] vscode-text-field input`);
+  assert.equal(await field('trainer.experiment_name').inputValue(), 'quickstart-from-2');
+  await field('trainer.experiment_name').fill('branch');
+  await form.locator('.yaml', { hasText: 'experiment_name: branch' }).waitFor();
+  await editor.picture('fork-form-dark');
+  await form.getByRole('button', { name: 'Start run' }).click();
+  const fork = await until('the fork', () => readdirSync(runs).find(name => name !== id));
+  await until('its end', () => read(fork, 'status.json').state === 'finished', 400_000);
+  assert.deepEqual(read(fork, 'manifest.json').parent, { run: id, step: 2 });
+  assert.equal(read(fork, 'manifest.json').name, 'branch');
+  assert.equal(read(fork, 'status.json').step, 3);
+});
+
 scenario('a resume from an earlier checkpoint asks first, and Fork as new run keeps the run', async () => {
   const [id] = await until('the run', () => readdirSync(runs));
   await until('its end', () => read(id, 'status.json').state === 'finished', 400_000);
+  const before = readdirSync(runs);
+  await editor.page.getByRole('treeitem', { name: /^quickstart/ }).click();
+  await editor.webview('h1:text-is("quickstart")');
   await editor.command('RAGEN: Resume from Checkpoint');
   await until('the checkpoints', async () => (await rows().count()) === 3);
   const shown = await rows().allInnerTexts();
@@ -58,7 +84,7 @@ scenario('a resume from an earlier checkpoint asks first, and Fork as new run ke
   assert.match(discard, /^\s*Discard and resume/);
   await editor.picture('discard-question-dark');
   await editor.choose('Fork as new run');
-  const other = await until('the fork', () => readdirSync(runs).find(name => name !== id));
+  const other = await until('the fork', () => readdirSync(runs).find(name => !before.includes(name)));
   await until('its manifest', () => read(other, 'manifest.json').parent);
   assert.deepEqual(read(other, 'manifest.json').parent, { run: id, step: 1 });
   await editor.page.getByRole('treeitem', { name: /quickstart-from-1.*fork of quickstart, step 1/ }).waitFor();

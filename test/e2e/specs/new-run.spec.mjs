@@ -115,3 +115,39 @@ scenario('Start run starts a run with the entered values', async () => {
   assert.equal(manifest.config.es_manager.val.env_groups, 4);
   await editor.webview('.chart canvas, .top-bar');
 });
+
+scenario('Start sweep writes the sweep’s file and starts its runs in a terminal', async () => {
+  await editor.command('RAGEN: New Run');
+  const page = await editor.webview('.estimate-row');
+  const sweep = page.locator('[data-key="sweep"]');
+  await sweep.getByLabel('Seeds of the sweep').locator('input').fill('none');
+  await sweep.locator('.problem', { hasText: 'the seeds are neither a number nor a list' }).waitFor();
+  assert.match(await page.locator('.obstacle').innerText(), /^Correct Sweep to start$/);
+  await sweep.getByLabel('Seeds of the sweep').locator('input').fill('2');
+  await page.locator('.yaml', { hasText: 'seeds: 2' }).waitFor();
+  await editor.picture('sweep-form-dark');
+  const before = readdirSync(runs);
+  await page.getByRole('button', { name: 'Start sweep' }).click();
+  await until('the file of the sweep', () => existsSync(join(workspace, 'config', 'sweeps', 'by-form.yaml')));
+  const read = (id, name) => JSON.parse(readFileSync(join(runs, id, name), 'utf8'));
+  const members = () =>
+    readdirSync(runs).filter(id => !before.includes(id) && existsSync(join(runs, id, 'status.json')));
+  await until(
+    'the ends of both runs',
+    () => {
+      const ended = members().filter(id => read(id, 'status.json').state === 'finished');
+      return ended.length === 2;
+    },
+    400_000,
+  );
+  const [one, two] = members().map(id => read(id, 'manifest.json'));
+  assert.deepEqual([one.sweep.id, two.sweep.id], ['by-form', 'by-form']);
+  assert.notEqual(one.config.seed.train, two.config.seed.train);
+  await editor.page
+    .locator('.notification-toast', { hasText: /finished after 2 steps: best validation/ })
+    .first()
+    .waitFor();
+  await editor.page.locator('.statusbar-item', { hasText: /finished · step 2\/2/ }).waitFor();
+  await until('the comparison', () => existsSync(join(workspace, '.ragen', 'sweeps', 'by-form', 'comparison.csv')));
+  await editor.picture('sweep-terminal-dark');
+});

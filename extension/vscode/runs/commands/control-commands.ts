@@ -68,7 +68,7 @@ export const controlCommands: Record<string, Command> = {
     if (!run || takesNoSteps(run)) return;
     const question = vscode.l10n.t('Start a new run from which checkpoint of {0}?', run.summary.name);
     const chosen = await askForCheckpoint(run, question);
-    if (chosen) await resumeFrom(host, run, ['--from', chosen.name, '--fork']);
+    if (chosen) await vscode.commands.executeCommand('ragen.newRun', { run: run.folder, checkpoint: chosen.name });
   },
 };
 

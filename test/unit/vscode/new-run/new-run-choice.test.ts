@@ -24,7 +24,7 @@ const fields = fieldGroups(readConfigurationSchema('media/configuration.schema.j
 const keys = fields.flatMap(({ fields: own }) => own.map(({ key }) => key));
 
 const choiceOf = (part: Partial<NewRunChoice>): NewRunChoice => ({
-  ...{ preset: 'quickstart', folder: workspace, engine: '', values: {}, overrides: '', groups: null },
+  ...{ preset: 'quickstart', folder: workspace, engine: '', values: {}, overrides: '', groups: null, sweep: null },
   ...part,
 });
 
@@ -47,6 +47,7 @@ async function attemptPlan<T>(work: () => T): Promise<Awaited<T>> {
 const quickstart = {
   ...{ name: 'quickstart', args: ['--config-name', 'quickstart'] },
   asked: { configName: 'quickstart' },
+  sweep: { config_name: 'quickstart' },
 };
 
 it('shows existing keys, with choices where there are any', () => {

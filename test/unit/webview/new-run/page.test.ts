@@ -78,6 +78,7 @@ const planned = (choice: NewRunChoice): PlannedRun => {
             remote: choice.engine === '' ? null : { rates: { basis: choice.engine === 'gpu' ? 'given' : 'assumed' } },
           },
     problems,
+    sweepRuns: choice.sweep ? 4 : null,
     yaml: `steps: ${steps}\n`,
   };
 };
@@ -334,4 +335,41 @@ describe('a run on a kept engine', () => {
     await settled();
     expect(choices.at(-1)!.engine).toBe('');
   });
+});
+
+it('starts a sweep of keys with several values, and removes it', async () => {
+  const add = root.querySelector<HTMLElement & { value: string }>('[aria-label="Add a key to the sweep"]')!;
+  const write = async (label: string, value: string): Promise<void> => {
+    const input = [
+      ...root.querySelectorAll<HTMLElement & { value: string }>('[data-key="sweep"] vscode-text-field'),
+    ].find(
+      each => each.getAttribute('aria-label') === label || each.title === label || each.outerHTML.includes(label),
+    )!;
+    input.value = value;
+    input.dispatchEvent(new Event('input'));
+    await settled();
+  };
+  add.value = 'algorithm.adv_estimator';
+  add.dispatchEvent(new Event('change'));
+  await settled();
+  await write('Values of A', 'grpo, gae');
+  await write('A number of seeds', '2');
+  expect(choices.at(-1)!.sweep).toEqual({
+    grid: [{ key: 'algorithm.adv_estimator', values: 'grpo, gae' }],
+    seeds: '2',
+    jobs: '1',
+  });
+  expect(root.querySelector('[data-key="sweep"]')!.textContent).toContain('4 runs');
+  expect(button('Start sweep').textContent).toBe('Start sweep');
+  root.querySelector<HTMLElement>('[data-key="sweep"] .reset')!.click();
+  await settled();
+  expect(choices.at(-1)!.sweep).toBeNull();
+  expect(button('Start run').textContent).toBe('Start run');
+});
+
+it('offers no sweep for a fork', async () => {
+  const preset = { id: 'fork:step-000002:r', name: 'first from step 2', description: 'A fork.' };
+  host.send(newRunPrefill, { preset, folder: '/w', values: {}, overrides: '' });
+  await settled();
+  expect(root.querySelector('[data-key="sweep"]')).toBeNull();
 });

@@ -23,6 +23,7 @@ const kept: NewRunChoice = {
   values: { steps: '7' },
   overrides: '',
   groups: null,
+  sweep: null,
 };
 const after = (choice: NewRunChoice, ...events: NewRunEvent[]): NewRunState =>
   [{ type: 'connected', form } as const, ...events].reduce(reduce, initialState(choice));
