@@ -4,6 +4,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
+import type { PickedEpisode } from '../run-data/picked-episodes';
 import type { RedundantColumns } from '../run-data/redundant-columns';
 import type { RunSummary } from './page-state';
 import type { RunEnding } from '../run-data/run-ending';
@@ -93,6 +94,12 @@ export const scoreColumn = (step: number, from: number, to: number, columns: num
 export const dashboardScores: RequestType<{ from: number; to: number; columns: number }, ScoreStrip[]> = {
   method: 'dashboard/scores',
 };
+
+/** Returns the episodes that are worth reading first; empty until the run has played an episode. */
+export const dashboardPicked: RequestType<null, PickedEpisode[]> = { method: 'dashboard/picked' };
+
+/** Opens an episode on the Episodes page. */
+export const dashboardEpisode: NotificationType<{ id: string }> = { method: 'dashboard/episode' };
 
 /** Data to write to a file that the user names: a chart image, or the metrics in rows [from, to). */
 export type Export =

@@ -35,10 +35,11 @@ export function logRange(low: number, high: number, previous: Range | null): Ran
 /**
  * Returns the ticks of a logarithmic range: at most nine powers of ten if `roomy` is true, else at most four. A short
  * range has additional ticks. If `roomy` is true, a range of at most two decades also has ticks at 2 and 5 times its
- * powers of ten. If `roomy` is false, a range of one decade also has a tick at 3 times its lower power.
+ * powers of ten. If `roomy` is false, a range of one decade also has a tick at 3 times its lower power. Ticks outside
+ * the range are left out.
  */
 export function logTicks({ min, max }: Range, roomy: boolean): number[] {
-  const [first, last] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
+  const [first, last] = [Math.floor(Math.log10(min) + 1e-9), Math.ceil(Math.log10(max) - 1e-9)];
   const every = Math.ceil((last - first) / (roomy ? 8 : 3));
   const ticks: number[] = [];
   for (let power = first; power <= last; power++) {
@@ -49,7 +50,7 @@ export function logTicks({ min, max }: Range, roomy: boolean): number[] {
         (roomy ? [2, 5] : last - first === 1 ? [3] : []).map(n => Number(`${n}e${power}`)),
       );
   }
-  return ticks;
+  return ticks.filter(tick => tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9));
 }
 
 /**
@@ -71,6 +72,28 @@ export function valueRange(low: number, high: number, previous: Range | null): R
   const step = roundUp((to - from) / 4, [1, 2, 2.5, 5]);
   const [first, last] = [Math.floor(from / step + 1e-9), Math.ceil(to / step - 1e-9)];
   return { min: clean(first * step, step), max: clean(Math.max(last, first + 1) * step, step), step };
+}
+
+/** The ends of an axis that the user has set; null for an end that follows the values. */
+export interface Limits {
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+/**
+ * Returns a range with the user's ends. An end that follows the values and would lie beyond the other end is moved: by
+ * the length of the range, or by a power of ten if `log` is set. On a logarithmic axis, only positive ends apply.
+ */
+export function limitedRange(range: Range, limits: Limits, log = false): Range {
+  const [low, high] = [limits.low, limits.high].map(end => (log && end !== null && end <= 0 ? null : end));
+  if (low === null && high === null) return range;
+  let [min, max] = [low ?? range.min, high ?? range.max];
+  if (!(max > min)) {
+    const length = range.max - range.min || 1;
+    if (low !== null) max = log ? min * 10 : min + length;
+    else min = log ? max / 10 : max - length;
+  }
+  return { min, max, step: log ? 0 : roundUp((max - min) / 4, [1, 2, 2.5, 5]) };
 }
 
 /** Fixed range of shares: 0 to 1. */

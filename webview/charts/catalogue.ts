@@ -25,6 +25,18 @@ export interface ChartLine {
   band?: LineBand;
 }
 
+/** The settings of a chart that the user made. */
+export interface Panel {
+  /** Unique among the ids of charts: `panel 1`, `panel 2`, and so on. */
+  readonly id: string;
+  /** Empty for a title made of the expressions. */
+  readonly title: string;
+  /** One or more expressions, separated by semicolons. */
+  readonly y: string;
+  /** An expression; empty for the x axis of the page. */
+  readonly x: string;
+}
+
 export interface ChartSpec {
   /**
    * Identifier of the chart, which stays the same throughout a run. The view settings store these identifiers for
@@ -36,11 +48,16 @@ export interface ChartSpec {
   lines: ChartLine[];
   /** Whether the chart shows the distribution of scores instead of lines. */
   scores?: boolean;
+  /** The settings of a chart that the user made; undefined for the charts of the catalogue. */
+  panel?: Panel;
+  /** Key of the curve on the x axis; undefined for the x axis of the page. */
+  against?: string;
 }
 
-/** Returns the keys that a chart reads: the keys of its lines, then the keys of its bands. */
-export const keysOf = ({ lines }: ChartSpec): string[] => [
+/** Returns the keys that a chart reads: the keys of its lines, of its x axis, and of its bands. */
+export const keysOf = ({ lines, against }: ChartSpec): string[] => [
   ...lines.map(({ key }) => key),
+  ...(against === undefined ? [] : [against]),
   ...lines.flatMap(({ band }) => (!band ? [] : 'low' in band ? [band.low, band.high] : [band.episodes])),
 ];
 
@@ -131,9 +148,11 @@ function boundsOf(free: Set<string>): Map<string, LineBand> {
 
 /** Returns the charts of a planned chart: none without a key, and several if the keys are to stand apart. */
 function take(planned: Planned, free: Set<string>, bounds: Map<string, LineBand>): ChartSpec[] {
-  const groups = planned.keys.map(want =>
-    [...free].filter(key => (typeof want === 'string' ? key === want : want.test(key))),
-  );
+  const groups = planned.keys.map(want => {
+    if (want instanceof RegExp) return [...free].filter(key => want.test(key));
+    const key = [want].flat().find(each => free.has(each));
+    return key === undefined ? [] : [key];
+  });
   const found = planned.first ? (groups.find(group => group.length > 0) ?? []) : [...new Set(groups.flat())];
   if (found.length === 0 && !planned.always) return [];
   for (const key of found) {

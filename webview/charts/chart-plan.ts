@@ -7,9 +7,10 @@ export interface Planned {
   id: string;
   title: string;
   /**
-   * Keys or patterns of the chart's lines. If `first` is set, only the first key or pattern that the run has is used.
+   * Keys or patterns of the chart's lines; of a list of keys, only the first that the run has is used. If `first` is
+   * set, only the first key or pattern that the run has is used.
    */
-  keys: (string | RegExp)[];
+  keys: (string | RegExp | readonly string[])[];
   first?: boolean;
   /** Whether to show the chart even if the run has not logged any of the chart's keys yet. */
   always?: boolean;
@@ -67,7 +68,7 @@ export const groupsOfCharts: PlannedGroup[] = [
       {
         id: 'return',
         title: 'Return',
-        keys: [/^(train\/)?charts\/avg_episode_return$/, 'val-env/charts/avg_episode_return'],
+        keys: [['charts/avg_episode_return', 'train/charts/avg_episode_return'], 'val-env/charts/avg_episode_return'],
       },
       { id: 'pass@k', title: 'Pass@k', keys: [/^(train|val-env)\/[^/]+\/pass@\d+$/], apart: true },
     ],

@@ -1,6 +1,7 @@
 // A run's metrics in the page: its rows, and the curves of metrics that have been displayed. In a long run, a curve is
 // first loaded as an overview and then completely. Each request is sent once. New rows are appended. When the run is
-// resumed, the host sends a new `epoch` number and all data is reloaded.
+// resumed, the host sends a new `epoch` number and all data is reloaded. A key may also be that of an expression
+// (derived-curves.ts).
 import { MovingAverage, smoothOn } from '../../extension/common/smoothing';
 import { dashboardColumns, type ColumnPart, type DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../extension/run-data/metric-segments';
@@ -12,14 +13,13 @@ import {
 } from '../../extension/run-data/redundant-columns';
 import type { Host } from '../shared/host';
 import { Curve, lowerBound } from './curve';
+import { DerivedCurves, isDerived, pushValue, type HeldCurve } from './derived-curves';
 
 /** Unit of the x axis: step number, seconds of run time, or number of training episodes. */
 export type XAxis = 'step' | 'time' | 'episodes';
 
-interface Held {
-  curve: Curve;
+interface Held extends HeldCurve {
   complete: boolean;
-  smoothed?: { factor: number; curve: Curve; average: MovingAverage };
 }
 
 /**
@@ -72,6 +72,7 @@ export class SeriesStore {
   private redundant = noneRedundant;
   private episodesAStep: number | null = null;
   private episodesAt: Curve | null = null;
+  private readonly derived = new DerivedCurves(this);
   /** Smoothing factor. It is sent with requests, because the extension host smooths overviews. */
   smoothing = 0;
 
@@ -102,17 +103,28 @@ export class SeriesStore {
   }
 
   has(key: string): boolean {
-    return this.known.has(key);
+    return isDerived(key) ? this.derived.has(key) : this.known.has(key);
+  }
+
+  /** Returns the metrics from which the curve of a key is computed: the key itself, or the metrics of an expression. */
+  metricsOf(key: string): string[] {
+    return isDerived(key) ? this.derived.metricsOf(key) : [key];
   }
 
   /** Returns the curve of a key; undefined until an overview or the complete column is loaded. */
   curve(key: string): Curve | undefined {
-    return this.held.get(key)?.curve;
+    return this.heldOf(key)?.curve;
+  }
+
+  /** Returns the curve of a metric; undefined until its complete column is loaded. */
+  complete(key: string): Curve | undefined {
+    const held = this.held.get(key);
+    return held?.complete ? held.curve : undefined;
   }
 
   /** Returns the smoothed curve of a key; the raw curve if the factor is 0. */
   smoothed(key: string, factor: number): Curve | undefined {
-    const held = this.held.get(key);
+    const held = this.heldOf(key);
     if (!held || factor <= 0) return held?.curve;
     if (held.smoothed?.factor === factor) return held.smoothed.curve;
     const average = new MovingAverage(factor);
@@ -129,6 +141,7 @@ export class SeriesStore {
     this.known = new Set(keys);
     this.keyList = [...this.known];
     this.held = new Map();
+    this.derived.clear();
     this.asked = new Set();
     this.recent = [];
     this.redundant = redundant;
@@ -152,9 +165,7 @@ export class SeriesStore {
       }
       for (const [key, held] of this.held) {
         if (held.curve.length > row) continue; // the loaded column already contains this row
-        const value = line[key] ?? Number.NaN;
-        held.curve.push(value);
-        held.smoothed?.curve.push(held.smoothed.average.next(row, value));
+        pushValue(held, line[key] ?? Number.NaN);
       }
       if (redundancyRows.includes(this.length)) this.compareHeld();
     }
@@ -166,6 +177,10 @@ export class SeriesStore {
     this.ask(
       keys.filter(key => !this.held.has(key)),
       true,
+    );
+    this.ask(
+      keys.filter(isDerived).flatMap(key => this.derived.metricsOf(key)),
+      false,
     );
     const shortened = keys.filter(key => this.held.get(key)?.complete === false);
     if (shortened.length === 0) return;
@@ -233,6 +248,10 @@ export class SeriesStore {
     this.redundant = redundantColumns(complete.map(([key, { curve }]) => [key, [curve.values]]));
   }
 
+  private heldOf(key: string): HeldCurve | undefined {
+    return isDerived(key) ? this.derived.held(key) : this.held.get(key);
+  }
+
   private ask(keys: readonly string[], overview: boolean): void {
     const fresh = keys.filter(key => this.known.has(key) && !this.asked.has(`${key} ${overview}`));
     if (fresh.length === 0) return;
@@ -269,9 +288,7 @@ export class SeriesStore {
       fresh.smoothed = { factor, curve: Curve.overview(part.smoothed, length), average };
     }
     for (const line of this.recent.slice(this.recent.length - (this.length - length))) {
-      const value = line[key] ?? Number.NaN;
-      fresh.smoothed?.curve.push(fresh.smoothed.average.next(fresh.curve.length, value));
-      fresh.curve.push(value);
+      pushValue(fresh, line[key] ?? Number.NaN);
     }
     this.held.set(key, fresh);
   }

@@ -4,7 +4,7 @@ import { quantile } from '../../extension/common/quantile';
 import type { Unit } from '../shared/format';
 import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
-import { logRange, shareRange, valueRange, type Range } from './axis';
+import { limitedRange, logRange, shareRange, valueRange, type Limits, type Range } from './axis';
 import type { ChartSpec, LineBand } from './catalogue';
 import { Curve, type Point } from './curve';
 import type { Mark } from './event-marks';
@@ -67,6 +67,7 @@ export function plotData(
     width: number;
     log: boolean;
     clipped: boolean;
+    limits: Limits | null;
     large: boolean;
     marks: readonly Mark[];
     previous: Range | null;
@@ -105,7 +106,8 @@ export function plotData(
   const range = yRange(all, x, { ...at, unit: spec.unit });
   if (!range || xs.length === 0) return null;
   const { title, unit } = spec;
-  return { title, lines: all, x, y: range, log: at.log, unit, axis, marks: at.marks, theme, large: at.large };
+  const y = at.limits ? limitedRange(range, at.limits, at.log) : range;
+  return { title, lines: all, x, y, log: at.log, unit, axis, marks: at.marks, theme, large: at.large };
 }
 
 /** Returns the colour, width and dash pattern of a line. In high contrast, each line has a different dash pattern. */

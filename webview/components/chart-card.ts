@@ -14,6 +14,8 @@ export interface ChartCardOptions {
   /** Tooltip of the title: key and description. */
   hint?: string;
   large?: boolean;
+  /** Whether the chart fills the page. */
+  full?: boolean;
   /** `waiting`: the values have been requested; `empty`: no value has been logged. */
   state: 'drawn' | 'waiting' | 'empty';
   values: Content;
@@ -25,9 +27,22 @@ export interface ChartCardOptions {
 }
 
 export function chartCard(options: ChartCardOptions): TemplateResult {
-  const { id, label, title, hint, large = false, state, values, tools, draggable = false, content } = options;
+  const {
+    id,
+    label,
+    title,
+    hint,
+    large = false,
+    full = false,
+    state,
+    values,
+    tools,
+    draggable = false,
+    content,
+  } = options;
   const tag = state === 'drawn' ? nothing : state === 'waiting' ? 'waiting' : '';
-  return html`<article class=${large ? 'chart large' : 'chart'} data-chart=${id} data-empty=${tag} aria-label=${label}>
+  const look = ['chart', large && 'large', full && 'full'].filter(Boolean).join(' ');
+  return html`<article class=${look} data-chart=${id} data-empty=${tag} aria-label=${label}>
     <header class="chart-head" draggable=${draggable ? 'true' : nothing}>
       <h3 title=${hint ?? nothing}>${title}</h3>
       <div class="chart-values">${values}</div>
@@ -45,11 +60,10 @@ export interface NamedLine {
   onHover?: boolean;
 }
 
-/** Renders a value in the chart's head. `line` is set if the chart has several lines. */
-export function chartValue(value: string, line?: NamedLine): TemplateResult {
+/** Renders a value in the chart's head. `line` is set if the chart has several lines; `hint` is shown in the tooltip. */
+export function chartValue(value: string, line?: NamedLine, hint?: string): TemplateResult {
   const swatch = line ? html`<span class="swatch" style="background:${line.colour}"></span>` : nothing;
   const label = line && !line.onHover ? html`<span class="muted">${line.label}</span>` : nothing;
-  return html`<span class="chart-value" title=${line?.onHover ? line.label : nothing}
-    >${swatch}${label}<strong>${value}</strong></span
-  >`;
+  const tooltip = [line?.onHover && line.label, hint].filter(Boolean).join(': ');
+  return html`<span class="chart-value" title=${tooltip || nothing}>${swatch}${label}<strong>${value}</strong></span>`;
 }

@@ -2,6 +2,7 @@
 import { html, type TemplateResult } from 'lit';
 
 const paths = {
+  add: 'M8 3v10M3 8h10',
   pause: 'M5.5 3v10M10.5 3v10',
   play: 'M5 3l8 5-8 5z',
   stop: 'M4 4h8v8H4z',

@@ -11,6 +11,8 @@ export interface DashboardActions extends ChartActions {
   search(text: string): void;
   /** Exports the visible rows of the displayed metrics to a CSV file. */
   exportShown(): void;
+  /** Opens an episode on the Episodes page. */
+  openEpisode(id: string): void;
   /** Hides the banner of the run's end. */
   closeEnding(): void;
   /** Hides the error message of a failed export. */

@@ -1,6 +1,8 @@
 // View settings of the Dashboard: the part of its state that is kept when the page is hidden or the window is reloaded.
 // When another dashboard of the workspace is opened for the first time, it starts with these settings, except the zoom.
+import type { Limits } from '../charts/axis';
 import type { XAxis } from '../charts/metric-series';
+import type { Panel } from '../charts/catalogue';
 import type { Sort } from './run/table-sorting';
 import type { Span } from './charts/zoom';
 
@@ -26,6 +28,10 @@ export interface DashboardSettings {
   readonly log: readonly string[];
   /** Ids of charts whose y axis leaves out outliers. */
   readonly clipped: readonly string[];
+  /** Ends of y axes that the user has set, by chart id. */
+  readonly limits: Readonly<Record<string, Limits>>;
+  /** The user's own charts. */
+  readonly panels: readonly Panel[];
   /** Ids of pinned charts in order; null selects `pinnedAtFirst`. */
   readonly pinned: readonly string[] | null;
   /** For each group, the ids of its charts in the user's order. */
@@ -49,6 +55,8 @@ export const firstSettings: DashboardSettings = {
   enlarged: [],
   log: [],
   clipped: [],
+  limits: {},
+  panels: [],
   pinned: null,
   order: {},
   closedEnding: null,

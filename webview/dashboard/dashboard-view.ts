@@ -9,6 +9,7 @@ import { chartSections, eventSection, type Charts } from './charts/chart-section
 import { emptyView } from './empty-view';
 import { endingBanner } from './run/ending-banner';
 import { evaluationTable } from './run/evaluation-table';
+import { pickedRow } from './run/picked-row';
 import { runTable } from './run/run-table';
 import { isTable, searchedText, shownEnding, type DashboardState } from './state';
 import { topBar } from './top-bar';
@@ -34,6 +35,7 @@ export function dashboardView(state: DashboardState, charts: Charts | null, acti
           : notice({ kind: 'error', title: 'The file was not written', text: refusal, action: close })
       }
       ${ending ? endingBanner(ending, actions.command, actions.closeEnding) : nothing}
+      ${run.status.episodes ? nothing : pickedRow(state.picked, actions.openEpisode)}
       ${body(run, state, charts, actions)}
     </main>
     <p class="visually-hidden" aria-live="polite">${state.announcement}</p>`;

@@ -1,9 +1,15 @@
 // Implements the user actions of the page as events for the reducer and requests to the host.
-import { dashboardCommand, dashboardExport, type Export } from '../../extension/protocol/dashboard-page';
+import {
+  dashboardCommand,
+  dashboardEpisode,
+  dashboardExport,
+  type Export,
+} from '../../extension/protocol/dashboard-page';
 import { messageOf, type Host } from '../shared/host';
 import type { Charts } from './charts/chart-sections';
 import { nearestRow } from './charts/chart-context';
 import type { DashboardActions } from './actions';
+import { editLimits, editPanel } from './charts/chart-forms';
 import { pictureExport, rowsExport, shownExport } from './charts/chart-export';
 import type { DashboardEvent } from './reducer';
 import { endingKey, type DashboardState } from './state';
@@ -31,6 +37,7 @@ export function dashboardActions({ host, root, connect, state, dispatch, charts 
   const actions: DashboardActions = {
     connect,
     command: command => host.notify(dashboardCommand, { command }),
+    openEpisode: id => host.notify(dashboardEpisode, { id }),
     change: part => dispatch({ type: 'settings', part }),
     fold: group => dispatch({ type: 'fold', group }),
     search: text => dispatch({ type: 'search', text }),
@@ -40,6 +47,10 @@ export function dashboardActions({ host, root, connect, state, dispatch, charts 
     hoverBy: rows => dispatch({ type: 'hover-by', rows }),
     toggle: (id, toggles) => dispatch({ type: 'chart', id, toggles }),
     table: (id, sort) => dispatch({ type: 'table', id, sort }),
+    fill: id => dispatch({ type: 'full', id }),
+    editLimits: spec => editLimits(spec, state().settings.limits, limits => actions.change({ limits })),
+    editPanel: (panel, y) => editPanel(panel, y, state(), part => actions.change(part)),
+    removePanel: panel => actions.change({ panels: state().settings.panels.filter(({ id }) => id !== panel.id) }),
     openEvent(event) {
       dispatch({ type: 'open', event });
       const row = root.querySelector<HTMLElement>('.event-table .opened');
@@ -68,7 +79,7 @@ export function dashboardActions({ host, root, connect, state, dispatch, charts 
     show: zoom => actions.change({ zoom }),
     exportShown: () => void write(shownExport(state(), charts()!.groups, charts()!.context)),
     exportRows: (id, keys) => void write(rowsExport(id, keys, charts()!.context, state().settings)),
-    exportPicture: (id, format, data) => void write(pictureExport(id, format, data)),
+    exportPicture: (id, format, svg) => void write(pictureExport(id, format, svg)),
   };
   return actions;
 }

@@ -1,6 +1,7 @@
 // The reducer of the Dashboard; its events are messages of the host and user actions. Pure function.
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
+import type { PickedEpisode } from '../../extension/run-data/picked-episodes';
 import type { RunEvent } from '../../extension/run-data/run-events';
 import type { Theme } from '../shared/theme';
 import { orderAfterMove, pinToggled } from './charts/arrangement';
@@ -18,8 +19,10 @@ export type DashboardEvent =
   | { readonly type: 'status'; readonly run: RunSummary }
   | ({ readonly type: 'grown' } & Growth)
   | { readonly type: 'columns'; readonly series: SeriesSummary }
+  | { readonly type: 'picked'; readonly picked: readonly PickedEpisode[] }
   | { readonly type: 'read'; readonly read: number }
   | { readonly type: 'settings'; readonly part: Partial<DashboardSettings> }
+  | { readonly type: 'full'; readonly id: string }
   | { readonly type: 'chart'; readonly id: string; readonly toggles: ChartSetting }
   | { readonly type: 'fold'; readonly group: string }
   | { readonly type: 'move'; readonly id: string; readonly to: number | string }
@@ -56,10 +59,14 @@ export function reduce(state: DashboardState, event: DashboardEvent): DashboardS
     }
     case 'columns':
       return { ...state, series: event.series };
+    case 'picked':
+      return { ...state, picked: event.picked };
     case 'read':
       return { ...state, read: event.read };
     case 'settings':
       return withSettings(state, event.part);
+    case 'full':
+      return { ...state, full: state.full === event.id ? null : event.id };
     case 'chart':
       return withSettings(
         state,
@@ -90,6 +97,7 @@ export function reduce(state: DashboardState, event: DashboardEvent): DashboardS
         opened: event.event,
       };
     case 'escape':
+      if (state.full !== null) return { ...state, full: null };
       if (settings.zoom) return withSettings(state, { zoom: null });
       return settings.enlarged.length > 0 ? withSettings(state, { enlarged: [] }) : state;
     case 'refused':

@@ -3,6 +3,7 @@
 import type { DashboardSnapshot } from '../../extension/protocol/dashboard-page';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { exceedsMemory, plannedMemorySchema, type PlannedMemory } from '../../extension/run-data/memory-shortage';
+import type { PickedEpisode } from '../../extension/run-data/picked-episodes';
 import type { RunEnding } from '../../extension/run-data/run-ending';
 import { isUnended } from '../../extension/run-data/run-progress';
 import type { RunEvent } from '../../extension/run-data/run-events';
@@ -11,6 +12,7 @@ import { noneRedundant } from '../../extension/run-data/redundant-columns';
 import { arranged, type ShownGroup } from './charts/arrangement';
 import { arrange, type ChartSpec } from '../charts/catalogue';
 import { metricName } from '../charts/metric-names';
+import { panelGroups } from '../charts/panels';
 import { areSame } from '../shared/memoize-latest';
 import type { SeriesSummary } from '../charts/metric-series';
 import type { DashboardSettings } from './dashboard-settings';
@@ -27,6 +29,8 @@ export interface DashboardState {
   readonly scored: boolean;
   /** Summary of the run's end; null while the run has not ended. */
   readonly ending: RunEnding | null;
+  /** The episodes that are worth reading first. */
+  readonly picked: readonly PickedEpisode[];
   /** Share of the metrics that the host has read, 0 to 1. */
   readonly read: number;
   readonly series: SeriesSummary;
@@ -37,6 +41,8 @@ export interface DashboardState {
   readonly search: string;
   /** Row of the crosshair; null if it is hidden. */
   readonly hovered: number | null;
+  /** Id of the chart that fills the page; null if none does. */
+  readonly full: string | null;
   readonly opened: RunEvent | null;
   /** Sort orders of charts that show a table, by chart id. */
   readonly tables: Readonly<Record<string, Sort>>;
@@ -51,6 +57,7 @@ export const initialState = (settings: DashboardSettings, isFresh: boolean, them
   ...{ connection: 'connecting', run: null, events: [], meanings: {}, episodes: { train: null, val: {} } },
   ...{
     ending: null,
+    picked: [],
     scored: false,
     read: 1,
     series: { rows: 0, keys: [], redundant: noneRedundant },
@@ -58,6 +65,7 @@ export const initialState = (settings: DashboardSettings, isFresh: boolean, them
     isFresh,
     search: '',
     hovered: null,
+    full: null,
   },
   ...{ opened: null, tables: {}, announcement: '', refusal: null, theme },
 });
@@ -71,11 +79,14 @@ export const shownEnding = ({ run, ending, settings }: DashboardState): RunEndin
 
 /** Returns the charts of a run in the user's order. */
 export const groupsOf = ({ series, scored, events, settings }: GroupInputs): ShownGroup[] =>
-  arranged(arrange({ keys: series.keys, scored, tag: settings.tag ?? undefined }), {
-    ...settings,
-    alarmed: alarmedKeys(events),
-    columns: series.redundant,
-  });
+  arranged(
+    [...panelGroups(settings.panels), ...arrange({ keys: series.keys, scored, tag: settings.tag ?? undefined })],
+    {
+      ...settings,
+      alarmed: alarmedKeys(events),
+      columns: series.redundant,
+    },
+  );
 
 /** The part of the state on which the arrangement of charts depends. */
 export type GroupInputs = Pick<DashboardState, 'series' | 'scored' | 'events' | 'settings'>;
@@ -86,8 +97,8 @@ export function groupsReader(): (state: GroupInputs) => ShownGroup[] {
   let groups: ShownGroup[] = [];
   return state => {
     const { series, events, scored, settings } = state;
-    const { tag, pinned, order, redundant } = settings;
-    const now = [series.keys, series.redundant, events, scored, tag, pinned, order, redundant];
+    const { tag, pinned, order, redundant, panels } = settings;
+    const now = [series.keys, series.redundant, events, scored, tag, pinned, order, redundant, panels];
     if (!areSame(now, inputs)) groups = groupsOf(state);
     inputs = now;
     return groups;

@@ -90,7 +90,7 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
 function controls(
   run: RunSummary,
   state: DashboardState,
-  { change, search, exportShown }: DashboardActions,
+  { change, search, exportShown, editPanel }: DashboardActions,
 ): TemplateResult {
   const { settings, series, episodes } = state;
   const axes = axesOf(series.keys, episodes.train);
@@ -124,14 +124,17 @@ function controls(
       onChange: axis => change({ axis, zoom: null }),
     })}
     <span ?hidden=${tags.length < 2}>${tags.length < 2 ? nothing : tagChoice}</span>
-    ${button({
-      label: 'Table view',
-      icon: 'table',
-      iconOnly: true,
-      pressed: settings.table,
-      onClick: () => change({ table: !settings.table }),
-    })}
-    ${button({ label: 'Export the displayed metrics as CSV', icon: 'export', iconOnly: true, onClick: exportShown })}
+    <span class="tools">
+      ${button({
+        label: 'Table view',
+        icon: 'table',
+        iconOnly: true,
+        pressed: settings.table,
+        onClick: () => change({ table: !settings.table }),
+      })}
+      ${button({ label: 'Export the displayed metrics as CSV', icon: 'export', iconOnly: true, onClick: exportShown })}
+      ${button({ label: 'New chart…', icon: 'add', iconOnly: true, onClick: () => editPanel(null) })}
+    </span>
     ${button({
       label: 'All steps',
       title: 'Show all steps again ( 0 )',

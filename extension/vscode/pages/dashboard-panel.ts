@@ -9,8 +9,10 @@ import { hasRunFile } from '../../node/read-run-file';
 import {
   dashboardColumns,
   dashboardCommand,
+  dashboardEpisode,
   dashboardExport,
   dashboardLines,
+  dashboardPicked,
   dashboardRead,
   dashboardReady,
   dashboardScores,
@@ -22,6 +24,7 @@ import {
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { noneRedundant, redundantColumns } from '../../run-data/redundant-columns';
 import { runFiles } from '../../run-data/run-file-names';
+import { pickEpisodes } from '../../run-data/picked-episodes';
 import { isUnended } from '../../run-data/run-progress';
 import { readEnding } from '../run-files/ending-reader';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
@@ -32,10 +35,15 @@ import { csvOf } from '../run-files/metrics/metrics-csv';
 import type { OpenPage, PageKind } from './page-panels';
 import type { RunStore } from '../runs/run-store';
 import { saveExport } from './save-export';
+import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
 import { ScoreStrips } from '../run-files/episodes/score-strips';
+import { ThreadScanner } from '../run-files/episodes/thread-scanner';
 
 /** Actions of the dashboard's buttons, implemented by the commands. */
-export type DashboardActions = Record<DashboardCommandName, (folder: string) => void>;
+export interface DashboardActions extends Record<DashboardCommandName, (folder: string) => void> {
+  /** Opens an episode of a run on its Episodes page. */
+  episode(folder: string, id: string): void;
+}
 
 /** Storage that outlives the pages of a workspace. */
 export interface DashboardStorage {
@@ -44,6 +52,8 @@ export interface DashboardStorage {
    * storage.
    */
   columns: string | null;
+  /** Folder for indexes of episodes that the editor computes if the trainer wrote none; null without storage. */
+  episodes: string | null;
   memory: vscode.Memento;
 }
 
@@ -113,6 +123,8 @@ function serveDashboard(
   let requested: RequestedColumns = { keys: [], smoothing: 0 };
   let newest: ColumnTable | undefined; // set while the older lines are read
   let scores: ScoreStrips | undefined;
+  let index: EpisodeIndexReader | undefined; // set when the page has asked for the picked episodes
+  const scanner = new ThreadScanner(join(extensionPath, 'dist', 'episode-worker.cjs'));
   let sent: Sent | undefined; // undefined until the page has sent `ready`
   let sending: Promise<void> | undefined;
   let again = false;
@@ -160,6 +172,12 @@ function serveDashboard(
   messenger.onRequest(dashboardScores, ({ from, to, columns }) =>
     (scores ??= new ScoreStrips(folder)).strips(from, to, columns),
   );
+  messenger.onRequest(dashboardPicked, async () => {
+    index ??= new EpisodeIndexReader(folder, storage.episodes, scanner);
+    await index.update();
+    return pickEpisodes(index.table);
+  });
+  messenger.onNotification(dashboardEpisode, ({ id }) => actions.episode(folder, id));
   messenger.onRequest(dashboardExport, async request => {
     const bytes = request.kind === 'picture' ? request.bytes : await csvOf(tableOf(sent?.epoch ?? 0), request);
     return saveExport(folder, request, bytes);
@@ -273,8 +291,9 @@ function serveDashboard(
     panel.onDidChangeViewState(() => {
       if (panel.visible) return void wake();
       remember();
-      sent = columns = overviews = newest = scores = undefined; // the data of a hidden page is released
+      sent = columns = overviews = newest = scores = index = undefined; // the data of a hidden page is released
     }),
+    new vscode.Disposable(() => scanner.end()),
   );
 }
 

@@ -32,6 +32,7 @@ export interface RunPages extends vscode.Disposable {
 export function createRunPages(context: vscode.ExtensionContext, store: RunStore): RunPages {
   const { extensionPath, extensionUri } = context;
   const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
+  const episodeTargets = new EpisodeTargets();
   const actions: DashboardActions = {
     pause: call('ragen.pause'),
     resume: call('ragen.resume'),
@@ -45,21 +46,26 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     evaluate: call('ragen.evaluateRun'),
     fork: call('ragen.forkRun'),
     export: call('ragen.exportRun'),
+    episode(folder, id) {
+      episodeTargets.set(folder, { id, turn: null });
+      void vscode.commands.executeCommand('ragen.openEpisodes', folder);
+    },
   };
-  const columns = context.storageUri ? join(context.storageUri.fsPath, 'columns') : null;
+  const storage = (name: string): string | null => (context.storageUri ? join(context.storageUri.fsPath, name) : null);
+  const columns = storage('columns');
   const dashboards = new PagePanels(
     dashboardKind(store, extensionPath, actions, {
       columns,
+      episodes: storage('episodes'),
       memory: context.workspaceState,
     }),
     extensionUri,
     store,
   );
-  const episodeTargets = new EpisodeTargets();
   const episodes = new PagePanels(
     episodesKind(store, {
       extensionPath,
-      storage: context.storageUri ? join(context.storageUri.fsPath, 'episodes') : null,
+      storage: storage('episodes'),
       targets: episodeTargets,
     }),
     extensionUri,

@@ -5,6 +5,7 @@ import { smooth } from '../../../extension/common/smoothing';
 import {
   dashboardColumns,
   dashboardExport,
+  dashboardPicked,
   dashboardReady,
   dashboardScores,
   type ColumnPart,
@@ -23,6 +24,7 @@ import {
   type EpisodesSnapshot,
 } from '../../../extension/protocol/episodes-page';
 import type { Episode } from '../../../extension/run-data/episode';
+import { pickEpisodes } from '../../../extension/run-data/picked-episodes';
 import { redundantColumns } from '../../../extension/run-data/redundant-columns';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../../extension/protocol/page-state';
@@ -152,6 +154,7 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
     [dashboardScores.method]: ({ from, to, columns }: { from: number; to: number; columns: number }) =>
       scoreStrips(from, to, columns),
     [dashboardExport.method]: () => true,
+    [dashboardPicked.method]: () => pickEpisodes((listed ??= table())),
     [episodesReady.method]: (): EpisodesSnapshot => ({ run, epoch: 0, rows: (listed ??= table()).slice(0), read: 1 }),
     [episodeOpen.method]: ({ step, mode, id }: EpisodeRef) =>
       episodes(step, mode).find(episode => episode.id === id) ?? null,

@@ -283,7 +283,51 @@ const steadyHeads = async (tab, complain) => {
   if (heights.size !== 1) complain(`chart heads are ${[...heights].join(', ')} px high`);
 };
 
+/** Adds charts of the user to the dashboard: two lines, and values against an expression. */
+const ownCharts = async tab => {
+  for (const [y, x] of [
+    ['actor/entropy; actor/entropy * 2', ''],
+    ['critic/score/mean', 'actor/entropy'],
+  ]) {
+    await tab.getByRole('button', { name: 'New chart…' }).click();
+    await tab.locator('dialog [name=y]').fill(y);
+    await tab.locator('dialog [name=x]').fill(x);
+    await tab.keyboard.press('Enter');
+    await tab.locator('dialog').waitFor({ state: 'detached' });
+  }
+};
+const problemInForm = async tab => {
+  await ownCharts(tab);
+  await tab.getByRole('button', { name: 'New chart…' }).click();
+  await tab.locator('dialog [name=y]').fill('actor/entropi');
+  await tab.keyboard.press('Enter');
+  await tab.locator('dialog .problem').waitFor();
+};
+const fullPage = async tab => {
+  await ownCharts(tab);
+  await tab.locator('[data-chart="panel 2"] .chart-plot').press('f');
+};
+const sweepOfKeys = async tab => {
+  const sweep = tab.locator('[data-key="sweep"]');
+  const keys = sweep.locator('[aria-label="Add a key to the sweep"]');
+  await keys.click();
+  await keys.locator('vscode-option', { hasText: 'Temperature' }).click();
+  await sweep.getByLabel('Values of Temperature').locator('input').fill('0.7, 1, 1.3');
+  await sweep.getByLabel('Seeds of the sweep').locator('input').fill('2');
+  await sweep.scrollIntoViewIfNeeded();
+};
+const own = (file, theme, width, act) => ({
+  ...{ file: `dashboard-own-${file}`, name: 'dashboard', theme, scenario: 'running', width, ready: charts, act },
+});
+
 export const shots = [
+  own('light', 'light', 1280, ownCharts),
+  own('dark-form', 'dark', 1280, problemInForm),
+  own('dark-full', 'dark', 1000, fullPage),
+  own('contrast', 'high-contrast', 1000, ownCharts),
+  own('600', 'light', 600, ownCharts),
+  newRun('sweep-light', 'light', 1200, sweepOfKeys),
+  newRun('sweep-600', 'dark', 600, sweepOfKeys),
   ...narrow,
   runTable('light', 'light', 1200, {
     act: async tab => {

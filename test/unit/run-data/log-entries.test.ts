@@ -1,6 +1,6 @@
 // The entries of a run's log: levels, steps, times and texts of its lines.
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import {
   eventLine,
   logLevels,

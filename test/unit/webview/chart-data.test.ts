@@ -68,6 +68,29 @@ function storeWith(columns: Record<string, ColumnPart>, rows: number) {
 }
 const whole = (...values: number[]): ColumnPart => ({ kind: 'whole', values: of(...values) });
 
+describe('a curve of an expression', () => {
+  it('loads its metrics completely, and grows with the lines', async () => {
+    const { store, asked, answer } = storeWith({ 'a/x': whole(1, NaN, 3), 'b-y': whole(2, 4, 6) }, 3);
+    const key = '=a/x / b-y + step';
+    expect([store.has(key), store.has('=a/x + c'), store.has('=a/x +')]).toEqual([true, false, false]);
+    store.want([key]);
+    expect(store.curve(key)).toBeUndefined();
+    await answer();
+    expect(asked.map(({ keys, overview }) => [keys, overview])).toEqual([
+      [['a/x'], false],
+      [['b-y'], false],
+    ]);
+    expect([...store.curve(key)!.values]).toEqual([1.5, NaN, 3.5]);
+    expect([...store.smoothed(key, 0.5)!.values].slice(0, 2)).toEqual([1.5, NaN]);
+    const before = store.curve(key);
+    store.append([line(4, { 'a/x': 1, 'b-y': 2 }), line(5, { 'a/x': 1, 'b-y': 0 })]);
+    expect(store.curve(key)).toBe(before);
+    expect([...before!.values].slice(3)).toEqual([4.5, NaN]);
+    expect(store.smoothed(key, 0.5)!.length).toBe(5);
+    expect([...store.smoothed(key, 0.5)!.values]).toEqual([...smooth(before!.values, 0.5)]);
+  });
+});
+
 describe('columns of a run', () => {
   it('load on demand, once, and grow with the lines', async () => {
     const { store, asked, came, answer } = storeWith({ a: whole(1, NaN), b: whole(NaN, 4) }, 2);

@@ -38,7 +38,7 @@ export function arranged(groups: readonly ChartGroup[], view: Arrangement): Show
       group.charts.filter(chart => !top.includes(chart)),
       view.order[group.id] ?? [],
     );
-    const hidden = view.redundant ? [] : own.filter(isRedundant);
+    const hidden = view.redundant ? [] : own.filter(chart => !chart.panel && isRedundant(chart));
     return { ...group, charts: own.filter(chart => !hidden.includes(chart)), hidden };
   });
   const first = top.length > 0 ? [{ id: pinnedGroup, title: 'Overview', charts: top, hidden: [] }] : [];
@@ -52,7 +52,7 @@ function overviewOf(charts: readonly ChartSpec[], { pinned, alarmed, columns }: 
   const validation = charts.find(
     chart => /^pass@/.test(chart.id) && chart.lines.some(({ key }) => key.startsWith('val-env/')) && isNew(chart),
   );
-  const added = alarmed.map(key => charts.find(chart => keysOf(chart).includes(key)));
+  const added = alarmed.map(key => charts.find(chart => !chart.panel && keysOf(chart).includes(key)));
   for (const chart of [...(pinned ? [] : [validation]), ...added])
     if (chart && top.length < overviewSize && !top.includes(chart)) top.push(chart);
   return top;

@@ -1,7 +1,7 @@
 // The drawing of a chart. It is recomputed only if rows, columns or settings have changed. Even then, the last drawing
 // is reused if a new row would change it by less than half a pixel. This is usual in a long run.
 import { areSame } from '../../shared/memoize-latest';
-import { relativePosition, type Range } from '../../charts/axis';
+import { relativePosition, type Limits, type Range } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';
 import type { ChartContext } from './chart-context';
 import { plotData, type PlotData } from '../../charts/plot-data';
@@ -14,7 +14,10 @@ export interface DrawingInputs {
   readonly log: boolean;
   /** Whether the y axis leaves out outliers. */
   readonly clipped: boolean;
-  readonly large: boolean;
+  /** Ends of the y axis that the user has set; null without. */
+  readonly limits: Limits | null;
+  /** Whether the chart has room for more ticks. */
+  readonly roomy: boolean;
 }
 
 export class ChartDrawing {
@@ -39,11 +42,11 @@ export class ChartDrawing {
   }
 
   update(inputs: DrawingInputs, width: number): void {
-    const { spec, context, log, clipped, large } = inputs;
+    const { spec, context, log, clipped, limits, roomy } = inputs;
     const { store } = context;
     const shape = shapeOf(inputs);
     const [marks, previous] = [context.marks(width), this.rangeFor(inputs)];
-    const data = plotData(spec, context, { width, log, clipped, large, marks, previous });
+    const data = plotData(spec, context, { width, log, clipped, limits, large: roomy, marks, previous });
     const isWaiting = !data && keysOf(spec).some(key => store.has(key) && !store.curve(key));
     const end = data ? endOf(data, width) : '';
     this.filling = data ? 'drawn' : isWaiting ? 'waiting' : 'empty';
@@ -56,10 +59,10 @@ export class ChartDrawing {
 
   /** Returns the drawing for an exported picture; null if no line has a value. */
   picture(inputs: DrawingInputs): PlotData | null {
-    const { spec, context, log, clipped } = inputs;
+    const { spec, context, log, clipped, limits } = inputs;
     const { width } = pictureSize;
-    const marks = context.marks(width);
-    return plotData(spec, context, { log, clipped, large: true, width, marks, previous: this.rangeFor(inputs) });
+    const [marks, previous] = [context.marks(width), this.rangeFor(inputs)];
+    return plotData(spec, context, { log, clipped, limits, large: true, width, marks, previous });
   }
 
   /** Discards the drawing but not its y range. The next `update` recomputes the drawing. */
@@ -73,13 +76,13 @@ export class ChartDrawing {
   }
 }
 
-const scaleOf = ({ log, clipped }: DrawingInputs): string => JSON.stringify({ log, clipped });
+const scaleOf = ({ log, clipped, limits }: DrawingInputs): string => JSON.stringify({ log, clipped, limits });
 
 const rowsOf = ({ context: { x, xs } }: DrawingInputs): unknown[] => [xs.length, x.min, x.max];
 
 /** Returns all inputs except the rows. If one of them has changed, the chart must be drawn again. */
-const shapeOf = ({ spec, context: { look, store }, log, clipped, large }: DrawingInputs): unknown[] => [
-  ...[look, spec, log, clipped, large],
+const shapeOf = ({ spec, context: { look, store }, log, clipped, limits, roomy }: DrawingInputs): unknown[] => [
+  ...[look, spec, log, clipped, limits, roomy],
   ...keysOf(spec).map(key => store.curve(key)),
 ];
 

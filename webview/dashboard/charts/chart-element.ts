@@ -3,11 +3,11 @@
 import type { PropertyDeclarations, PropertyValues } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import type { Host } from '../../shared/host';
+import type { ChartSpec, Panel } from '../../charts/catalogue';
 import type { ChartContext } from './chart-context';
 import type { DrawQueue } from '../../charts/draw-queue';
 import type { OnScreen } from '../../components/on-screen';
 import { QueuedChart } from '../../components/queued-chart';
-import type { PlotData } from '../../charts/plot-data';
 import type { Plotter } from '../../charts/plot';
 import type { ChartSetting } from '../reducer';
 import type { Sort } from '../run/table-sorting';
@@ -20,6 +20,13 @@ export interface ChartActions {
   /** Moves the crosshair by a number of rows. */
   hoverBy(rows: number): void;
   openEvent(event: RunEvent): void;
+  /** Lets the chart fill the page, or ends this. */
+  fill(id: string): void;
+  /** Asks for the ends of the chart's y axis. */
+  editLimits(spec: ChartSpec): void;
+  /** Asks for the expressions of a chart of the user; null for a further chart. `y` is the first content of its field. */
+  editPanel(panel: Panel | null, y?: string): void;
+  removePanel(panel: Panel): void;
   toggle(id: string, setting: ChartSetting): void;
   /** Moves the chart within its group: by a number of positions, or to the place before another chart. */
   move(id: string, to: number | string): void;
@@ -29,7 +36,8 @@ export interface ChartActions {
   panBy(distance: number | 'left' | 'right'): void;
   show(part: Span | null): void;
   exportRows(id: string, keys: readonly string[]): void;
-  exportPicture(id: string, format: 'png' | 'svg', data: PlotData): void;
+  /** Exports a picture of size `pictureSize`, given as SVG. */
+  exportPicture(id: string, format: 'png' | 'svg', svg: string): void;
 }
 
 /** Services shared by all charts; constant while the page is open. */
@@ -49,6 +57,7 @@ export abstract class ChartElement extends QueuedChart {
     context: { attribute: false },
     hovered: { attribute: false },
     large: { attribute: false },
+    full: { attribute: false },
     pinned: { attribute: false },
     table: { attribute: false },
     isOnScreen: { state: true },
@@ -59,6 +68,8 @@ export abstract class ChartElement extends QueuedChart {
   /** Row of the crosshair; null if it is hidden. */
   declare hovered: number | null;
   declare large: boolean;
+  /** Whether the chart fills the page. */
+  declare full: boolean;
   declare pinned: boolean;
   /** Sort order of the table that replaces the drawing; null shows the drawing. */
   declare table: Sort | null;
@@ -68,9 +79,15 @@ export abstract class ChartElement extends QueuedChart {
     super();
     this.hovered = null;
     this.large = false;
+    this.full = false;
     this.pinned = false;
     this.table = null;
     this.isOnScreen = false;
+  }
+
+  /** Whether the chart has room for more ticks and texts. */
+  get roomy(): boolean {
+    return this.large || this.full;
   }
 
   /** Opens the chart's menu. */

@@ -3,18 +3,20 @@ import type { Export } from '../../../extension/protocol/dashboard-page';
 import { keysOf } from '../../charts/catalogue';
 import type { ShownGroup } from './arrangement';
 import { rowsShown, type ChartContext } from './chart-context';
-import type { PlotData } from '../../charts/plot-data';
 import { foundGroups, searchedText, type DashboardState } from '../state';
-import { pictureSize, pngOf, svgOf } from './svg-plot';
+import { pictureSize, pngOf } from './svg-plot';
 
-/** Builds the request to export the visible rows of the given metrics; keys that the run does not have are omitted. */
+/**
+ * Builds the request to export the visible rows of the given metrics; of an expression, its metrics are exported. Keys
+ * that the run does not have are omitted.
+ */
 export function rowsExport(
   name: string,
   keys: readonly string[],
   { store, xs }: Pick<ChartContext, 'store' | 'xs'>,
   settings: DashboardState['settings'],
 ): Export {
-  const existing = [...new Set(keys)].filter(key => store.has(key));
+  const existing = [...new Set(keys.flatMap(key => store.metricsOf(key)))].filter(key => store.has(key));
   return { kind: 'csv', name, keys: existing, ...rowsShown({ xs }, settings) };
 }
 
@@ -27,8 +29,8 @@ export function shownExport(state: DashboardState, groups: readonly ShownGroup[]
   return rowsExport(search === '' ? 'metrics' : `metrics ${search}`, keys, context, state.settings);
 }
 
-export async function pictureExport(name: string, format: 'png' | 'svg', data: PlotData): Promise<Export> {
-  const svg = svgOf(data, pictureSize);
+/** Builds the request to export a picture of size `pictureSize`, given as SVG. */
+export async function pictureExport(name: string, format: 'png' | 'svg', svg: string): Promise<Export> {
   const bytes = format === 'svg' ? new TextEncoder().encode(svg) : await pngOf(svg, pictureSize, 2);
   return { kind: 'picture', name, format, bytes: bytes };
 }

@@ -2,11 +2,13 @@
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../../shared/format';
 import type { ChartSpec } from '../../charts/catalogue';
+import { isDerived } from '../../charts/derived-curves';
 import { metricName } from '../../charts/metric-names';
+import { nameOf } from '../../charts/panels';
 import type { ChartContext } from './chart-context';
 
 /** Returns the tooltip of the title: keys and descriptions of the lines, and the meaning of their bands. */
-export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): string {
+export function titleHint({ lines, against }: ChartSpec, { meaning }: ChartContext): string {
   const sentences = lines.map(({ key, band }) => {
     const edges = !band
       ? ''
@@ -15,15 +17,17 @@ export function titleHint({ lines }: ChartSpec, { meaning }: ChartContext): stri
         : band.side === 'val'
           ? '\nband: 95 % interval (Wilson) over the episodes'
           : '';
+    if (isDerived(key)) return nameOf(key);
     return `${metricName(key)}\n${key}\n${meaning(key) ?? ''}`.trim() + edges;
   });
+  if (against !== undefined) sentences.push(`x axis: ${nameOf(against)}`);
   return sentences.join('\n\n') || 'nothing logged yet';
 }
 
 /** Renders the list of keys and descriptions in an enlarged chart. */
 export const explanation = ({ lines }: ChartSpec, { meaning }: ChartContext): TemplateResult =>
   html`<dl class="chart-explanation">
-    ${lines.map(({ key }) => html`<dt>${key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
+    ${lines.map(({ key }) => html`<dt>${isDerived(key) ? nameOf(key) : key}</dt><dd>${meaning(key) ?? ''}</dd>`)}
   </dl>`;
 
 /** Returns the accessible name of the drawing: title and latest value of each line. */
@@ -39,4 +43,4 @@ export function nameOfPicture({ title, lines, unit }: ChartSpec, { store }: Char
 }
 
 export const keysHint = ({ title }: ChartSpec): string =>
-  `${title}: arrow keys move the crosshair, plus and minus zoom, Enter enlarges, m opens the menu`;
+  `${title}: arrow keys move the crosshair, plus and minus zoom, Enter enlarges, f fills the page, m opens the menu`;

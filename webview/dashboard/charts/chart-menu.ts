@@ -6,7 +6,9 @@ import { keysOf } from '../../charts/catalogue';
 import type { ChartElement } from './chart-element';
 import { newestFirst } from './chart-table';
 import type { ChartSpec } from '../../charts/catalogue';
+import type { Limits } from '../../charts/axis';
 import type { PlotData } from '../../charts/plot-data';
+import { pictureSize, svgOf } from './svg-plot';
 
 /** A key of a chart with the focus. `id` is the chart's id. */
 interface ChartKey<C extends ChartElement> {
@@ -21,8 +23,17 @@ export interface MenuChart extends ChartElement {
   readonly log: boolean;
   /** Whether the y axis leaves out outliers. */
   readonly clipped: boolean;
+  /** Ends of the y axis that the user has set; null without. */
+  readonly limits: Limits | null;
   /** Returns the drawing for an exported picture; null if no line has a value. */
   picture(): PlotData | null;
+}
+
+/** The part of a chart against an expression that its menu uses; implemented in scatter-chart.ts. */
+export interface MenuScatter extends ChartElement {
+  readonly spec: ChartSpec;
+  /** Returns an exported picture of size `pictureSize` as SVG; null without a point. */
+  svg(): string | null;
 }
 
 /** The keys that every chart has, including the score chart. */
@@ -33,6 +44,7 @@ export const arrangementKeys: Readonly<Record<string, ChartKey<ChartElement>>> =
   '>': { does: 'Move the chart to the right', run: ({ tools }, id) => tools.actions.move(id, 1) },
   p: { does: 'Pin the chart to the top', run: ({ tools }, id) => tools.actions.toggle(id, 'pinned') },
   Enter: { does: 'Enlarge or shrink', run: ({ tools }, id) => tools.actions.toggle(id, 'enlarged') },
+  f: { does: 'Fill the page, or end this', run: ({ tools }, id) => tools.actions.fill(id) },
   m: { does: 'Open the menu', run: chart => chart.openMenu() },
 };
 
@@ -53,12 +65,13 @@ export const metricChartKeys: Readonly<Record<string, ChartKey<MenuChart>>> = {
   '-': { does: 'Zoom out', run: ({ tools }) => tools.actions.zoomBy(2, null) },
   l: { does: 'Logarithmic or linear scale', run: ({ tools }, id) => tools.actions.toggle(id, 'log') },
   c: { does: 'Leave outliers out of the y axis', run: ({ tools }, id) => tools.actions.toggle(id, 'clipped') },
+  y: { does: 'Set the ends of the y axis', run: ({ tools, spec }) => tools.actions.editLimits(spec) },
   ' ': arrangementKeys.Enter,
 };
 
 /** Renders the buttons in the head: toggle the table, change the size, open the menu. */
-export function chartButtons(chart: MenuChart): TemplateResult {
-  const { large, table, tools } = chart;
+export function chartButtons(chart: ChartElement & { readonly spec: ChartSpec }): TemplateResult {
+  const { large, full, table, tools } = chart;
   const { id, title } = chart.spec;
   const isOpen = table !== null;
   return html`${button({
@@ -68,10 +81,10 @@ export function chartButtons(chart: MenuChart): TemplateResult {
     pressed: isOpen,
     onClick: () => tools.actions.table(id, isOpen ? null : newestFirst),
   })}${button({
-    label: `${large ? 'Shrink' : 'Enlarge'} ${title}`,
-    icon: large ? 'shrink' : 'grow',
+    label: full ? `End filling the page with ${title}` : `${large ? 'Shrink' : 'Enlarge'} ${title}`,
+    icon: large || full ? 'shrink' : 'grow',
     iconOnly: true,
-    onClick: () => tools.actions.toggle(id, 'enlarged'),
+    onClick: () => (full ? tools.actions.fill(id) : tools.actions.toggle(id, 'enlarged')),
   })}${button({
     label: `More about ${title}`,
     icon: 'more',
@@ -84,34 +97,66 @@ export function chartButtons(chart: MenuChart): TemplateResult {
 export function chartMenu(chart: MenuChart): (MenuItem | null)[] {
   const { actions } = chart.tools;
   const { id } = chart.spec;
-  const [pin, enlarge, ...moves] = arrangementItems(id, chart);
+  const [pin, ...sizes] = arrangementItems(id, chart);
   const picture = (format: 'png' | 'svg') => (): void => {
     const data = chart.picture();
-    if (data) actions.exportPicture(id, format, data);
+    if (data) actions.exportPicture(id, format, svgOf(data, pictureSize));
   };
   return [
     pin,
     { label: 'Logarithmic scale', key: 'l', checked: chart.log, run: () => actions.toggle(id, 'log') },
     { label: 'Leave out outliers', key: 'c', checked: chart.clipped, run: () => actions.toggle(id, 'clipped') },
-    enlarge,
-    ...moves,
+    { label: 'Set the y axis…', key: 'y', checked: chart.limits !== null, run: () => actions.editLimits(chart.spec) },
+    ...sizes,
     null,
     { label: 'Zoom in', key: '+', run: () => actions.zoomBy(0.5, null) },
     { label: 'Zoom out', key: '-', run: () => actions.zoomBy(2, null) },
     { label: 'Show all steps', key: '0', run: () => actions.show(null) },
     null,
-    { label: 'Export as CSV…', run: () => actions.exportRows(id, keysOf(chart.spec)) },
-    { label: 'Export as PNG…', run: picture('png') },
-    { label: 'Export as SVG…', run: picture('svg') },
+    ...panelItems(chart),
+    null,
+    ...exportItems(chart, picture),
   ];
 }
 
+/** Returns the menu of a chart against an expression. */
+export function scatterMenu(chart: MenuScatter): (MenuItem | null)[] {
+  const picture = (format: 'png' | 'svg') => (): void => {
+    const svg = chart.svg();
+    if (svg !== null) chart.tools.actions.exportPicture(chart.spec.id, format, svg);
+  };
+  return [...arrangementItems(chart.spec.id, chart), null, ...panelItems(chart), null, ...exportItems(chart, picture)];
+}
+
+/** Returns the items that change a chart of the user, or make one from another chart. */
+function panelItems({ spec, tools: { actions } }: ChartElement & { readonly spec: ChartSpec }): MenuItem[] {
+  const { panel, lines } = spec;
+  if (!panel) {
+    const y = lines.map(({ key }) => key).join('; ');
+    return [{ label: 'New chart from these metrics…', run: () => actions.editPanel(null, y) }];
+  }
+  return [
+    { label: 'Edit…', run: () => actions.editPanel(panel) },
+    { label: 'Remove', run: () => actions.removePanel(panel) },
+  ];
+}
+
+const exportItems = (
+  { spec, tools: { actions } }: ChartElement & { readonly spec: ChartSpec },
+  picture: (format: 'png' | 'svg') => () => void,
+): MenuItem[] => [
+  { label: 'Export as CSV…', run: () => actions.exportRows(spec.id, keysOf(spec)) },
+  { label: 'Export as PNG…', run: picture('png') },
+  { label: 'Export as SVG…', run: picture('svg') },
+];
+
 /** Returns the menu items that every chart has, including the score chart. */
-export function arrangementItems(id: string, { tools, pinned, large }: ChartElement): (MenuItem | null)[] {
-  const { toggle, move } = tools.actions;
+export function arrangementItems(id: string, { tools, pinned, large, full }: ChartElement): (MenuItem | null)[] {
+  const { toggle, move, fill } = tools.actions;
   return [
     { label: 'Pin to the top', key: 'p', checked: pinned, run: () => toggle(id, 'pinned') },
     { label: large ? 'Shrink' : 'Enlarge', key: 'Enter', run: () => toggle(id, 'enlarged') },
+    { label: 'Fill the page', key: 'f', checked: full, run: () => fill(id) },
     null,
     { label: 'Move left', key: '<', run: () => move(id, -1) },
     { label: 'Move right', key: '>', run: () => move(id, 1) },

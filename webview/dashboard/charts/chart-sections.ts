@@ -10,6 +10,7 @@ import type { ChartContext } from './chart-context';
 import type { DashboardActions } from '../actions';
 import { eventList } from '../run/event-list';
 import './metric-chart';
+import './scatter-chart';
 import '../scores/score-chart';
 import { foundGroups, searchedText, type DashboardState } from '../state';
 
@@ -97,11 +98,12 @@ const foldButton = (title: string, count: number, isOpen: boolean, fold: () => v
 function chart(
   spec: ChartSpec,
   isPinned: boolean,
-  { settings, hovered, tables }: DashboardState,
+  { settings, hovered, full: filling, tables }: DashboardState,
   { context, tools }: Charts,
 ): TemplateResult {
   const { id } = spec;
   const large = settings.enlarged.includes(id);
+  const full = filling === id;
   const pinned = isPinned || (settings.pinned ?? []).includes(id);
   const table = tables[id] ?? null;
   if (spec.scores)
@@ -110,17 +112,31 @@ function chart(
       .context=${context}
       .hovered=${hovered}
       .large=${large}
+      .full=${full}
       .pinned=${pinned}
       .table=${table}
     ></score-chart>`;
+  if (spec.against !== undefined)
+    return html`<scatter-chart
+      .tools=${tools}
+      .spec=${spec}
+      .context=${context}
+      .hovered=${hovered}
+      .large=${large}
+      .full=${full}
+      .pinned=${pinned}
+      .table=${table}
+    ></scatter-chart>`;
   return html`<metric-chart
     .tools=${tools}
     .spec=${spec}
     .context=${context}
     .hovered=${hovered}
     .large=${large}
+    .full=${full}
     .log=${settings.log.includes(id)}
     .clipped=${settings.clipped.includes(id)}
+    .limits=${settings.limits[id] ?? null}
     .pinned=${pinned}
     .table=${table}
   ></metric-chart>`;

@@ -4,33 +4,56 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import { chartValue } from '../../components/chart-card';
 import { formatChange, formatValue } from '../../shared/format';
+import type { Limits } from '../../charts/axis';
 import type { ChartSpec } from '../../charts/catalogue';
+import type { Curve } from '../../charts/curve';
 import type { ChartContext } from './chart-context';
 import { glyphs } from '../../charts/event-marks';
 import { lineStyle } from '../../charts/plot-data';
 import { changeOverTenSteps } from './recent-change';
 
+/** If the names of the lines have more characters in total, the head shows only their values. */
+const longestNames = 18;
+
+interface ValuesOptions {
+  /** Row of the crosshair; null if it is hidden. */
+  hovered: number | null;
+  clipped: boolean;
+  limits: Limits | null;
+  openEvent(event: RunEvent): void;
+}
+
+/** Renders the values. While the lines are smoothed, the values are smoothed too, and a tooltip has the logged value. */
 export function chartValues(
   { lines, unit }: ChartSpec,
-  { store, theme, alarm }: ChartContext,
-  { hovered, clipped, openEvent }: { hovered: number | null; clipped: boolean; openEvent: (event: RunEvent) => void },
+  { store, theme, smoothing, alarm }: ChartContext,
+  { hovered, clipped, limits, openEvent }: ValuesOptions,
 ): TemplateResult {
   const raised = lines.map(({ key }) => alarm(key)).find(mark => mark !== undefined)?.event;
+  const onHover = lines.length > 2 || lines.reduce((length, { label }) => length + label.length, 0) > longestNames;
   const values = lines.map(({ key, label, colour }) => {
-    const curve = store.curve(key);
-    const row = curve?.lastFinite(hovered ?? curve.length - 1) ?? -1;
-    const value = curve && row >= 0 ? curve.values[row] : Number.NaN;
+    const value = valueAt(store.smoothed(key, smoothing), hovered);
+    const raw = smoothing > 0 ? valueAt(store.curve(key), hovered) : Number.NaN;
+    const hint = Number.isFinite(raw) ? `smoothed; the logged value is ${formatValue(raw, unit)}` : undefined;
     const isNamed = lines.length > 1 || key.startsWith('val-env/');
-    const name = isNamed ? { label, colour: lineStyle(theme, 0, colour).colour, onHover: lines.length > 2 } : undefined;
-    return chartValue(formatValue(value, unit), name);
+    const name = isNamed ? { label, colour: lineStyle(theme, 0, colour).colour, onHover } : undefined;
+    return chartValue(formatValue(value, unit), name, hint);
   });
-  const only = lines.length === 1 && hovered === null ? store.curve(lines[0].key) : undefined;
+  const only = lines.length === 1 && hovered === null ? store.smoothed(lines[0].key, smoothing) : undefined;
   const change = only ? changeOverTenSteps(store.steps, only) : Number.NaN;
   return html`${raised ? alarmSign(raised, openEvent) : nothing}${values}${
     Number.isFinite(change)
       ? html`<span class="muted" title="change over the last ten steps">${formatChange(change, unit)}</span>`
       : nothing
-  }${clipped ? html`<span class="muted" title=${clippedHint}>clipped</span>` : nothing}`;
+  }${clipped ? html`<span class="muted" title=${clippedHint}>clipped</span>` : nothing}${
+    limits ? html`<span class="muted" title="The user has set an end of the y axis">limited</span>` : nothing
+  }`;
+}
+
+/** Returns the newest value at or before a row, or the newest of all if `row` is null; NaN without a value. */
+function valueAt(curve: Curve | undefined, row: number | null): number {
+  const at = curve?.lastFinite(row ?? undefined) ?? -1;
+  return curve && at >= 0 ? curve.values[at] : Number.NaN;
 }
 
 const clippedHint =

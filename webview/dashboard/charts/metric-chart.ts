@@ -10,6 +10,7 @@ import '../../components/plot-canvas';
 import type { PlotCanvas } from '../../components/plot-canvas';
 import { setAttribute } from '../../shared/dom';
 import { entryOfKey } from '../../shared/keyboard';
+import type { Limits } from '../../charts/axis';
 import { keysOf, type ChartSpec } from '../../charts/catalogue';
 import { listenForDrags } from './chart-drag';
 import { ChartDrawing } from './chart-drawing';
@@ -29,6 +30,7 @@ export class MetricChart extends ChartElement {
     spec: { attribute: false },
     log: { attribute: false },
     clipped: { attribute: false },
+    limits: { attribute: false },
   };
 
   /** The chart's lines. Lines may be added during a run, for example when validation starts. */
@@ -37,6 +39,8 @@ export class MetricChart extends ChartElement {
   declare log: boolean;
   /** Whether the y axis leaves out outliers. */
   declare clipped: boolean;
+  /** Ends of the y axis that the user has set; null without. */
+  declare limits: Limits | null;
 
   private readonly drawing = new ChartDrawing();
   /** Width in pixels, cached because reading it from the DOM forces a layout. */
@@ -47,6 +51,7 @@ export class MetricChart extends ChartElement {
     super();
     this.log = false;
     this.clipped = false;
+    this.limits = null;
   }
 
   /** Returns the drawing for an exported picture; null if no line has a value. */
@@ -84,7 +89,7 @@ export class MetricChart extends ChartElement {
   }
 
   protected override render(): TemplateResult {
-    const { spec, context, large, table, hovered, tools } = this;
+    const { spec, context, large, full, table, hovered, clipped, limits, tools } = this;
     const { filling } = this.drawing;
     const { id, title } = spec;
     const { toggle, openEvent } = tools.actions;
@@ -95,15 +100,14 @@ export class MetricChart extends ChartElement {
       title: html`<button class="plain chart-title" type="button" title=${titleHint(spec, context)} @click=${enlarge}
         >${title}</button
       >`,
-      large,
+      ...{ large, full },
       state: filling === 'unknown' ? 'drawn' : filling,
-      values:
-        filling !== 'unknown' ? chartValues(spec, context, { hovered, clipped: this.clipped, openEvent }) : nothing,
+      values: filling !== 'unknown' ? chartValues(spec, context, { hovered, clipped, limits, openEvent }) : nothing,
       // A chart that has never been on screen has no buttons, because creating the buttons of all charts would delay
       // opening the page.
       tools: filling !== 'unknown' ? chartButtons(this) : undefined,
       draggable: true,
-      content: html`${large ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,
+      content: html`${this.roomy ? explanation(spec, context) : nothing}${this.plotView()}${table ? this.tableView() : nothing}`,
     });
   }
 

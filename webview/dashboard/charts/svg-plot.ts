@@ -183,7 +183,7 @@ function tag(name: string, attributes: Record<string, string | number>, content 
  * Blends a theme colour with the background and returns it as an opaque `#rrggbb`, because some programs read no other
  * notation.
  */
-function solid(colour: string, { background }: Theme): string {
+export function solid(colour: string, { background }: Theme): string {
   const [red, green, blue, alpha = 255] = channels(colour) ?? [];
   const under = channels(background);
   if (red === undefined) return colour;

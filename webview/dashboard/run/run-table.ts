@@ -31,7 +31,8 @@ export function runTable(
   { search, meaning, sort, onSort }: RunTableOptions,
 ): TemplateResult {
   const bodies = groups.map(({ title, charts, hidden }) => {
-    const keys = [...charts, ...hidden].flatMap(({ lines }) =>
+    const shown = [...charts, ...hidden].filter(({ panel }) => !panel);
+    const keys = shown.flatMap(({ lines }) =>
       lines.flatMap(({ key, band }) => (band && 'low' in band ? [key, band.low, band.high] : [key])),
     );
     const found = [...new Set(keys)].filter(key =>

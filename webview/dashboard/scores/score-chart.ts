@@ -57,14 +57,14 @@ export class ScoreChart extends ChartElement {
   }
 
   protected override render(): TemplateResult {
-    const { large, table, hovered, scores, tools, context } = this;
+    const { large, full, table, hovered, scores, tools, context } = this;
     const enlarge = (): void => tools.actions.toggle(id, 'enlarged');
     const isOpen = table !== null;
     return chartCard({
       id,
       label: id,
       title: html`<button class="plain chart-title" type="button" title=${hint} @click=${enlarge}>Scores</button>`,
-      large,
+      ...{ large, full },
       state: this.drawn.length === 0 || scores.strips.length > 0 ? 'drawn' : 'empty',
       values: html`${scoreValues(scores, hovered === null ? null : context.store.steps[hovered])}`,
       tools: html`${button({
@@ -90,17 +90,17 @@ export class ScoreChart extends ChartElement {
   }
 
   protected override updated(): void {
-    const { context, scores, size, large, table } = this;
+    const { context, scores, size, roomy, table } = this;
     if (!this.isOnScreen || table || this.isCurrent()) return;
     this.drawn = this.inputs;
-    drawScores(this.querySelector('canvas')!, size, scores, context, large);
+    drawScores(this.querySelector('canvas')!, size, scores, context, roomy);
   }
 
   /** Inputs of the drawing; if none has changed, nothing is redrawn. */
   private get inputs(): readonly unknown[] {
-    const { context, scores, size, large } = this;
+    const { context, scores, size, roomy } = this;
     const { look, xs, x } = context;
-    return [look, xs.length, x.min, x.max, scores, size, large];
+    return [look, xs.length, x.min, x.max, scores, size, roomy];
   }
 
   private plotView(): TemplateResult {

@@ -11,51 +11,21 @@ import {
   type Export,
 } from '../../../../extension/protocol/dashboard-page';
 import type { MetricNumbers } from '../../../../extension/run-data/metric-segments';
-import { startDashboard } from '../../../../webview/dashboard/page';
 import { paletteOf } from '../../../../webview/shared/run-colours';
 import { hostileTexts, metricLines, runAt, runEvents } from '../../../e2e/preview/data';
 import type { PlotLine } from '../../../../webview/charts/plot-data';
 import type { Mark } from '../../../../webview/charts/event-marks';
-import type { Scenario } from '../../../e2e/preview/memory-host';
-import { freshPage, pageHost, press, recordingPlotter, settle, stubVisibility } from '../page-host';
+import { startDashboard } from '../../../../webview/dashboard/page';
+import { freshPage, pageHost, press, recordingPlotter, settle } from '../page-host';
+import { click, expanded, groups, open, stubDrawing, type Visibility } from './open-dashboard';
 import { reinterpret } from '../../../support/partial';
 
-let visibility: ReturnType<typeof stubVisibility>;
-beforeEach(() => {
-  visibility = stubVisibility();
-  vi.spyOn(performance, 'now').mockReturnValue(0); // a frame that never runs out of time: everything due is drawn in it
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      observe() {}
-      disconnect() {}
-    },
-  );
-});
+let visibility: Visibility;
+beforeEach(() => (visibility = stubDrawing()));
 
-/** Every group of the dashboard. */
-const groups = ['task', 'policy', 'stability', 'collapse', 'filter', 'environments', 'throughput', 'timing', 'other'];
-/** Saved settings of a page whose groups are all expanded. */
-const expanded = { folder: '/runs/one', schema: 3, view: { open: groups, redundant: true } };
-
-/** Opens the page: with all groups expanded, or with the settings `kept`; null for a page without settings. */
-async function open(scenario: Scenario, kept: unknown = expanded) {
-  const root = freshPage();
-  const host = pageHost(scenario, kept ?? undefined);
-  const { plotter, drawn } = recordingPlotter();
-  startDashboard(host, root, plotter);
-  await settle();
-  const card = (title: string) => root.querySelector<HTMLElement>(`[data-chart="${title}"]`)!;
-  const plot = (title: string) => drawn.get(card(title)?.querySelector('canvas') as HTMLCanvasElement)!;
-  const text = (selector: string) => root.querySelector(selector)?.textContent ?? '';
-  return { root, host, drawn, card, plot, text };
-}
 /** Lines as the host sends them, numbers only. */
 const numbers = (count: number): MetricNumbers[] =>
   metricLines(count).map(({ time: _, ...line }) => reinterpret<MetricNumbers>(line));
-const click = (element: Element | null | undefined) =>
-  element!.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-
 describe('the dashboard', () => {
   it('shows the run, its state and values', async () => {
     const { text } = await open('running');
