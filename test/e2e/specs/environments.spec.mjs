@@ -4,13 +4,16 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
+import { root } from '../install.mjs';
 import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
 const source = join(workspace, 'envs/maze/maze.ts');
 let editor;
 const scenario = scenarios(() => editor);
-before(async () => (editor = await Editor.start(workspace)));
+// The server of the tests lacks the TypeScript of the editor, so it uses that of this repository.
+const settings = { 'typescript.tsdk': join(root, 'node_modules', 'typescript', 'lib') };
+before(async () => (editor = await Editor.start(workspace, { settings })));
 after(async () => {
   await editor?.stop();
   rmSync(workspace, { recursive: true, force: true });
@@ -45,6 +48,34 @@ scenario('New Environment writes code, cases and a configuration, and opens the 
   await editor.command('View: Focus Problems');
   await editor.page.locator('.markers-panel', { hasText: 'No problems have been detected' }).waitFor();
   await editor.picture('environment-new-dark');
+});
+
+scenario('environment code has the completion and the hover help of TypeScript', async () => {
+  const lines = readFileSync(source, 'utf8').split('\n');
+  const line = lines.findIndex(each => each.includes('player = [random.integers('));
+  const goTo = async text => {
+    await editor.command('Go to Line/Column');
+    await editor.answer(`:${line + 1}:${lines[line].indexOf(text) + text.length + 1}`);
+  };
+  await editor.page.getByRole('tab', { name: /maze\.ts/ }).click();
+  await goTo('[random.');
+  const method = editor.page.locator('.suggest-widget .monaco-list-row', { hasText: 'integers' }).first();
+  await until('the methods of random', async () => {
+    await editor.page.keyboard.press('Escape'); // until TypeScript has started, the editor suggests words of the file
+    await editor.command('Trigger Suggest');
+    return method.waitFor({ timeout: 3000 }).then(
+      () => true,
+      () => false,
+    );
+  });
+  await editor.page.keyboard.press('Escape');
+  await goTo('[random.integ');
+  await editor.command('Show or Focus Hover');
+  await editor.page
+    .locator('.monaco-hover', { hasText: /Pcg64\.integers\(/ })
+    .first()
+    .waitFor();
+  await editor.picture('environment-hover-dark');
 });
 
 scenario('Play Environment accepts keys and buttons, undoes, hints and solves', async () => {
