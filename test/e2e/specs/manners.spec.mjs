@@ -52,6 +52,16 @@ scenario('the walkthrough leads from an empty folder to a custom environment', a
   assert.equal(await step('folder').count(), 0); // the workspace already has a folder
 });
 
+scenario('Start Quickstart, the button of an empty Runs view, starts a run and opens its dashboard', async () => {
+  await editor.showRuns();
+  const sidebar = editor.page.locator('.part.sidebar');
+  await sidebar.getByRole('button', { name: 'Start Quickstart' }).click();
+  await editor.page.getByRole('tab', { name: /quickstart · Dashboard/ }).waitFor();
+  await editor.webview('.top-bar');
+  await editor.command('RAGEN: Stop');
+  await sidebar.getByRole('treeitem', { name: /^quickstart, .*stopped/ }).waitFor();
+});
+
 scenario('a workspace of two folders shows the runs of both', async () => {
   const file = join(workspace, 'two.code-workspace');
   const folders = { folders: [{ path: '.' }, { path: other }] };

@@ -61,6 +61,13 @@ scenario('New Run shows its values soon', async () => {
   told('RAGEN: New Run', await byCommand('RAGEN: New Run', '.field[data-key="model_path"] vscode-text-field'), 1000);
 });
 
+scenario('New Run reports an invalid value soon', async () => {
+  const form = await editor.webview('.estimate-row');
+  const field = form.locator('.field[data-key="actor_rollout_ref.actor.optim.lr"]');
+  const problem = '.field[data-key="actor_rollout_ref.actor.optim.lr"] .problem:not([hidden])';
+  told('an invalid value', await timed(problem, () => field.locator('input').fill('-1')), 500);
+});
+
 scenario('a return to a tab shows its page soon', async () => {
   const tab = editor.page.getByRole('tab', { name: /Dashboard/ });
   told('back to the Dashboard', await timed('.chart canvas', () => tab.click()), 200);

@@ -38,9 +38,10 @@ afterEach(async () => {
  */
 function lastErrors(log: string): { errors: string[]; native: boolean } {
   const lines = readFileSync(log, 'utf8').split('\n');
+  // Output of native code that does not end its line stands before an entry.
   const entries = lines
-    .filter(line => line.startsWith('{'))
-    .map(line => JSON.parse(line) as { level: number; msg: string });
+    .flatMap(line => /\{"level":.*\}$/.exec(line) ?? [])
+    .map(entry => JSON.parse(entry) as { level: number; msg: string });
   return {
     errors: entries.filter(({ level }) => level >= 50).map(({ msg }) => msg),
     native: lines.some(line => /Napi|terminate|^ {4}at /.test(line)),
@@ -120,7 +121,8 @@ test.each([
   await until('the trainer is gone', () => !isAlive(lease.pid));
   await until('its children are gone', () => !children.some(isAlive));
   expect(existsSync(join(run, 'lease'))).toBe(other !== '');
-  expect(lastErrors(join(run, 'trainer.log'))).toEqual({
+  const log = join(run, 'trainer.log');
+  expect(lastErrors(log), readFileSync(log, 'utf8')).toEqual({
     errors: [`run ${basename(run)}: ${sentence(run)}`],
     native: false,
   });
