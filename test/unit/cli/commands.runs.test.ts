@@ -379,7 +379,8 @@ test('a client sees the latest training success when there is no validation, may
     });
     const paused = await watcher.link.sendRequest(pause, null);
     expect(paused.state).toBe('paused');
-    expect(paused.step - step).toBeLessThanOrEqual(1); // not after many steps; the status that was seen may be older
+    // Not after many of the 1000 steps. A step takes some 30 ms, and the status that was seen may be older than that.
+    expect(paused.step - step).toBeLessThanOrEqual(20);
     await watcher.link.sendRequest(resume, null);
   }
   await watcher.link.sendRequest(stop, null);
