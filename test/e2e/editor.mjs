@@ -263,10 +263,11 @@ export class Editor {
     }
   }
 
-  /** Picks the entry that contains `text` in an open quick pick. */
+  /** Picks the entry that contains `text` in an open quick pick; `chosen` is the time of the click. */
   async choose(text, timeout = 60_000) {
     const row = this.page.locator('.quick-input-widget .quick-input-list .monaco-list-row', { hasText: text }).first();
     await row.waitFor({ timeout });
+    this.chosen = performance.now();
     await row.click({ timeout });
   }
 

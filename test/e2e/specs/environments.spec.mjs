@@ -59,22 +59,23 @@ scenario('environment code has the completion and the hover help of TypeScript',
   };
   await editor.page.getByRole('tab', { name: /maze\.ts/ }).click();
   await goTo('[random.');
-  const method = editor.page.locator('.suggest-widget .monaco-list-row', { hasText: 'integers' }).first();
-  await until('the methods of random', async () => {
-    await editor.page.keyboard.press('Escape'); // until TypeScript has started, the editor suggests words of the file
-    await editor.command('Trigger Suggest');
-    return method.waitFor({ timeout: 3000 }).then(
-      () => true,
-      () => false,
-    );
-  });
+  // Until TypeScript has started, the editor suggests words of the file and has no hover.
+  const shows = (command, locator) =>
+    until(`what ${command} shows`, async () => {
+      await editor.page.keyboard.press('Escape');
+      await editor.command(command);
+      return locator.waitFor({ timeout: 3000 }).then(
+        () => true,
+        () => false,
+      );
+    });
+  await shows(
+    'Trigger Suggest',
+    editor.page.locator('.suggest-widget .monaco-list-row', { hasText: 'integers' }).first(),
+  );
   await editor.page.keyboard.press('Escape');
   await goTo('[random.integ');
-  await editor.command('Show or Focus Hover');
-  await editor.page
-    .locator('.monaco-hover', { hasText: /Pcg64\.integers\(/ })
-    .first()
-    .waitFor();
+  await shows('Show or Focus Hover', editor.page.locator('.monaco-hover', { hasText: /Pcg64\.integers\(/ }).first());
   await editor.picture('environment-hover-dark');
 });
 
