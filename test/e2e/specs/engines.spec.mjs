@@ -1,7 +1,7 @@
 // An engine on a server, from the command to a run: it is connected to with a key, tested, kept, chosen on the New Run
 // page, which disables what it cannot do, and trains a run. The key stays in the secret storage.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
@@ -125,9 +125,12 @@ scenario('the run trains on the server, and its folder does not contain the key'
   const folder = join(runs, ids()[0]);
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   assert.equal(manifest.config.workbench.engine_url, peer.url);
-  const files = readdirSync(folder, { recursive: true })
-    .map(name => join(folder, name))
-    .filter(file => statSync(file).isFile());
+  // The trainer removes its lease and its socket after it has stated the end.
+  await until('the end of the trainer', () => !existsSync(join(folder, 'lease')), 30_000);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name));
+  assert.ok(files.length > 3);
   assert.deepEqual(
     files.filter(file => readFileSync(file).includes(key)),
     [],
