@@ -3,7 +3,22 @@
 // while the debugger halts an environment, training waits only for calls into this environment.
 import * as vscode from 'vscode';
 import { UserError } from '../../common/user-error';
+import { isActive } from '../runs/run-format';
 import type { Run, RunStore } from '../runs/run-store';
+
+/**
+ * Activates VS Code's JavaScript debugger, which takes seconds when it is needed for the first time. Does nothing if the
+ * debugger is disabled or absent; `debugEnvironments` then reports the failure.
+ */
+const activateDebugger = (): Thenable<unknown> =>
+  vscode.extensions.getExtension('ms-vscode.js-debug')?.activate() ?? Promise.resolve();
+
+/** Activates the debugger when the user sets a breakpoint while a run is active, so that the first halt comes sooner. */
+export const activateDebuggerEarly = (store: RunStore): vscode.Disposable =>
+  vscode.debug.onDidChangeBreakpoints(({ added }) => {
+    if (added.length > 0 && store.runs.some(({ summary }) => isActive(summary)))
+      activateDebugger().then(undefined, () => undefined); // the attempt to debug reports a failure
+  });
 
 /**
  * Debugs the run's environments until all debug sessions have ended. Throws a UserError if the trainer cannot be

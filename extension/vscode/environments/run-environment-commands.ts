@@ -5,7 +5,7 @@ import { registerCommands, type Command } from '../command';
 import { compareEnvironments, serveSourceSnapshots } from './compare-environments';
 import { CoverageDecorations } from './coverage-decorations';
 import { EnvironmentDiagnostics } from './environment-diagnostics';
-import { debugEnvironments } from './debug-environment';
+import { activateDebuggerEarly, debugEnvironments } from './debug-environment';
 import type { Host } from '../host-services';
 import { notifyBriefly } from '../notifications';
 import { anyRun, noRuns } from '../runs/commands/run-checks';
@@ -19,6 +19,7 @@ export function registerRunEnvironments(context: vscode.ExtensionContext, host: 
     coverage,
     new EnvironmentDiagnostics(host.store),
     serveSourceSnapshots(),
+    activateDebuggerEarly(host.store),
     registerCommands(host, commandsOn(coverage)),
   );
 }

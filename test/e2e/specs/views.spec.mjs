@@ -6,7 +6,7 @@ import { after, before } from 'node:test';
 import { Editor, makeWorkspace, scenarios, until } from '../editor.mjs';
 import { makeRuns, touchLease } from '../fixtures/make-run.mjs';
 
-const workspace = makeWorkspace();
+const workspace = makeWorkspace({ 'notes.md': 'Notes beside the pages\n' });
 let editor;
 const scenario = scenarios(() => editor);
 let heart;
@@ -72,4 +72,39 @@ scenario('the Log page lists the errors of a failed run first, and opens the fil
   await editor.picture('log-dark');
   await log.getByRole('button', { name: /^Open (events\.jsonl|trainer\.log)$/ }).click();
   await editor.page.getByRole('tab', { name: /events\.jsonl|trainer\.log/ }).waitFor();
+});
+
+scenario('a page opens beside code in a wide window, and in front of the code in a narrow one', async () => {
+  const groups = editor.page.locator('.editor-group-container');
+  const code = editor.page.locator('.monaco-editor .view-line', { hasText: 'beside the pages' });
+  const openCode = async () => {
+    await editor.command('View: Close All Editors');
+    await editor.command('Go to File');
+    await editor.page.locator('.quick-input-widget input.input').fill('notes.md');
+    await editor.choose('notes.md'); // an earlier file is listed until the name is found
+    await code.click();
+    assert.equal(await groups.count(), 1);
+  };
+  const openDashboard = async name => {
+    await editor.page.getByRole('treeitem', { name }).click();
+    await editor.page
+      .getByRole('tab', { name: /Dashboard/ })
+      .and(editor.page.getByRole('tab', { name }))
+      .waitFor();
+    await editor.webview('canvas');
+  };
+  await editor.page.setViewportSize({ width: 1440, height: 900 });
+  await editor.showRuns();
+  await openCode();
+  await openDashboard(/sokoban-grpo/);
+  assert.equal(await groups.count(), 2);
+  // The page beside the code shares its column with the next page, so no third column opens.
+  await code.click();
+  await openDashboard(/bandit/);
+  assert.equal(await groups.count(), 2);
+  await editor.page.setViewportSize({ width: 1000, height: 900 });
+  await openCode();
+  await openDashboard(/sokoban-grpo/);
+  assert.equal(await groups.count(), 1);
+  await editor.picture('page-in-narrow-window-dark');
 });
