@@ -11,6 +11,9 @@ export interface Estimate {
   n: number;
 }
 
+/** Least number of seeds for an interval; with fewer, Student's t is so wide that the single values say more. */
+export const intervalSeeds = 3;
+
 /** 97.5 % quantiles of Student's t for 1 to 30 degrees of freedom; the normal quantile is used above 30. */
 const tQuantiles = [
   12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,

@@ -3,13 +3,13 @@
 // configuration keys that differ between groups, and the group's runs. Rows hide, recolour and choose the baseline.
 import { html, nothing, type TemplateResult } from 'lit';
 import { live } from 'lit/directives/live.js';
-import type { Estimate } from '../../extension/common/mean-estimate';
+import { intervalSeeds, type Estimate } from '../../extension/common/mean-estimate';
 import { swatchButton } from '../components/run-swatch';
 import { formatChange, formatValue, type Unit } from '../shared/format';
 import { displayStatus } from '../shared/run-status';
 import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared-metrics';
-import { intervalSeeds, outcomes, type RunCurve } from './group-curves';
+import { outcomes, type RunCurve } from './group-curves';
 import type { CompareSettings } from './state';
 
 type TableSettings = Pick<CompareSettings, 'hidden' | 'baseline'>;

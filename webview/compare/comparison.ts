@@ -2,6 +2,7 @@
 // its seeds, an interval band around this line, and a thin line per seed in the background. A group of fewer seeds has
 // a line per seed. With a baseline, all values are differences from the baseline's mean at the same position. Pure
 // functions.
+import { intervalSeeds } from '../../extension/common/mean-estimate';
 import { maximum } from '../../extension/common/lists';
 import type { MarkedEvent } from '../../extension/run-data/event-marks';
 import { progressRange, zoomRange, type Range } from '../charts/axis';
@@ -11,7 +12,7 @@ import { lineStyle, yRange, type PlotData, type PlotLine } from '../charts/plot-
 import { dashes } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
 import type { ColouredGroup, ComparedMetric } from './compared-metrics';
-import { groupCurve, intervalSeeds, pointsOf, resampled, thinnedPoints, valueAt, type RunCurve } from './group-curves';
+import { groupCurve, pointsOf, resampled, thinnedPoints, valueAt, type RunCurve } from './group-curves';
 import type { CompareAxis } from './run-axis';
 
 export interface Comparison {

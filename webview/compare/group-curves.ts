@@ -3,7 +3,7 @@
 // anything, so the single seeds are drawn. Also computes the group's final and best values. Pure functions. NaN marks
 // steps without a value.
 import { smooth } from '../../extension/common/smoothing';
-import { estimate, type Estimate } from '../../extension/common/mean-estimate';
+import { estimate, intervalSeeds, type Estimate } from '../../extension/common/mean-estimate';
 import { lowerBound, type Point } from '../charts/curve';
 
 /** The values of a key in a run. `steps` increases; both arrays have the same length. */
@@ -17,9 +17,6 @@ export interface GroupCurve {
   /** 95 % interval at each position for which at least `intervalSeeds` seeds have a value; undefined if there is none. */
   band?: { low: Point[]; high: Point[] };
 }
-
-/** Least number of seeds for an interval. */
-export const intervalSeeds = 3;
 
 /**
  * Returns the finite points of a run's curve, smoothed. `xs` are the positions of the rows on the x axis; rows beyond

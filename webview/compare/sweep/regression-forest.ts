@@ -2,6 +2,7 @@
 // permutation importances: the increase of the out-of-bag squared error when the values of a column are permuted,
 // divided by the variance of the results. Every split considers all columns, as scikit-learn's RandomForestRegressor
 // does. The random numbers have a constant seed, so equal inputs give equal results. Pure functions.
+import { seededRandom } from '../../../extension/common/seeded-random';
 
 export interface ForestFit {
   /** Permutation importance of each column, 0 or more. */
@@ -33,7 +34,7 @@ type Tree = { readonly value: number } | (Split & { readonly low: Tree; readonly
  */
 export function forestFit(columns: readonly (readonly number[])[], results: readonly number[]): ForestFit {
   const count = results.length;
-  const random = generator(seed);
+  const random = seededRandom(seed);
   const levels = columns.map(levelsOf);
   const mean = results.reduce((sum, value) => sum + value, 0) / count;
   const centred = results.map(value => value - mean);
@@ -139,15 +140,4 @@ function shuffled(rows: readonly number[], random: () => number): number[] {
     [list[i], list[j]] = [list[j], list[i]];
   }
   return list;
-}
-
-/** Returns a generator of numbers in [0, 1): Mulberry32. */
-function generator(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

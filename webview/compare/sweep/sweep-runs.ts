@@ -1,9 +1,10 @@
 // The runs of a sweep as data: for each shown run, its configuration values and its result, and the axes of the parallel
 // coordinates. A run's result is the last value of the metric. Pure functions.
+import { rankCorrelation } from '../../../extension/common/rank-correlation';
 import { formatValue } from '../../shared/format';
 import type { ColouredGroup, Compared, ComparedMetric } from '../compared-metrics';
 import type { RunCurve } from '../group-curves';
-import { keyColumn, keyImportances, rankCorrelation, type KeyColumn, type KeyImportances } from './key-importance';
+import { keyColumn, keyImportances, type KeyColumn, type KeyImportances } from './key-importance';
 import { keyAxis, numberAxis, type ParallelAxis } from './parallel-axes';
 
 export interface SweepRun {

@@ -2,12 +2,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  keyColumn,
-  keyImportances,
-  leastRuns,
-  rankCorrelation,
-} from '../../../../../webview/compare/sweep/key-importance';
+import { rankCorrelation } from '../../../../../extension/common/rank-correlation';
+import { keyColumn, keyImportances, leastRuns } from '../../../../../webview/compare/sweep/key-importance';
 
 interface Golden {
   columns: Record<string, number[]>;

@@ -1,0 +1,13 @@
+// A small seeded generator of uniform numbers, Mulberry32 (Tommy Ettinger), for statistics: bootstrap samples and random
+// forests. Equal seeds give equal streams on every machine. Training uses engine/sampling/random-stream.ts instead.
+
+/** Returns a function that returns the next number in [0, 1) of the stream with this seed (an integer, modulo 2³²). */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
