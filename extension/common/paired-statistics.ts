@@ -74,7 +74,7 @@ export function pairedDifference(
   const hasSpread = n > 1 && deviation > 1e-12 * Math.max(maximum(a.map(Math.abs)), maximum(b.map(Math.abs)));
   return {
     ...{ n, mean, effectSize: hasSpread ? mean / deviation : null },
-    student: interval === null || n < intervalSeeds ? null : { low: mean - interval, high: mean + interval },
+    student: interval === null ? null : { low: mean - interval, high: mean + interval },
     bootstrap: bootstrapInterval(differences, meanOf, resampling),
   };
 }

@@ -166,7 +166,7 @@ function differenceLink(
 function shown(value: Estimate | null, unit: Unit): string {
   if (value === null) return '–';
   const mean = formatValue(value.mean, unit);
-  return value.interval === null || value.n < intervalSeeds ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
+  return value.interval === null ? mean : `${mean} ± ${formatValue(value.interval, unit)}`;
 }
 
 const smallSample = (value: Estimate | null): string | typeof nothing =>

@@ -3,7 +3,7 @@
 // anything, so the single seeds are drawn. Also computes the group's final and best values. Pure functions. NaN marks
 // steps without a value.
 import { smooth } from '../../extension/common/smoothing';
-import { estimate, intervalSeeds, type Estimate } from '../../extension/common/mean-estimate';
+import { estimate, type Estimate } from '../../extension/common/mean-estimate';
 import { lowerBound, type Point } from '../charts/curve';
 
 /** The values of a key in a run. `steps` increases; both arrays have the same length. */
@@ -41,8 +41,8 @@ export function groupCurve(seeds: readonly (readonly Point[])[]): GroupCurve {
     }
   const curve: GroupCurve & Required<Pick<GroupCurve, 'band'>> = { mean: [], band: { low: [], high: [] } };
   for (const [x, values] of [...byPosition].sort(([a], [b]) => a - b)) {
-    const { mean, interval, n } = estimate(values)!;
-    const half = n >= intervalSeeds ? interval! : Number.NaN;
+    const { mean, interval } = estimate(values)!;
+    const half = interval ?? Number.NaN;
     curve.mean.push({ x, y: mean });
     curve.band.low.push({ x, y: mean - half });
     curve.band.high.push({ x, y: mean + half });

@@ -48,7 +48,7 @@ export function summarize(
   let diagnosis: DiagnosedRegime | null = null;
   let wallSeconds = 0;
   for (const line of lines) {
-    const metrics = numbers(line);
+    const metrics = numbersOf(line);
     const success = validationSuccess(metrics);
     if (success !== null) validation.push({ step: line.step, success, return: validationReturn(metrics) });
     diagnosis = diagnoses.add(line.step, metrics) ?? diagnosis;
@@ -139,7 +139,8 @@ export function formatClosing(
   return lines.join('\n');
 }
 
-const numbers = (line: MetricsLine): Record<string, number> =>
+/** Returns the numeric values of a metrics line. */
+export const numbersOf = (line: MetricsLine): Record<string, number> =>
   Object.fromEntries(Object.entries(line).filter((entry): entry is [string, number] => typeof entry[1] === 'number'));
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`;

@@ -1,14 +1,19 @@
 // Compares the points of a sweep: their final and best validation success, as means over seeds with 95 % confidence
-// intervals. Also finds the keys in which the points differ. The comparison depends only on the run folders, so it can
-// be computed before the sweep has finished.
+// intervals, and the difference of each point from the first one, paired by seed. The comparison depends only on the run
+// folders, so it can be computed before the sweep has finished.
 import { estimate } from '../../common/mean-estimate';
 import type { Estimate } from '../../common/mean-estimate';
 import { maximum } from '../../common/lists';
+import { formatSigned } from '../../common/numbers';
+import { pairedDifference, type PairedDifference } from '../../common/paired-statistics';
 import { UserError } from '../../common/user-error';
 import type { RunState } from '../../run-data/run-status-file';
+import type { PointStop } from '../../run-data/sweep-file';
 import { metricLines } from '../run-lifecycle/follow';
 import { summarize } from '../output/run-summary';
 import type { RunFolder } from '../../trainer/store/run-folder';
+import { mostJobs } from './capacity';
+import { earlyStops } from './early-stops';
 import type { SweepPlan, SweepPoint } from './sweep-plan';
 
 /**
@@ -32,8 +37,18 @@ export interface Row extends SweepPoint {
   /** Mean and confidence interval over the finished runs; null if no run is finished. */
   final: Estimate | null;
   best: Estimate | null;
+  /**
+   * Final success minus the final success of the first point, over the seeds of which both have a finished run; null for
+   * the first point and without such seeds.
+   */
+  difference: PairedDifference | null;
+  /** Set if the point was stopped early; its runs are not started again. */
+  stopped: PointStop | null;
   runs: Outcome[];
 }
+
+/** Seed of the bootstrap of the differences. */
+const bootstrapSeed = 1;
 
 export interface Comparison {
   sweep: string;
@@ -68,13 +83,37 @@ function readOutcome(folder: RunFolder, seed: number): Outcome {
 /** Compares the points of a plan; `runs` maps the index of a run in `plan.members` to the run's folder. */
 export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): Comparison {
   const outcomes = plan.members.map((member, m) => ({ point: member.point, ...outcomeOf(runs.get(m), member.seed) }));
+  const failed = new Set(outcomes.flatMap(({ state }, m) => (state === 'failed' ? [m] : [])));
+  const { stopped } = earlyStops(plan, runs, failed);
+  const runsByPoint = plan.points.map((_, p) =>
+    outcomes.filter(outcome => outcome.point === p).map(({ point: _point, ...outcome }) => outcome),
+  );
   const points = plan.points.map((point, p): Row => {
-    const own = outcomes.filter(outcome => outcome.point === p).map(({ point: _, ...outcome }) => outcome);
-    const finished = own.filter(({ state }) => state === 'finished');
-    const over = (key: 'final' | 'best') => estimate(finished.map(run => run[key]).filter(x => x !== null));
-    return { ...point, final: over('final'), best: over('best'), runs: own };
+    const own = runsByPoint[p];
+    const over = (key: 'final' | 'best') => estimate(finishedValues(own, key).map(([, value]) => value));
+    return {
+      ...{ ...point, final: over('final'), best: over('best') },
+      difference: p === 0 ? null : differenceOf(runsByPoint[0], own),
+      stopped: stopped.get(p) ?? null,
+      runs: own,
+    };
   });
   return { sweep: plan.id, keys: plan.keys, points };
+}
+
+/** Returns seed and value of each finished run that has a value. */
+const finishedValues = (runs: readonly Outcome[], key: 'final' | 'best'): [seed: number, value: number][] =>
+  runs.flatMap(run => (run.state === 'finished' && run[key] !== null ? [[run.seed, run[key]]] : []));
+
+/** Returns the paired difference of the final success of two points, `own` minus `base`. */
+function differenceOf(base: readonly Outcome[], own: readonly Outcome[]): PairedDifference | null {
+  const values = new Map(finishedValues(own, 'final'));
+  const pairs = finishedValues(base, 'final').filter(([seed]) => values.has(seed));
+  return pairedDifference(
+    pairs.map(([, value]) => value),
+    pairs.map(([seed]) => values.get(seed)!),
+    { seed: bootstrapSeed },
+  );
 }
 
 /**
@@ -82,6 +121,7 @@ export function compare(plan: SweepPlan, runs: ReadonlyMap<number, RunFolder>): 
  */
 export function comparisonTable({ keys, points }: Comparison): string {
   const named = points.some(({ name }) => name !== undefined);
+  const isPaired = points.some(({ difference }) => difference !== null);
   const severalConfigs = new Set(points.map(({ config }) => config)).size > 1;
   const head = [
     ...(severalConfigs ? ['config'] : []),
@@ -89,15 +129,17 @@ export function comparisonTable({ keys, points }: Comparison): string {
     ...keys.map(key => (keys.filter(k => last(k) === last(key)).length > 1 ? key : last(key))),
     'final success',
     'best success',
+    ...(isPaired ? ['difference'] : []),
     'runs',
   ];
   const body = points.map(row => [
     ...(severalConfigs ? [row.config] : []),
     ...(named ? [row.name ?? ''] : []),
     ...keys.map(key => shown(row.values[key])),
-    percent(row.final),
-    percent(row.best),
-    counted(row.runs),
+    percent(row.final, finishedValues(row.runs, 'final')),
+    percent(row.best, finishedValues(row.runs, 'best')),
+    ...(isPaired ? [differenceText(row.difference)] : []),
+    counted(row.runs) + (row.stopped ? ` (halving, step ${row.stopped.step})` : ''),
   ]);
   const widths = head.map((text, c) =>
     maximum(
@@ -127,10 +169,10 @@ export function comparisonCsv({ keys, points }: Comparison): string {
 
 /**
  * Returns one sentence with the number of unfinished runs and the names of failed runs; undefined if all runs are
- * finished.
+ * finished or belong to points that were stopped early.
  */
 export function incomplete(comparison: Comparison): string | undefined {
-  const runs = comparison.points.flatMap(({ runs }) => runs);
+  const runs = comparison.points.flatMap(point => (point.stopped ? [] : point.runs));
   const left = runs.filter(({ state }) => state !== 'finished');
   if (left.length === 0) return undefined;
   const failed = left.filter(({ state }) => state === 'failed').map(({ run }) => run);
@@ -140,21 +182,41 @@ export function incomplete(comparison: Comparison): string | undefined {
   return `sweep ${comparison.sweep}: ${left.length} of ${runs.length} runs are not finished${why}: run the same command to continue them`;
 }
 
-/** Parses a number of jobs from 1 to 64. Throws a UserError. */
-export function jobCount(text: string): number {
+/** Parses a number of jobs from 1 to 64, or `auto`. Throws a UserError. */
+export function jobCount(text: string): number | 'auto' {
+  if (text === 'auto') return text;
   const jobs = Number(text);
-  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= 64) return jobs;
-  throw new UserError(`--jobs is ${JSON.stringify(text)}: use an integer from 1 to 64`);
+  if (Number.isInteger(jobs) && jobs >= 1 && jobs <= mostJobs) return jobs;
+  throw new UserError(`--jobs is ${JSON.stringify(text)}: use an integer from 1 to ${mostJobs}, or auto`);
+}
+
+/** Parses a number of retries from 0 to 10. Throws a UserError. */
+export function retryCount(text: string): number {
+  const retries = Number(text);
+  if (text.trim() !== '' && Number.isInteger(retries) && retries >= 0 && retries <= 10) return retries;
+  throw new UserError(`--retries is ${JSON.stringify(text)}: use an integer from 0 to 10`);
 }
 
 const last = (key: string): string => key.split('.').at(-1)!;
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-function percent(estimated: Estimate | null): string {
+/** Formats an estimate as mean and interval or, below the number of seeds that an interval needs, as the single values. */
+function percent(estimated: Estimate | null, values: readonly (readonly [seed: number, value: number])[]): string {
   if (estimated === null) return '–';
-  const mean = `${(estimated.mean * 100).toFixed(1)} %`;
-  return estimated.interval === null ? mean : `${mean} ± ${(estimated.interval * 100).toFixed(1)}`;
+  const share = (value: number): string => (value * 100).toFixed(1);
+  if (estimated.interval === null) return values.map(([, value]) => `${share(value)} %`).join(', ');
+  return `${share(estimated.mean)} % ± ${share(estimated.interval)}`;
+}
+
+/** Formats a difference in percentage points, such as `+18.8 ± 9.4 (d 2.10)`; without interval below three pairs. */
+function differenceText(difference: PairedDifference | null): string {
+  if (difference === null) return '–';
+  const { mean, student, effectSize } = difference;
+  const points = `${mean >= 0 ? '+' : '−'}${Math.abs(mean * 100).toFixed(1)}`;
+  if (student === null) return points;
+  const size = effectSize === null ? '' : ` (d ${formatSigned(effectSize)})`;
+  return `${points} ± ${((student.high - mean) * 100).toFixed(1)}${size}`;
 }
 
 function counted(runs: readonly Outcome[]): string {

@@ -1,37 +1,25 @@
 // Runs a sweep, up to `jobs` runs at a time: finished runs are skipped, active runs are followed, interrupted runs
-// resume from their checkpoint, and missing runs are created. A failed run does not end the sweep. After a halt, no
-// further run starts, and each active run finishes its current step, saves a checkpoint and stops.
+// resume from their checkpoint, missing runs are created, and failed runs are tried again. A failed run does not end the
+// sweep. With a halving rule, all runs train up to a rung before the worst points are stopped. After a halt, no further
+// run starts, and each active run finishes its current step, saves a checkpoint and stops.
 import pMap from 'p-map';
 import { isMadeOf } from '../../trainer/config/model-length';
-import { formatShortage } from '../../run-data/memory-shortage';
-import type { RunStatus } from '../../run-data/run-status-file';
+import { plannedMemory } from '../../trainer/plan/run-plan';
 import { UserError } from '../../common/user-error';
-import { KeyedQueue } from '../../common/keyed-queue';
-import { isUnended } from '../../run-data/run-progress';
-import type { JobPlace } from '../jobs/job-options';
-import { queuedJob, submitRun } from '../jobs/submit-run';
-import { follow } from '../run-lifecycle/follow';
-import { isRunOver } from '../run-lifecycle/run-and-follow';
-import { unexplainedEnd } from '../run-lifecycle/trainer-end-message';
-import { makeRun } from '../run-lifecycle/make-run';
-import { startTrainer } from '../run-lifecycle/trainer-process';
-import type { StepTable } from '../output/step-table';
-import { LeaseWatch, readLease } from '../../trainer/store/held-lease';
+import { memoryForRun } from '../../node/machine-memory';
+import type { PointStop } from '../../run-data/sweep-file';
+import { readLease } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { requireTrusted } from '../../trainer/run/trusted-run';
-import type { SweepMember, SweepPlan } from './sweep-plan';
+import { MemoryGate } from './capacity';
+import { earlyStops } from './early-stops';
+import { memberLabel, playMember, type MemberEnd, type MemberOptions } from './member-run';
+import type { SweepPlan } from './sweep-plan';
 
-export interface SweepOptions {
-  workspace: string;
+export interface SweepOptions extends Omit<MemberOptions, 'note'> {
   /** Maximum number of concurrent runs. */
   jobs: number;
-  /** Cluster that executes each run as a job; null for this machine. */
-  place: JobPlace | null;
-  halt: AbortSignal;
-  /** Creates the table that displays a followed run. Returns null if no table is to be displayed. */
-  table(): StepTable | null;
-  /** Prints a line when a run starts or ends. */
-  printLine(line: string): void;
+  /** How often a failed run is tried again. */
+  retries: number;
 }
 
 /**
@@ -51,97 +39,134 @@ export function runsOf(plan: SweepPlan, workspace: string): Map<number, RunFolde
 }
 
 /**
- * Starts or continues all unfinished runs of the plan. Returns a map from the index of each run in `plan.members` to
- * its folder.
+ * Starts or continues all unfinished runs of the plan. Adds created runs to `runs`, which maps the index of a run in
+ * `plan.members` to its folder.
  */
-export async function runSweep(plan: SweepPlan, options: SweepOptions): Promise<Map<number, RunFolder>> {
-  const runs = runsOf(plan, options.workspace);
+export async function runSweep(plan: SweepPlan, runs: Map<number, RunFolder>, options: SweepOptions): Promise<void> {
+  const { halt, index, printLine } = options;
   const reported = new Set<string>();
   const note = (sentence: string): void => {
-    if (!reported.has(sentence)) options.printLine(`note: ${sentence}`);
+    if (!reported.has(sentence)) printLine(`note: ${sentence}`);
     reported.add(sentence);
   };
-  const isDone = (m: number): boolean => isLive(runs.get(m)) === false && isFinished(runs.get(m));
-  const left = [...plan.members.keys()].filter(m => !isDone(m));
-  const done = plan.members.length - left.length;
-  if (done > 0) options.printLine(`${done} of ${plan.members.length} runs are finished already`);
-  const playMember = async (m: number): Promise<void> => {
-    if (options.halt.aborted) return;
-    const label = `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
-    try {
-      const { folder, status, lost } = await play(plan, m, runs, { ...options, note }, label);
-      const success =
-        typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
-      options.printLine(`${label}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`);
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error;
-      options.printLine(`${label}: ${error.message}`);
-    }
-  };
-  await pMap(left, playMember, { concurrency: options.jobs });
-  return runs;
+  const isDone = (m: number): boolean => !isLive(runs.get(m)) && stateOf(runs.get(m)) === 'finished';
+  const done = [...plan.members.keys()].filter(isDone).length;
+  if (done > 0) printLine(`${done} of ${plan.members.length} runs are finished already`);
+  const admit = memoryAdmission(plan, options);
+  /** Runs that have failed, or that the user has stopped: they are not started again by this command. */
+  const gaveUp = new Set<number>();
+  let known: ReadonlyMap<number, PointStop> = new Map();
+  while (!halt.aborted) {
+    const { target, stopped } = earlyStops(plan, runs, gaveUp);
+    for (const line of newStops(plan, stopped, known)) printLine(line);
+    known = stopped;
+    index.stopped(stopped);
+    const isDue = (m: number): boolean => {
+      if (isDone(m) || gaveUp.has(m)) return false;
+      // A run that a killed sweep has left behind may still be training.
+      if (stopped.has(plan.members[m].point)) return isLive(runs.get(m));
+      return stepOf(runs.get(m)) < target || isLive(runs.get(m));
+    };
+    const due = [...plan.members.keys()].filter(isDue);
+    if (due.length === 0) break;
+    const play = async (m: number): Promise<void> => {
+      if (halt.aborted) return;
+      const limit = stopped.get(plan.members[m].point)?.step ?? target;
+      const free = await admit(m, isLive(runs.get(m)));
+      try {
+        const isOver = halt.aborted || (await playAndRetry(plan, m, runs, limit, { ...options, note }));
+        if (!isOver) gaveUp.add(m);
+      } finally {
+        free();
+      }
+    };
+    await pMap(due, play, { concurrency: options.jobs });
+  }
 }
 
-/** Creates runs one at a time, because each creation loads the environments. */
-const creation = new KeyedQueue();
-
-/** Creates, joins or resumes one run of the plan and follows it to its end. */
-async function play(
+/**
+ * Plays one run until it is finished or has reached `limit` steps, and tries it again if it fails. Returns false if the
+ * run is not to be started again.
+ */
+async function playAndRetry(
   plan: SweepPlan,
   m: number,
   runs: Map<number, RunFolder>,
-  options: SweepOptions & { note(sentence: string): void },
-  label: string,
-): Promise<{ folder: RunFolder; status: RunStatus | null; lost?: string }> {
-  const { workspace, place, halt, table, printLine, note } = options;
-  const member = plan.members[m];
-  const earlier = runs.get(m);
-  const { configName, configFile, overrides } = member;
-  const sweep = { id: plan.id, point: describe(plan, member) };
-  const made = earlier
-    ? { folder: earlier, notes: [] }
-    : await creation.acquire(['run'], () =>
-        makeRun({
-          ...{ configName, configFile, overrides, workspace, sweep, tags: plan.tags },
-          onShortage: memory => note(`memory: ${formatShortage(memory)}`),
-        }),
-      );
-  for (const sentence of made.notes) note(sentence);
-  const { folder } = made;
-  runs.set(m, folder);
-  const joined = earlier !== undefined && (await new LeaseWatch(earlier.path).decide());
-  const pid = joined ? readLease(earlier.path)?.lease?.pid : undefined;
-  const queued = earlier && !joined && place ? await queuedJob(earlier, place.jobs, printLine) : null;
-  const isResumed = earlier !== undefined && !joined && !queued;
-  if (isResumed) requireTrusted(earlier, { remedy: `read the file, then run ragen resume ${earlier.id}` });
-  const args = isResumed ? ['--resume'] : [];
-  printLine(`${label}: ${joined || queued ? 'joining' : isResumed ? 'resuming' : 'starting'} ${folder.id}`);
-  const job = queued ?? (place && !joined ? await submitRun(folder, workspace, args, place, printLine) : null);
-  if (job && !(await job.untilServed(halt))) {
-    const status = folder.readStatus();
-    return { folder, status, lost: status?.error };
+  limit: number,
+  options: SweepOptions & MemberOptions,
+): Promise<boolean> {
+  const { halt, index, printLine, retries } = options;
+  const label = memberLabel(plan, m);
+  for (let tries = 0; ; tries++) {
+    let end: MemberEnd;
+    try {
+      end = await playMember(plan, m, runs, limit, options);
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      index.failed(m, error.message);
+      printLine(`${label}: ${error.message}`);
+      return false; // an error before the start, for example in the configuration, would occur again
+    }
+    const { folder, status, lost } = end;
+    const success =
+      typeof status?.success === 'number' ? `, validation success ${(status.success * 100).toFixed(1)} %` : '';
+    printLine(`${label}: ${lost ?? `${status?.state} after ${status?.step} steps${success}`} (${folder.id})`);
+    const hasFailed = status?.state === 'failed' || lost !== undefined;
+    if (!hasFailed) return status?.state === 'finished' || (status?.step ?? 0) >= limit;
+    index.failed(m, lost ?? `failed after ${status?.step} steps`);
+    if (halt.aborted || tries >= retries) return false;
+    printLine(`${label}: trying again (${tries + 1} of ${retries})`);
   }
-  const trainer = job ?? (joined ? { pid, ended: () => null } : await startTrainer(folder, workspace, args));
-  const status = await follow(folder, table(), halt, undefined, lease => isRunOver(trainer, lease));
-  const gone = status === null || isUnended(status.state);
-  const lost = gone ? await unexplainedEnd(folder, trainer) : status.error;
-  return { folder, status, lost };
 }
+
+/**
+ * Returns a function that waits until run `m` fits into memory next to the other runs, and returns a function that frees
+ * the reservation. A live run, and a run on a cluster, reserves nothing.
+ */
+function memoryAdmission(
+  plan: SweepPlan,
+  { workspace, place }: SweepOptions,
+): (m: number, isRunning: boolean) => Promise<() => void> {
+  const gate = new MemoryGate(memoryForRun());
+  const planned = new Map<number, Promise<number>>();
+  return async (m, isRunning) => {
+    if (place || isRunning) return () => undefined;
+    const { point, loaded } = plan.members[m];
+    const bytes =
+      planned.get(point) ??
+      plannedMemory(loaded.config, workspace).then(
+        memory => memory?.planned ?? 0,
+        (error: unknown) => {
+          if (error instanceof UserError) return 0; // the start of the run reports the error
+          throw error;
+        },
+      );
+    planned.set(point, bytes);
+    return gate.admit(await bytes);
+  };
+}
+
+/** Returns a line for each point that was stopped since the last decision. */
+const newStops = (
+  { points }: SweepPlan,
+  stopped: ReadonlyMap<number, PointStop>,
+  known: ReadonlyMap<number, PointStop>,
+): string[] =>
+  [...stopped].flatMap(([p, { step, rank, of }]) =>
+    known.has(p) ? [] : `halving: ${points[p].label} is stopped at step ${step}, rank ${rank} of ${of}`,
+  );
 
 const isLive = (run: RunFolder | undefined): boolean => (run ? (readLease(run.path)?.live ?? false) : false);
 
-/** Whether a run's state is `finished`. False if the status cannot be read; `play` then reports the error. */
-function isFinished(run: RunFolder | undefined): boolean {
+const stateOf = (run: RunFolder | undefined): string | undefined => statusOf(run)?.state;
+const stepOf = (run: RunFolder | undefined): number => statusOf(run)?.step ?? 0;
+
+/** Returns a run's status; null if it cannot be read: `playMember` then reports the error. */
+function statusOf(run: RunFolder | undefined) {
   try {
-    return run?.readStatus()?.state === 'finished';
+    return run?.readStatus() ?? null;
   } catch (error) {
-    if (error instanceof UserError) return false;
+    if (error instanceof UserError) return null;
     throw error;
   }
-}
-
-/** Names a run by its point and, if the point has several seeds, by its seed. */
-function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
-  const several = plan.members.filter(other => other.point === point).length > 1;
-  return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;
 }

@@ -1,6 +1,7 @@
 // Means and intervals over seeds, and the comparison as a table and as CSV.
 import { describe, expect, test } from 'vitest';
 import { estimate } from '../../../../extension/common/mean-estimate';
+import { pairedDifference } from '../../../../extension/common/paired-statistics';
 import { comparisonCsv, comparisonTable, incomplete, outcomeOf } from '../../../../extension/cli/sweep/comparison';
 import { UserError } from '../../../../extension/common/user-error';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
@@ -22,11 +23,12 @@ const comparison: Comparison = {
   points: [
     {
       ...{ label: 'PPO, x', config: 'base', name: 'PPO', values: { 'a.lr': 0.1, 'b.lr': null } },
-      ...{ final: estimate([0.5, 0.75]), best: estimate([0.75, 0.75]), runs: [run(1, 0.5, 0.75), run(2, 0.75, 0.75)] },
+      ...{ final: estimate([0.5, 0.75]), best: estimate([0.75, 0.75]), difference: null, stopped: null },
+      runs: [run(1, 0.5, 0.75), run(2, 0.75, 0.75)],
     },
     {
       ...{ label: 'y', config: 'base', name: 'say "b"', values: { 'a.lr': 0.2, 'b.lr': [1, 2] } },
-      ...{ final: null, best: null, runs: [run(1, null, null, 'failed')] },
+      ...{ final: null, best: null, difference: null, stopped: null, runs: [run(1, null, null, 'failed')] },
     },
   ],
 };
@@ -35,6 +37,7 @@ describe('estimate', () => {
   test('returns mean and half width of the 95 % interval of Student’s t', () => {
     expect(estimate([])).toBeNull();
     expect(estimate([0.25])).toEqual({ mean: 0.25, interval: null, n: 1 });
+    expect(estimate([0.25, 0.75])).toEqual({ mean: 0.5, interval: null, n: 2 }); // an interval needs three
     // scipy.stats.t.interval(0.95, 2, loc=mean, scale=sem) of [.1, .2, .6]: half width 0.65724
     const three = estimate([0.1, 0.2, 0.6])!;
     expect(three.mean).toBeCloseTo(0.3, 12);
@@ -51,9 +54,29 @@ describe('estimate', () => {
 
 test('the table shows what differs, and the progress of each point', () => {
   expect(comparisonTable(comparison).split('\n')).toEqual([
-    'name     a.lr  b.lr   final success   best success  runs',
-    'PPO      0.1   null   62.5 % ± 158.8  75.0 % ± 0.0  2 finished',
-    'say "b"  0.2   [1,2]  –               –             1 failed',
+    'name     a.lr  b.lr   final success   best success    runs',
+    'PPO      0.1   null   50.0 %, 75.0 %  75.0 %, 75.0 %  2 finished',
+    'say "b"  0.2   [1,2]  –               –               1 failed',
+  ]);
+});
+
+test('from three seeds on, the table has intervals and paired differences', () => {
+  const values = { base: [0.5, 0.6, 0.7], own: [0.7, 0.7, 0.9] };
+  const [first, second] = comparison.points;
+  const rowOf = (list: readonly number[]) => list.map((value, i) => run(i + 1, value, value));
+  const difference = pairedDifference(values.base, values.own, { seed: 1 });
+  const points: Comparison['points'] = [
+    { ...first, final: estimate(values.base), best: estimate(values.base), runs: rowOf(values.base) },
+    {
+      ...second,
+      ...{ final: estimate(values.own), best: estimate(values.own), runs: rowOf(values.own), difference },
+      stopped: { step: 8, value: 0.7, rank: 2, of: 2 },
+    },
+  ];
+  expect(comparisonTable({ ...comparison, points }).split('\n')).toEqual([
+    'name     a.lr  b.lr   final success  best success   difference              runs',
+    'PPO      0.1   null   60.0 % ± 24.8  60.0 % ± 24.8  –                       3 finished',
+    'say "b"  0.2   [1,2]  76.7 % ± 28.7  76.7 % ± 28.7  +16.7 ± 14.3 (d +2.89)  3 finished (halving, step 8)',
   ]);
 });
 
@@ -72,6 +95,9 @@ test('unfinished runs are reported', () => {
     'sweep mine: 1 of 3 runs are not finished (failed: run-1): run the same command to continue them',
   );
   expect(incomplete({ ...comparison, points: [comparison.points[0]] })).toBeUndefined();
+  const [finished, failed] = comparison.points;
+  const stopped = { ...failed, stopped: { step: 8, value: null, rank: 2, of: 2 } };
+  expect(incomplete({ ...comparison, points: [finished, stopped] })).toBeUndefined();
 });
 
 test('a run with a damaged status is one row with its reason', () => {

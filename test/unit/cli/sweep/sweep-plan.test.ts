@@ -96,6 +96,21 @@ test('keys with the same last part are shown in full', () => {
   expect(points[0].label).toBe('actor_rollout_ref.actor.optim.lr=1, critic.optim.lr=2');
 });
 
+test('a halving rule has rungs up to the end of the runs, and changes no configuration', () => {
+  const text = 'config_name: quickstart\noverrides: [trainer.total_training_steps=40, trainer.test_freq=4]';
+  const plain = read(text);
+  const halved = read(`${text}\nhalving: {first_step: 5, least_points: 2}`);
+  expect(plain.halving).toBeNull();
+  expect(halved.halving).toEqual({
+    ...{ rungs: [5, 10, 20], factor: 2, least_points: 2, metric: null, goal: 'max' },
+  });
+  expect(halved.members[0].loaded.hash).toBe(plain.members[0].loaded.hash);
+  expect(read(`${text}\nhalving: {first_step: 1, metric: actor/entropy, goal: min}`).halving).toMatchObject({
+    metric: 'actor/entropy',
+    goal: 'min',
+  });
+});
+
 describe('an invalid sweep', () => {
   test.each([
     ['config_name: quickstart\ngird: {}', /^sweep: .*mine\.yaml: Unrecognized key: "gird"$/],
@@ -111,6 +126,11 @@ describe('an invalid sweep', () => {
       'config_name: _4_countdown\noverrides: ["custom_envs.Countdown.env_type=countdwn"]',
       /^sweep mine, _4_countdown: config: custom_envs\.Countdown\.env_type is countdwn, which is neither a built-in environment/,
     ],
+    [
+      'config_name: quickstart\noverrides: [trainer.test_freq=8]\nhalving: {first_step: 4}',
+      /^sweep mine: halving\.first_step is 4, but trainer\.test_freq is 8, so no validation precedes the first comparison: /,
+    ],
+    ['config_name: quickstart\nhalving: {first_step: 8, factor: 1}', /mine\.yaml: halving\.factor: /],
     ['config_name: quickstart\nseeds: 1000000000000', /mine\.yaml expands to 1000000000000 runs .*limit of 1000:/],
     [
       `config_name: quickstart\ngrid: {${[1, 2, 3, 4, 5].map(i => `a${i}: [1, 2, 3, 4, 5, 6, 7]`).join(', ')}}`,
