@@ -13,6 +13,7 @@ import { registerQuery } from './vscode/pages/query-panel';
 import { registerRunCommands } from './vscode/runs/commands/run-commands';
 import { registerRunsView } from './vscode/runs/view/runs-view';
 import { registerSecrets } from './vscode/secrets/secret-dialog';
+import { registerSweeps } from './vscode/sweeps/sweep-command';
 import { registerTraces } from './vscode/traces/register-traces';
 import { registerWhatIf } from './vscode/traces/what-if/what-if-command';
 import { registerWalkthrough } from './vscode/walkthrough';
@@ -35,6 +36,7 @@ export function activate(context: vscode.ExtensionContext): void {
   registerWhatIf(context, host);
   registerLive(context, host);
   registerQuery(context, host);
+  registerSweeps(context, host);
   registerTraces(context, host);
   registerRunsView(context, host);
   context.subscriptions.push(host);

@@ -13,6 +13,7 @@ import { RunStore } from './runs/run-store';
 import { RunTrust } from './runs/run-trust-dialog';
 import { RunsTree } from './runs/view/runs-tree';
 import { SecretStore } from './secrets/secret-store';
+import { runSweepTask } from './sweeps/sweep-task';
 
 export interface Host extends RunPages, vscode.Disposable {
   extensionPath: string;
@@ -53,7 +54,9 @@ export function createHost(context: vscode.ExtensionContext): Host {
     if (change.affectsConfiguration('ragen.nodePath')) planner.restart();
   });
   const trust = new RunTrust();
-  const pages = createRunPages(context, store);
+  const pages = createRunPages(context, store, (workspace, { file, overrides, jobs }) =>
+    runSweepTask({ cliFor, log }, { workspace, file, overrides, jobs }),
+  );
   const picker = new RunPicker(store, () => [...pages.focused(), tree.selected[0]]);
   const inspections = new Inspections({
     cliFor,

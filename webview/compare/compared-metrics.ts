@@ -37,7 +37,7 @@ export interface Compared {
 export function comparedOf(snapshot: CompareSnapshot): Compared {
   return {
     snapshot,
-    metrics: metricsOf(snapshot),
+    metrics: metricsOf([...new Set(snapshot.runs.flatMap(run => run.keys))], snapshot.meanings),
     groups: withDashes(
       snapshot.groups.map(group => {
         const { run } = snapshot.runs[group.members[0]];
@@ -68,9 +68,8 @@ export function shownGroups(
   );
 }
 
-/** Returns the metrics of all runs, one per key. */
-function metricsOf({ runs, meanings }: CompareSnapshot): ComparedMetric[] {
-  const keys = [...new Set(runs.flatMap(run => run.keys))];
+/** Returns the metrics with these keys, one per key. */
+export function metricsOf(keys: string[], meanings: Readonly<Record<string, string>>): ComparedMetric[] {
   return arrange({ keys }).flatMap(group =>
     group.charts.flatMap(chart =>
       chart.lines.map(({ key, label }) => ({

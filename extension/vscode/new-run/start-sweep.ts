@@ -1,16 +1,13 @@
-// Starts a sweep of the New Run page: writes its file into the workspace and runs `ragen sweep` as a task, whose terminal
-// shows the progress and the comparison. An interrupt in the terminal stops the sweep; the same file continues it.
+// Starts a sweep of the New Run page: writes its file into the workspace, runs `ragen sweep` as a task, and opens the
+// Sweep page.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import * as vscode from 'vscode';
 import type { Host } from '../host-services';
-import { trainerEnvironment } from '../processes/node-runtime';
-import { clusterOptions } from '../runs/start/cluster';
 import { withProgress } from '../notifications';
-
-/** Folder of sweep files in a workspace, where `ragen sweep` finds them by name. */
-const sweepsFolder = join('config', 'sweeps');
+import { sweepSources } from '../sweeps/sweep-list';
+import { runSweepTask } from '../sweeps/sweep-task';
 
 export interface SweepStart {
   /** Name of the sweep and of its file, without ending. */
@@ -27,29 +24,13 @@ export interface SweepStart {
 export async function startSweep(host: Host, { name, text, folder, jobs }: SweepStart): Promise<string> {
   const title = vscode.l10n.t('Starting the sweep {0}', name);
   return withProgress({ location: vscode.ProgressLocation.Window, title }, async () => {
-    const { node, cli } = await host.cliFor(folder);
-    const sweeps = join(folder, sweepsFolder);
+    const sweeps = join(folder, sweepSources);
     await mkdir(sweeps, { recursive: true });
     const free = freeName(sweeps, name);
     const file = join(sweeps, `${free}.yaml`);
     await writeFile(file, text(free), { flag: 'wx' });
-    const args = [cli, 'sweep', relative(folder, file), '--jobs', String(jobs), ...clusterOptions()];
-    host.log.info(`${node.path} ${args.join(' ')} in ${folder}`);
-    const env = Object.fromEntries(
-      Object.entries(trainerEnvironment(process.env, node)).filter(
-        (pair): pair is [string, string] => pair[1] !== undefined,
-      ),
-    );
-    const scope = vscode.workspace.getWorkspaceFolder(vscode.Uri.file(folder)) ?? vscode.TaskScope.Workspace;
-    const execution = new vscode.ProcessExecution(node.path, args, { cwd: folder, env });
-    const task = new vscode.Task({ type: 'ragen', sweep: free }, scope, `sweep ${free}`, 'ragen', execution);
-    task.presentationOptions = {
-      reveal: vscode.TaskRevealKind.Always,
-      panel: vscode.TaskPanelKind.Dedicated,
-      focus: false,
-    };
-    task.isBackground = true;
-    await vscode.tasks.executeTask(task);
+    await runSweepTask(host, { workspace: folder, file, jobs });
+    host.sweeps.show(folder, free);
     return file;
   });
 }

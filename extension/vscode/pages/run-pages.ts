@@ -1,4 +1,5 @@
-// The pages of runs: dashboard, Episodes, Collapse, Timeline, Log, the comparison of several runs, and the run table.
+// The pages of runs: dashboard, Episodes, Collapse, Timeline, Log, the comparison of several runs, sweeps, and the run
+// table.
 import { join } from 'node:path';
 import * as vscode from 'vscode';
 import { collapseKind } from './collapse-panel';
@@ -10,6 +11,7 @@ import { logKind } from './log-panel';
 import { PagePanels } from './page-panels';
 import { RunTablePanel } from './run-table-panel';
 import type { RunStore } from '../runs/run-store';
+import { SweepPanels, type SweepActions } from './sweep-panel';
 import { timelineKind } from './timeline-panel';
 
 export interface RunPages extends vscode.Disposable {
@@ -22,14 +24,19 @@ export interface RunPages extends vscode.Disposable {
   logs: PagePanels;
   comparisons: ComparePanels;
   runTable: RunTablePanel;
+  sweeps: SweepPanels;
   /** Closes all pages of a run. */
   closePages(folder: string): void;
   /** Run folders of the pages in focus. */
   focused(): (string | undefined)[];
 }
 
-/** Creates the panels. The pages of a deleted run are closed. */
-export function createRunPages(context: vscode.ExtensionContext, store: RunStore): RunPages {
+/** Creates the panels. The pages of a deleted run are closed. `resumeSweep` continues a sweep in a terminal. */
+export function createRunPages(
+  context: vscode.ExtensionContext,
+  store: RunStore,
+  resumeSweep: SweepActions['resume'],
+): RunPages {
   const { extensionPath, extensionUri } = context;
   const call = (command: string) => (folder: string) => void vscode.commands.executeCommand(command, folder);
   const episodeTargets = new EpisodeTargets();
@@ -79,10 +86,15 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     difference: folders => void vscode.commands.executeCommand('ragen.compareConfigurations', folders[0], folders),
   });
   const runTable = new RunTablePanel(store, extensionUri, context.workspaceState, columns);
+  const sweeps = new SweepPanels(store, extensionUri, columns, {
+    dashboard: call('ragen.openDashboard'),
+    compare: folders => void vscode.commands.executeCommand('ragen.compareRuns', folders[0], folders),
+    resume: resumeSweep,
+  });
   const perRun = [dashboards, episodes, collapses, timelines, logs];
   const closePages = (folder: string) => perRun.forEach(pages => pages.close(folder));
   const deleted = store.onDidDelete(closePages); // fires for deletions by other windows and terminals as well
-  const parts = vscode.Disposable.from(deleted, episodeTargets, comparisons, runTable, ...perRun);
+  const parts = vscode.Disposable.from(deleted, episodeTargets, comparisons, runTable, sweeps, ...perRun);
   return {
     dashboards,
     episodes,
@@ -92,6 +104,7 @@ export function createRunPages(context: vscode.ExtensionContext, store: RunStore
     logs,
     comparisons,
     runTable,
+    sweeps,
     closePages,
     focused: () => perRun.map(({ focused }) => focused),
     dispose: () => void parts.dispose(),

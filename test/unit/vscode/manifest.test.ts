@@ -74,7 +74,17 @@ it('each referenced command and each page of the walkthrough exists', () => {
 
 /** Commands that the palette offers before the workspace has a run; every other command needs a run or a trace. */
 const withoutRuns = [
-  ...['startQuickstart', 'newRun', 'startRun', 'connectEngine', 'engines', 'doctor', 'copyDoctorReport', 'keepSecret'],
+  ...[
+    'startQuickstart',
+    'newRun',
+    'startRun',
+    'runSweep',
+    'connectEngine',
+    'engines',
+    'doctor',
+    'copyDoctorReport',
+    'keepSecret',
+  ],
   ...['newEnvironment', 'playEnvironment', 'checkEnvironment'],
   ...['startConfiguration', 'checkConfiguration', 'showResolvedConfiguration'],
 ];
