@@ -58,23 +58,25 @@ function summary({ paired }: ArmDifference, unit: Unit): TemplateResult {
 }
 
 function pairTable({ base, other, pairs }: ArmDifference, unit: Unit): TemplateResult {
-  return html`<table class="pair-table">
-    <caption class="visually-hidden">Differences by seed</caption>
-    <thead>
-      <tr
-        ><th scope="col">seed</th><th scope="col">${other.label}</th><th scope="col">${base.label}</th
-        ><th scope="col">difference</th></tr
-      >
-    </thead>
-    <tbody>
-      ${pairs.map(
-        pair =>
-          html`<tr
-            ><th scope="row">${pair.seed}</th><td class="number">${formatValue(pair.other, unit)}</td
-            ><td class="number">${formatValue(pair.base, unit)}</td
-            ><td class="number">${formatChange(pair.other - pair.base, unit)}</td></tr
-          >`,
-      )}
-    </tbody>
-  </table>`;
+  return html`<div class="grid-scroll" tabindex="0" role="region" aria-label="Differences by seed"
+    ><table class="pair-table">
+      <caption class="visually-hidden">Differences by seed</caption>
+      <thead>
+        <tr
+          ><th scope="col">seed</th><th scope="col">${other.label}</th><th scope="col">${base.label}</th
+          ><th scope="col">difference</th></tr
+        >
+      </thead>
+      <tbody>
+        ${pairs.map(
+          pair =>
+            html`<tr
+              ><th scope="row">${pair.seed}</th><td class="number">${formatValue(pair.other, unit)}</td
+              ><td class="number">${formatValue(pair.base, unit)}</td
+              ><td class="number">${formatChange(pair.other - pair.base, unit)}</td></tr
+            >`,
+        )}
+      </tbody>
+    </table></div
+  >`;
 }

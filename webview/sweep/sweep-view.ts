@@ -124,10 +124,10 @@ export function statusOf({ isRunning, jobs, rungs }: SweepSnapshot, arms: readon
   const training = all.filter(({ live }) => live).length;
   const parts = [
     isRunning
-      ? `running, at most ${counted(jobs, 'run')} at a time`
+      ? `Running, at most ${counted(jobs, 'run')} at a time`
       : finished + early === all.length
-        ? 'finished'
-        : 'not running',
+        ? 'Finished'
+        : 'Not running',
     `${finished} of ${counted(all.length, 'run')} finished`,
     ...(training > 0 ? [`${training} training`] : []),
     ...(failed > 0 ? [`${failed} failed`] : []),

@@ -5,6 +5,7 @@ import { liveHost, type LiveScenario } from './live-host';
 import { logHost, type LogScenario } from './log-host';
 import { memoryHost, type Scenario } from './memory-host';
 import { queryHost, type QueryScenario } from './query-host';
+import { sweepPageHost, type SweepPageScenario } from './sweep-page-host';
 import { runTableHost } from './run-table-host';
 import { storedHost, type StoredFiles } from './stored-host';
 import { timelineHost, type TimelineScenario } from './timeline-host';
@@ -33,6 +34,7 @@ const [, query] = /^query (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, table] = /^runs (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, sweep] = /^sweep (\d+)$/.exec(preview.previewScenario) ?? [];
+const [, sweepPage] = /^sweep-page (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, log] = /^log (\w+)$/.exec(preview.previewScenario) ?? [];
 const csv = files?.['experiment.csv'];
 const host = csv
@@ -51,7 +53,9 @@ const host = csv
               ? queryHost(query as QueryScenario)
               : sweep
                 ? sweepHost(Number(sweep), metrics)
-                : memoryHost(preview.previewScenario, metrics);
+                : sweepPage
+                  ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
+                  : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

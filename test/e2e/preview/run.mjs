@@ -32,6 +32,7 @@ await build({
     live: 'webview/live/main.ts',
     'new-run': 'webview/new-run/main.ts',
     query: 'webview/query/main.ts',
+    sweep: 'webview/sweep/main.ts',
     timeline: 'webview/timeline/main.ts',
     'run-table': 'webview/run-table/main.ts',
     log: 'webview/log/main.ts',

@@ -748,4 +748,13 @@ export const shots = [
     ...shot,
     file: `query-${shot.file}`,
   })),
+  ...[
+    { file: 'light', theme: 'light', scenario: 'sweep-page live', width: 1200 },
+    { file: 'dark', theme: 'dark', scenario: 'sweep-page finished', width: 1200 },
+    { file: 'contrast', theme: 'high-contrast', scenario: 'sweep-page live', width: 1000 },
+    { file: 'dark-start', theme: 'dark', scenario: 'sweep-page start', width: 1000 },
+    { file: 'light-600', theme: 'light', scenario: 'sweep-page live', width: 600 },
+    { file: 'dark-320', theme: 'dark', scenario: 'sweep-page live', width: 320 },
+    { file: 'light-planning', theme: 'light', scenario: 'sweep-page planning', width: 700, height: 400 },
+  ].map(shot => ({ ready: '.sweep-page, .notice', name: 'sweep', ...shot, file: `sweep-page-${shot.file}` })),
 ];

@@ -73,11 +73,11 @@ grid: {actor_rollout_ref.actor.optim.lr: [0.01, 0.001, 0.003]}
   await first.closed;
   await kill(resumed);
   expect(isRunnerAlive(indexOf('killed').runner)).toBe(false);
+  const again = start(...args);
+  await until('the sweep joins the living run', () => again.stderr().includes(': joining '));
   rmSync(hold);
-  const { code, answer, stderr } = await document<Comparison>(workspace.folder, ['sweep', ...args]);
-  expect(code, stderr).toBe(0);
-  for (const verb of ['joining', 'resuming', 'starting']) expect(stderr.split(`: ${verb} `)).toHaveLength(2);
-  expect(answer.points.map(({ runs }) => [runs[0].state, runs[0].steps])).toEqual(Array(3).fill(['finished', 2]));
+  expect(await again.closed, again.stderr()).toBe(0);
+  for (const verb of ['joining', 'resuming', 'starting']) expect(again.stderr().split(`: ${verb} `)).toHaveLength(2);
   const after = indexOf('killed');
   expect(after.runner).toBeNull();
   expect(after.members.map(({ run, attempts }) => [folderOf(run!), attempts])).toEqual([
@@ -85,6 +85,9 @@ grid: {actor_rollout_ref.actor.optim.lr: [0.01, 0.001, 0.003]}
     [resumed, 2],
     [expect.any(String), 1],
   ]);
+  expect(after.members.map(({ run }) => statusOf(folderOf(run!)))).toEqual(
+    Array(3).fill(expect.objectContaining({ state: 'finished', step: 2 })),
+  );
 });
 
 test('a run whose trainer dies is tried again, at most as often as asked', { timeout: 120_000 }, async () => {
@@ -100,7 +103,7 @@ test('a run whose trainer dies is tried again, at most as often as asked', { tim
   await until('the second attempt runs', () => existsSync(join(run, 'lease')) && statusOf(run)?.state === 'running');
   rmSync(hold);
   expect(await sweep.closed, sweep.stderr()).toBe(0);
-  expect(sweep.stderr()).toContain('again: trying again (1 of 1)');
+  expect(sweep.stderr()).toContain('[1/1] words: trying again (1 of 1)');
   expect(indexOf('again').members[0]).toMatchObject({ attempts: 2 });
   expect(indexOf('again').members[0].problem).toBeUndefined();
 });
