@@ -26,7 +26,9 @@ export async function runSweepTask(
   const { node, cli } = await host.cliFor(workspace);
   const inside = relative(workspace, file);
   const limit = jobs === undefined ? [] : ['--jobs', String(jobs)];
-  const args = [cli, 'sweep', inside.startsWith('..') ? file : inside, ...overrides, ...limit, ...clusterOptions()];
+  // After `--`, no file name and no override of a stored sweep can become an option.
+  const words = [inside.startsWith('..') ? file : inside, ...overrides];
+  const args = [cli, 'sweep', ...limit, ...clusterOptions(), '--', ...words];
   host.log.info(`${node.path} ${args.join(' ')} in ${workspace}`);
   const env = Object.fromEntries(
     Object.entries(trainerEnvironment(process.env, node)).filter(

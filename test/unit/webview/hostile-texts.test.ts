@@ -17,6 +17,7 @@ import { startRunTable } from '../../../webview/run-table/page';
 import { startPlay } from '../../../webview/play/page';
 import { startTimeline } from '../../../webview/timeline/page';
 import { startLog } from '../../../webview/log/page';
+import { startSweepPage } from '../../../webview/sweep/page';
 import { markupCorpus } from '../../e2e/fixtures/markup-corpus.mjs';
 import { storedFiles } from '../../e2e/fixtures/stored-run.mjs';
 import { comparedHost } from '../../e2e/preview/compared-host';
@@ -272,6 +273,7 @@ it('every page shows the message of a refusal as plain text', async () => {
     ['timeline', () => startTimeline(refusing(), root)],
     ['run table', () => startRunTable(refusing(), root)],
     ['log', () => startLog(refusing(), root)],
+    ['sweep', () => startSweepPage(refusing(), root)],
     ['play', () => startPlay(refusing(), root)],
     ['new run', () => startNewRun(refusing(), root)],
   ];
