@@ -84,12 +84,16 @@ function topBar(
     <p class="muted" role="status">${statusOf(snapshot, arms)}</p>
     ${problem === null ? nothing : html`<p class="sweep-problem" role="alert">${problem}</p>`}
     <div class="sweep-row">
-      ${dropdown({
-        label: 'Metric',
-        choices: metrics.map(({ key, title, sectionTitle }) => [key, `${title} (${sectionTitle})`] as const),
-        value: metric,
-        onChange: actions.chooseMetric,
-      })}
+      ${
+        metrics.length === 0
+          ? nothing
+          : dropdown({
+              label: 'Metric',
+              choices: metrics.map(({ key, title, sectionTitle }) => [key, `${title} (${sectionTitle})`] as const),
+              value: metric,
+              onChange: actions.chooseMetric,
+            })
+      }
       ${dropdown({
         label: 'Value of each run',
         choices: [

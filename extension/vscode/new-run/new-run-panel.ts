@@ -212,7 +212,7 @@ class NewRunPanel implements vscode.WebviewPanelSerializer<unknown>, vscode.Disp
     throw new UserError(vscode.l10n.t('The engine {0} is no longer saved: choose another engine.', name));
   }
 
-  /** Starts the sweep of the page and opens its file. @throws UserError if a value is invalid */
+  /** Starts the sweep of the form and opens the Sweep page. @throws UserError if a value is invalid */
   private async startSweep(choice: NewRunChoice, { sweep: source }: StartSource, title: string): Promise<null> {
     const sweep = sweepOf(choice.sweep!);
     if (!source || 'problems' in sweep)

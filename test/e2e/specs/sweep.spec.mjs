@@ -17,6 +17,9 @@ overrides:
   - es_manager.train.env_configs.n_groups=[2]
   - es_manager.val.env_groups=8
   - es_manager.val.env_configs.n_groups=[8]
+  - ppo_mini_batch_size=8
+  - micro_batch_size_per_gpu=8
+  - log_prob_micro_batch_size_per_gpu=8
   - workbench.threads=1
 grid:
   actor_rollout_ref.actor.optim.lr: [0.0001, 0.001]
