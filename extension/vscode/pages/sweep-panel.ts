@@ -1,5 +1,6 @@
-// Host side of the Sweep page: one panel per sweep, restored after a window reload. While the page is visible, the host
-// checks the sweep's file and its process once per second, and notifies the page of changes.
+// Host side of the Sweep page: one panel per sweep, restored after a window reload. The host checks the sweep's file and
+// its process once per second, notifies a visible page of changes, and reports the end of the sweep if the page is not in
+// front.
 import { readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as vscode from 'vscode';
@@ -10,9 +11,10 @@ import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { runsFolder } from '../../run-data/run-file-names';
 import { isSweepId, sweepFiles, sweepFileSchema, sweepsFolder, type SweepFile } from '../../run-data/sweep-file';
 import { UserError } from '../../common/user-error';
+import { notifyInformation } from '../notifications';
 import { RunFigures } from '../run-files/metrics/run-figures';
 import { SmallFile, stampOf } from '../run-files/small-file';
-import type { RunStore } from '../runs/run-store';
+import type { Run, RunStore } from '../runs/run-store';
 import { sweepSnapshot } from '../sweeps/sweep-snapshot';
 import { fillPanel } from './fill-panel';
 import { PageMessenger } from './page-column';
@@ -46,6 +48,11 @@ export class SweepPanels implements vscode.WebviewPanelSerializer<PageState>, vs
     const open = this.open.get(folder);
     if (open) return open.reveal();
     this.attach(vscode.window.createWebviewPanel(viewType, titleOf(folder), vscode.ViewColumn.Active), folder);
+  }
+
+  /** Whether the page of a sweep is open, visible or not. */
+  isOpen(workspace: string, id: string): boolean {
+    return this.open.has(join(workspace, sweepsFolder, id));
   }
 
   deserializeWebviewPanel(panel: vscode.WebviewPanel, state: Partial<PageState> | undefined): Promise<void> {
@@ -97,12 +104,16 @@ export class SweepPanels implements vscode.WebviewPanelSerializer<PageState>, vs
       this.actions.compare(content.members.flatMap(({ run }) => (run === null ? [] : (runOf(run)?.folder ?? []))));
     });
     let isChanged = false;
+    let wasRunning = false;
     let stamp = '';
     const look = async (): Promise<void> => {
-      if (!panel.visible) return;
       const content = await file.read();
-      const now = `${await stampOf(join(folder, sweepFiles.index))} ${isRunnerAlive(content?.runner ?? null)}`;
-      if (now === stamp && !isChanged) return;
+      const isRunning = isRunnerAlive(content?.runner ?? null);
+      const isInFront = panel.active && vscode.window.state.focused;
+      if (content && wasRunning && !isRunning && !isInFront) void this.reportEnd(panel, content, runOf);
+      wasRunning = isRunning;
+      const now = `${await stampOf(join(folder, sweepFiles.index))} ${isRunning}`;
+      if (!panel.visible || (now === stamp && !isChanged)) return;
       stamp = now;
       isChanged = false;
       messenger.sendNotification(sweepChanged, page, null);
@@ -121,6 +132,20 @@ export class SweepPanels implements vscode.WebviewPanelSerializer<PageState>, vs
       if (this.open.get(folder) === panel) this.open.delete(folder);
     });
     fillPanel(panel, this.extensionUri, { title: titleOf(folder), bundle: 'sweep', icon: 'dashboard.svg', folder });
+  }
+
+  /** Notifies the user that no process runs the sweep any more. */
+  private async reportEnd(
+    panel: vscode.WebviewPanel,
+    { id, members }: SweepFile,
+    runOf: (id: string) => Run | undefined,
+  ): Promise<void> {
+    const finished = members.filter(
+      ({ run }) => run !== null && runOf(run)?.summary.status.state === 'finished',
+    ).length;
+    const show = vscode.l10n.t('Show');
+    const text = vscode.l10n.t('Sweep {0} has ended: {1} of {2} runs finished.', id, finished, members.length);
+    if ((await notifyInformation(text, show)) === show) panel.reveal();
   }
 }
 

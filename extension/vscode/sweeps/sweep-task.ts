@@ -2,7 +2,7 @@
 // the sweep; the same task continues it.
 import { relative } from 'node:path';
 import * as vscode from 'vscode';
-import type { Host } from '../host-services';
+import type { CliInvocation } from '../processes/cli-command';
 import { trainerEnvironment } from '../processes/node-runtime';
 import { clusterOptions } from '../runs/start/cluster';
 import { sweepName } from './sweep-list';
@@ -18,18 +18,24 @@ export interface SweepTask {
   jobs?: number;
 }
 
+/** What starting a task needs of the extension's services. */
+interface TaskServices {
+  cliFor(cwd: string): Promise<CliInvocation>;
+  log: Pick<vscode.LogOutputChannel, 'info'>;
+}
+
 /** Starts a sweep, or continues it; resolves when the task has started. */
 export async function runSweepTask(
-  host: Pick<Host, 'cliFor' | 'log'>,
+  services: TaskServices,
   { workspace, file, overrides = [], jobs }: SweepTask,
 ): Promise<void> {
-  const { node, cli } = await host.cliFor(workspace);
+  const { node, cli } = await services.cliFor(workspace);
   const inside = relative(workspace, file);
   const limit = jobs === undefined ? [] : ['--jobs', String(jobs)];
   // After `--`, no file name and no override of a stored sweep can become an option.
   const words = [inside.startsWith('..') ? file : inside, ...overrides];
   const args = [cli, 'sweep', ...limit, ...clusterOptions(), '--', ...words];
-  host.log.info(`${node.path} ${args.join(' ')} in ${workspace}`);
+  services.log.info(`${node.path} ${args.join(' ')} in ${workspace}`);
   const env = Object.fromEntries(
     Object.entries(trainerEnvironment(process.env, node)).filter(
       (pair): pair is [string, string] => pair[1] !== undefined,

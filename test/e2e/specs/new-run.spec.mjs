@@ -129,6 +129,11 @@ scenario('Start sweep writes the sweep’s file and starts its runs in a termina
   const before = readdirSync(runs);
   await page.getByRole('button', { name: 'Start sweep' }).click();
   await until('the file of the sweep', () => existsSync(join(workspace, 'config', 'sweeps', 'by-form.yaml')));
+  const tab = editor.page.getByRole('tab', { name: /by-form · Sweep/ });
+  await tab.waitFor();
+  await tab.click();
+  await editor.command('View: Close Editor'); // without the page, the end of each run is reported
+  await tab.waitFor({ state: 'detached' });
   const read = (id, name) => JSON.parse(readFileSync(join(runs, id, name), 'utf8'));
   const members = () =>
     readdirSync(runs).filter(id => !before.includes(id) && existsSync(join(runs, id, 'status.json')));

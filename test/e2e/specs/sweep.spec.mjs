@@ -73,12 +73,18 @@ scenario('the page stops the sweep with checkpoints, and continues it', async ()
   await editor.picture('sweep-stopped-dark');
   await frame.getByRole('button', { name: 'Continue' }).click();
   await frame.getByRole('button', { name: 'Stop', exact: true }).waitFor({ timeout: limit });
-  await frame.locator('[role=status]', { hasText: /^Finished · 6 of 6 runs finished/ }).waitFor({ timeout: limit });
+  await frame.getByRole('button', { name: 'Open file' }).click(); // the file hides the page
+  await editor.page.getByRole('tab', { name: /rates\.yaml/ }).waitFor();
+  const toast = editor.page.locator('.notification-toast', { hasText: 'Sweep rates has ended: 6 of 6 runs finished.' });
+  await toast.waitFor({ timeout: limit });
+  assert.equal(await editor.page.locator('.notification-toast', { hasText: 'finished after 2 steps' }).count(), 0);
+  await toast.getByRole('button', { name: 'Show' }).click();
+  frame = await page();
+  await frame.locator('[role=status]', { hasText: /^Finished · 6 of 6 runs finished/ }).waitFor();
   assert.deepEqual(
     index().members.map(({ seed }) => seed),
     [1, 2, 3, 1, 2, 3],
   );
-  frame = await page();
   await frame.locator('.difference-facts', { hasText: 'effect size' }).waitFor();
   assert.match(await frame.locator('.sweep-grid tbody td.number').first().innerText(), / ± /);
 });

@@ -1,6 +1,7 @@
 // Reports the end of runs: a notification with the results and the next steps, and a status bar item that stays until
 // the user has seen the end. Nothing is reported if the window has the focus and shows the run's dashboard, because the
-// dashboard's banner contains the same facts. failure-notice.ts reports runs that failed.
+// dashboard's banner contains the same facts, nor if the page of the run's sweep is open, which reports the end of the
+// sweep. failure-notice.ts reports runs that failed.
 import * as vscode from 'vscode';
 import { endingSentence } from '../../../run-data/run-ending';
 import { isEvaluation } from '../../../run-data/run-progress';
@@ -10,19 +11,23 @@ import { plain } from '../../plain-text';
 import { readEnding } from '../../run-files/ending-reader';
 import { MetricColumns } from '../../run-files/metrics/metric-columns';
 import { duration, percent, runPhase, short } from '../run-format';
-import type { Run } from '../run-store';
+import { workspaceOf, type Run } from '../run-store';
 import { formatProgress } from '../state-label';
 import type { RunNode } from './runs-tree';
 import { UnseenEnds } from './unseen-ends';
 
 /** Subscribes to the store; disposing of the result ends the subscription. `memory` is the workspace state. */
 export function noticeEnds(
-  { store, dashboards }: Pick<Host, 'store' | 'dashboards'>,
+  { store, dashboards, sweeps }: Pick<Host, 'store' | 'dashboards' | 'sweeps'>,
   memory: vscode.Memento,
 ): vscode.Disposable {
   const unseen = new UnseenEnds(memory);
   const item = vscode.window.createStatusBarItem('ragen.ended', vscode.StatusBarAlignment.Left, -1);
   item.name = vscode.l10n.t('RAGEN Finished Run');
+  const isOnSweepPage = (run: Run): boolean => {
+    const id = run.reader.manifest?.sweep?.id;
+    return id !== undefined && sweeps.isOpen(workspaceOf(run), id);
+  };
   const isWatched = (folder: string): boolean => vscode.window.state.focused && dashboards.focused === folder;
 
   function draw(): void {
@@ -73,7 +78,7 @@ export function noticeEnds(
     item,
     store.onDidMove(({ run, from, to }) => {
       const ends = to === 'finished' && (from === 'running' || from === 'paused');
-      if (ends && !isWatched(run.folder)) void report(run);
+      if (ends && !isWatched(run.folder) && !isOnSweepPage(run)) void report(run);
     }),
     store.onDidChange(draw),
     vscode.window.onDidChangeWindowState(draw),
