@@ -16,7 +16,7 @@ import { isRunOver } from '../run-lifecycle/run-and-follow';
 import { unexplainedEnd } from '../run-lifecycle/trainer-end-message';
 import { startTrainer } from '../run-lifecycle/trainer-process';
 import type { SweepIndex } from './sweep-index';
-import { describe, type SweepPlan } from './sweep-plan';
+import type { SweepMember, SweepPlan } from './sweep-plan';
 
 export interface MemberOptions {
   workspace: string;
@@ -97,3 +97,9 @@ export async function playMember(
 /** Returns the label of a run in the output, such as `[2/8] lr=0.001, seed 20`. */
 export const memberLabel = (plan: SweepPlan, m: number): string =>
   `[${m + 1}/${plan.members.length}] ${describe(plan, plan.members[m])}`;
+
+/** Names a run by its point and, if the point has several seeds, by its seed. */
+function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
+  const several = plan.members.filter(other => other.point === point).length > 1;
+  return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;
+}

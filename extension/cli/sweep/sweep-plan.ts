@@ -8,14 +8,13 @@ import { UserError } from '../../common/user-error';
 import { configNames, findConfig } from '../../trainer/config/compose';
 import { loadConfig } from '../../trainer/config/load-config';
 import type { LoadedConfig } from '../../trainer/config/loaded-config';
-import { maximum } from '../../common/lists';
 import { didYouMean } from '../../common/suggest';
 import { readBoundedSync } from '../../node/bounded-file';
 import { mostYamlBytes, yamlValue } from '../../common/yaml-text';
 import { installation } from '../../node/installation';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import type { Halving } from '../../run-data/sweep-file';
-import { rungsBelow } from './halving';
+import { halvingOf, halvingRule } from './halving-rule';
 
 const value: z.ZodType<unknown> = z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(z.unknown())]);
 const overrides = z.array(z.string().min(1));
@@ -40,16 +39,7 @@ const sweepSchema = z
       .optional()
       .describe('values of seed.train, or the number of seeds to use, which are then a million apart'),
     tags: z.array(z.string().min(1)).default([]),
-    halving: z
-      .strictObject({
-        first_step: z.int().min(1).describe('step of the first comparison; each next one is `factor` times later'),
-        factor: z.number().min(1.5).max(100).default(2).describe('the best 1 ÷ factor of the points continue'),
-        least_points: z.int().min(1).default(1).describe('number of points that are never stopped'),
-        metric: z.string().min(1).optional().describe('metric to compare; default: the validation success'),
-        goal: z.enum(['max', 'min']).default('max').describe('whether a higher or a lower value is better'),
-      })
-      .optional()
-      .describe('stops the worst points early (successive halving); absent: all points train to their end'),
+    halving: halvingRule.optional(),
   })
   .refine(({ config_name, config }) => (config_name === undefined) !== (config === undefined), {
     message: 'give either config_name or config',
@@ -206,7 +196,11 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
   const named = points.some(({ name }) => name !== undefined);
   const differs = (key: string) => new Set(points.map(({ values }) => JSON.stringify(values[key]))).size > 1;
   const keys = (named ? Object.keys(sweep.grid).map(bare) : varied).filter(differs);
-  const halving = halvingOf(sweep.halving, members, id);
+  const halving = halvingOf(
+    sweep.halving,
+    members.map(({ loaded }) => loaded.config),
+    id,
+  );
   return {
     id,
     file,
@@ -218,32 +212,6 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
     named,
     halving,
   };
-}
-
-/** Returns the rule for early stops. @throws UserError if the first comparison would have no validation to compare */
-function halvingOf(
-  rule: z.infer<typeof sweepSchema>['halving'],
-  members: readonly SweepMember[],
-  id: string,
-): Halving | null {
-  if (!rule) return null;
-  const { first_step, factor, least_points, metric = null, goal } = rule;
-  const late = members.find(({ loaded: { config } }) => {
-    const { test_freq } = config.trainer;
-    return metric === null && (test_freq < 1 || test_freq > first_step);
-  });
-  if (late)
-    throw new UserError(
-      `sweep ${id}: halving.first_step is ${first_step}, but trainer.test_freq is ${late.loaded.config.trainer.test_freq}, so no validation precedes the first comparison: lower trainer.test_freq, or raise halving.first_step`,
-    );
-  const steps = maximum(members.map(({ loaded }) => loaded.config.trainer.total_training_steps));
-  return { rungs: rungsBelow(steps, first_step, factor), factor, least_points, metric, goal };
-}
-
-/** Names a run by its point and, if the point has several seeds, by its seed. */
-export function describe(plan: SweepPlan, { point, seed }: SweepMember): string {
-  const several = plan.members.filter(other => other.point === point).length > 1;
-  return `${plan.points[point].label}${several ? `, seed ${seed}` : ''}`;
 }
 
 function parseSweep(file: string): z.infer<typeof sweepSchema> {
