@@ -33,6 +33,7 @@ import { addStop } from './runs/stop';
 import { addTimeline } from './runs/timeline';
 import { addTrain } from './runs/train';
 import { addWork } from './runs/work';
+import { addClaims } from './sweep/claims';
 import { addSweep } from './sweep/sweep';
 
 /** Registration functions of the commands, in the order of the help. */
@@ -60,6 +61,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addAlgo,
   addConfig,
   addSweep,
+  addClaims,
   addJobs,
   addWork,
   addEnv,

@@ -1,8 +1,9 @@
-// Alarm rules for Echo Traps (RAGEN, §3). Each rule bounds one metric. The alarm of a rule is raised when the metric
+// Alarm rules for Echo Traps (RAGEN, §3) and template collapse (RAGEN-2). Each rule bounds one metric. The alarm of a rule is raised when the metric
 // has exceeded the bound in each of the newest `steps` steps. These steps are called the judged window. A bound is a
 // constant, or it is computed from the run's earlier steps. The trainer raises alarms with these rules
 // (trainer/diagnostics/alarms.ts), and the collapse page draws the same bounds. Thresholds follow RAGEN's early
 // stopping and its description of collapsed runs. Pure functions.
+import { maximum } from '../common/lists';
 import { median } from '../common/mean-estimate';
 
 /** Maximum number of values stored per metric: `first` for the first steps, `newest` for the newest steps. */
@@ -11,16 +12,22 @@ const remembered = { first: 10, newest: 20 } as const;
 /** Minimum number of earlier steps from which a bound can be computed. */
 const shortestBaseline = 3;
 
-/** Values of a metric, oldest first. A value in `first` is not repeated in `newest`. */
-export type WatchedSeries = { first: number[]; newest: number[] };
+/**
+ * Values of a metric, oldest first. A value in `first` is not repeated in `newest`. `highest` is the largest value that
+ * is no longer stored; it is absent while all values are stored.
+ */
+export type WatchedSeries = { first: number[]; newest: number[]; highest?: number };
 
 export const noValues: WatchedSeries = { first: [], newest: [] };
 
 /** Returns the series with one more value. */
-export const withValue = ({ first, newest }: WatchedSeries, value: number): WatchedSeries =>
-  first.length < remembered.first
-    ? { first: [...first, value], newest }
-    : { first, newest: [...newest, value].slice(-remembered.newest) };
+export function withValue({ first, newest, highest }: WatchedSeries, value: number): WatchedSeries {
+  if (first.length < remembered.first) return { first: [...first, value], newest };
+  const stored = [...newest, value];
+  const dropped = stored.length > remembered.newest ? stored.shift() : undefined;
+  if (dropped === undefined) return { first, newest: stored };
+  return { first, newest: stored, highest: Math.max(highest ?? dropped, dropped) };
+}
 
 /** Returns all stored values, oldest first. */
 const valuesOf = ({ first, newest }: WatchedSeries): number[] => [...first, ...newest];
@@ -35,6 +42,7 @@ export const alarmNames = [
   'response_length',
   'invalid_answers',
   'missing_thoughts',
+  'prompt_dependence',
 ] as const;
 export type AlarmName = (typeof alarmNames)[number];
 
@@ -45,10 +53,12 @@ export interface AlarmRule {
   /** Computes the bound from the values before the judged window. */
   bound: BoundOf;
   side: 'under' | 'over';
-  /** Number of newest steps in which the metric must exceed the bound. */
+  /** Number of newest values that must exceed the bound. */
   steps: number;
   /** Name of another metric, whose newest value is the maximum possible value of `metric`. */
   limit?: string;
+  /** Plural noun for the values of the metric, if it is not measured in every step; `steps` then counts its values. */
+  measured?: 'diagnoses';
 }
 
 /** A bound, and a description of how it is computed. */
@@ -60,9 +70,10 @@ export interface Bound {
 /**
  * @param before stored values that precede the judged values, oldest first: at most 10 first and 20 newest values
  * @param limit maximum possible value of the metric, if known
+ * @param highest largest earlier value that is no longer stored, if there is one
  * @returns null if there are too few values for a bound
  */
-type BoundOf = (before: readonly number[], limit?: number) => Bound | null;
+type BoundOf = (before: readonly number[], limit?: number, highest?: number) => Bound | null;
 
 /** Returns a rule whose bound is a share of the mean over the first steps. */
 const shareOfFirst =
@@ -93,6 +104,15 @@ const timesRecent =
     const recent = before.slice(-remembered.newest);
     if (recent.length < shortestBaseline) return null;
     return { bound: times * median(recent), label: `${times} × its median over the preceding ${recent.length} steps` };
+  };
+
+/** Returns a rule whose bound is a share of the largest earlier value. */
+export const shareOfBest =
+  (share: number): BoundOf =>
+  (before, _limit, highest) => {
+    if (before.length < shortestBaseline) return null;
+    const best = maximum(before, highest);
+    return { bound: share * best, label: `${percent(share)} of its best earlier value` };
   };
 
 const fixed =
@@ -158,6 +178,14 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
     side: 'under',
     steps: 3,
   },
+  prompt_dependence: {
+    metric: 'collapse_trajectory_sample/mi_estimate',
+    label: 'mutual information of prompt and reasoning',
+    bound: shareOfBest(0.5),
+    side: 'under',
+    steps: 2,
+    measured: 'diagnoses',
+  },
 };
 
 /** Metrics that the rules read. */
@@ -173,7 +201,7 @@ export function judgedWindow(
 ): (Bound & { values: number[] }) | null {
   const values = valuesOf(series);
   if (values.length < steps) return null;
-  const bound = boundOf(values.slice(0, -steps), limit);
+  const bound = boundOf(values.slice(0, -steps), limit, series.highest);
   return bound && { ...bound, values: values.slice(-steps) };
 }
 

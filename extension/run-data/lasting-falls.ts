@@ -34,8 +34,8 @@ export interface Fall {
 export const informationFall = (path: readonly PathPoint[]): Fall | null =>
   fallOf(path.map(({ step, information }) => ({ step, value: information.value })));
 
-/** Means over `window` neighbouring values; the step of a mean is the step of its last value. */
-const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
+/** Returns the means over `window` neighbouring values; the step of a mean is the step of its last value. */
+export const movingMeans = (points: readonly StepValue[], window: number): StepValue[] =>
   points.slice(window - 1).map(({ step }, i) => ({ step, value: mean(points.slice(i, i + window)) }));
 
 /**
@@ -43,7 +43,7 @@ const smoothed = (points: readonly StepValue[], window: number): StepValue[] =>
  * the best mean.
  */
 export function fallOf(points: readonly StepValue[]): Fall | null {
-  const means = smoothed(points, 3);
+  const means = movingMeans(points, 3);
   if (means.length < 4) return null;
   let best = means[0];
   let since: number | null = null;
@@ -68,7 +68,7 @@ export function fallUnderFirst(
   points: readonly StepValue[],
   part: number,
 ): { first: number; now: number; since: number; onset: Onset } | null {
-  const means = smoothed(points, 10);
+  const means = movingMeans(points, 10);
   if (means.length < 2 || !(means[0].value > 0)) return null;
   const over = means.findLastIndex(({ value }) => !(value < part * means[0].value));
   const since = means[over + 1];
@@ -98,7 +98,7 @@ export interface Narrowing {
 
 /** Returns the narrowing of H(Z|X); null if the newest mean over three values is at least half of the first value. */
 export function narrowing(path: readonly PathPoint[]): Narrowing | null {
-  const means = smoothed(
+  const means = movingMeans(
     path.map(({ step, entropy }) => ({ step, value: entropy.value })),
     3,
   );

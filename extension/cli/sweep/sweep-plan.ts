@@ -12,6 +12,7 @@ import { didYouMean } from '../../common/suggest';
 import { readBoundedSync } from '../../node/bounded-file';
 import { mostYamlBytes, yamlValue } from '../../common/yaml-text';
 import { installation } from '../../node/installation';
+import { claimSchema, type Claim } from '../../run-data/claims/claim-schema';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import type { Halving } from '../../run-data/sweep-file';
 import { halvingOf, halvingRule } from './halving-rule';
@@ -40,6 +41,7 @@ const sweepSchema = z
       .describe('values of seed.train, or the number of seeds to use, which are then a million apart'),
     tags: z.array(z.string().min(1)).default([]),
     halving: halvingRule.optional(),
+    claim: claimSchema.optional().describe('a published claim, and the tests by which `ragen claims` decides it'),
   })
   .refine(({ config_name, config }) => (config_name === undefined) !== (config === undefined), {
     message: 'give either config_name or config',
@@ -87,6 +89,7 @@ export interface SweepPlan {
   /** Overrides of every run that were given in addition to the file. */
   overrides: string[];
   tags: string[];
+  claim?: Claim;
   points: SweepPoint[];
   members: SweepMember[];
   /** Keys whose values differ between points. If list entries have names, only keys of the grid are included. */
@@ -206,6 +209,7 @@ export function readSweep(fileOrName: string, source: SweepSource): SweepPlan {
     file,
     overrides: [...(source.overrides ?? [])],
     tags: sweep.tags,
+    claim: sweep.claim,
     points,
     members,
     keys,

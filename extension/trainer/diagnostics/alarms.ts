@@ -1,5 +1,6 @@
 // Alarms for the signs of an Echo Trap (RAGEN, §3), which appear before the success rate falls: the rewards within a
-// prompt group become equal, thoughts repeat, gradients spike, and entropy drifts. The rules are in
+// prompt group become equal, thoughts repeat, gradients spike, and entropy drifts. One alarm is for the sign of template
+// collapse (RAGEN-2): reasoning stops depending on the prompt. The rules are in
 // run-data/alarm-rules.ts; an alarm is active while the newest values of its metric violate the bound of its rule. Pure
 // functions; the state is plain data for checkpoints.
 import {
@@ -59,7 +60,7 @@ const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>
 
 function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): Alarm | null {
   const rule = alarmRules[name];
-  const { metric, label, side, steps, limit } = rule;
+  const { metric, label, side, steps, limit, measured = 'steps' } = rule;
   const series = all[metric];
   const judgement = series && judgedWindow(rule, series, limit === undefined ? undefined : newestOf(all[limit]));
   if (!judgement) return null;
@@ -67,7 +68,7 @@ function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): 
   if (!values.every(value => hasPassed(rule, value, bound))) return null;
   const value = values[steps - 1];
   const passed = side === 'under' ? 'was below' : 'was above';
-  const lasting = steps === 1 ? '' : ` in each of the last ${steps} steps`;
+  const lasting = steps === 1 ? '' : ` in each of the last ${steps} ${measured}`;
   const sentence = `${label} ${passed} ${source}${lasting}: ${shown(value)}, bound ${shown(bound)}`;
   return { name, metric, value, bound, sentence };
 }

@@ -139,6 +139,7 @@ const titles: Record<AlarmName, string> = {
   response_length: 'Response length',
   invalid_answers: 'Answers without a valid action',
   missing_thoughts: 'Answers with a thought',
+  prompt_dependence: 'Mutual information',
 };
 
 /**
@@ -157,7 +158,7 @@ function formatStreak(
     const longest = most[row] > now[row] ? `, longest ${most[row]}` : '';
     const bound = formatValue(lastFinite(bounds, row), unit);
     return [
-      `alarm after ${rule.steps} steps in a row ${rule.side} ${bound}; now ${counted(now[row], 'step')}${longest}`,
+      `alarm after ${rule.steps} ${rule.measured ?? 'steps'} in a row ${rule.side} ${bound}; now ${rule.measured ? `${now[row]} of them` : counted(now[row], 'step')}${longest}`,
     ];
   };
 }
