@@ -8,8 +8,8 @@ import { membersByGroup, momentsOf, type Moments } from './group-statistics';
 import { selectGroups, zeroScore, type GroupSelection } from './group-selection';
 
 /**
- * Metric that scores a group. The names are RAGEN's. RAGEN's `reward_variance` is the unbiased standard deviation;
- * `reward_std` is an alias for it.
+ * Metric that scores a group. The names are RAGEN's, except `random`, which is for comparison. RAGEN's `reward_variance`
+ * is the unbiased standard deviation; `reward_std` is an alias for it.
  */
 export type FilterMetric =
   | 'reward_variance'
@@ -19,7 +19,8 @@ export type FilterMetric =
   | 'length'
   | 'entropy'
   | 'entropy_variance'
-  | 'entropy_std';
+  | 'entropy_std'
+  | 'random';
 
 export interface RolloutFilter extends GroupSelection {
   rollout_filter_metric: FilterMetric;
@@ -34,6 +35,8 @@ export interface EpisodeValues {
   entropies?: ArrayLike<number>;
   /** Number of sampled tokens of the episode; used by `length` only. */
   lengths?: ArrayLike<number>;
+  /** A random number that all episodes of a group share; used by `random` only. */
+  draws?: ArrayLike<number>;
 }
 
 export interface FilteredRollout {
@@ -102,6 +105,7 @@ export function groupScore(values: readonly number[], metric: FilterMetric): num
     case 'reward':
     case 'entropy':
     case 'length':
+    case 'random':
       return mean;
   }
 }
@@ -115,15 +119,15 @@ export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: num
 }
 
 /**
- * Returns the episode values from which the metric is computed, and their name (undefined for rewards). Throws if the
- * values are missing.
+ * Returns the episode values from which the metric is computed, and the name under which statistics of these values are
+ * logged (undefined for rewards and random numbers). Throws if the values are missing.
  */
 function measuredValues(values: EpisodeValues, metric: FilterMetric): { values: ArrayLike<number>; name?: string } {
-  const name = metric.startsWith('entropy') ? 'entropy' : metric === 'length' ? 'length' : undefined;
-  if (!name) return { values: values.scores };
-  const measured = name === 'entropy' ? values.entropies : values.lengths;
-  if (!measured) throw new Error(`rollout filter: metric ${metric} needs the ${name} of each episode`);
-  return { values: measured, name };
+  const source = metric.split('_', 1)[0] as 'reward' | 'length' | 'entropy' | 'random';
+  const measured = { reward: values.scores, length: values.lengths, entropy: values.entropies, random: values.draws };
+  const found = measured[source];
+  if (!found) throw new Error(`rollout filter: metric ${metric} needs the ${source} of each episode`);
+  return source === 'reward' || source === 'random' ? { values: found } : { values: found, name: source };
 }
 
 /**

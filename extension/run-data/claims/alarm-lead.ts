@@ -1,6 +1,7 @@
 // How early alarms come before a run collapses, and how often they are raised in runs that do not. The alarms are
 // computed again from the metrics, so that other thresholds than the shipped ones can be tried: thresholds are chosen on
 // one half of the seeds and judged on the other. Pure functions.
+import { minimum } from '../../common/lists';
 import { alarmRules, boundsOver, shareOfBest, streaksOver } from '../alarm-rules';
 import type { AlarmRule } from '../alarm-rules';
 import { movingMeans } from '../lasting-falls';
@@ -38,7 +39,7 @@ export function firstAlarm({ steps }: MeasuredRun, rules: readonly AlarmRule[], 
     const { now } = streaksOver(rule, values, bounds);
     return steps.find(({ step }, row) => step >= from && now[row] >= rule.steps)?.step ?? [];
   });
-  return raised.length > 0 ? Math.min(...raised) : null;
+  return raised.length > 0 ? minimum(raised) : null;
 }
 
 /** How the alarms of some runs relate to the collapse of these runs. */

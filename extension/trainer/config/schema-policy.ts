@@ -142,9 +142,10 @@ const rollout = z
         'entropy',
         'entropy_variance',
         'entropy_std',
+        'random',
       ])
       .describe(
-        'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores.',
+        'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores. random selects groups by chance, for comparison.',
       ),
     rollout_filter_include_zero: flag('Let the filter also keep groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z

@@ -17,6 +17,7 @@ import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
 import { measureRollout } from '../rollout/rollout-metrics';
+import { deriveSeed } from '../rollout/seeds';
 import { metricsOfRollout } from './metric-statistics';
 import type { Stopwatch } from './stopwatch';
 
@@ -180,6 +181,7 @@ async function playRound(
         scores: filterScores(trainable, config),
         lengths: trainable.map(sampledTokens),
         entropies: trainable.map(e => meanEntropy(e, scored)),
+        draws: trainable.map(e => deriveSeed('rollout-filter', config.seed.train, e.seed)),
       },
       sampling,
     );
