@@ -59,7 +59,8 @@ function claims(sweeps: readonly string[], flags: ClaimsFlags): Answer {
     const { id, claim } = plan;
     if (!claim) throw new UserError(`claims: ${plan.file} has no section claim: give a sweep that has one`);
     requireArms(plan, claim);
-    const runs = flags.metrics === undefined ? measuredRuns(plan, workspace) : savedRuns(resolve(flags.metrics), id);
+    const others = claim.runs_of.map(name => readSweep(name, source));
+    const runs = [plan, ...others].flatMap(each => runsFor(each, workspace, flags.metrics));
     if (flags.save !== undefined) {
       mkdirSync(flags.save, { recursive: true });
       writeFileSync(join(flags.save, `${id}.csv`), claimCsv(runs, metricsOf(claim)));
@@ -67,6 +68,14 @@ function claims(sweeps: readonly string[], flags: ClaimsFlags): Answer {
     return { sweep: id, ...judgeClaim(claim, runs) };
   });
   return { document: { claims: judged }, plainText: judged.map(formatClaim).join('\n\n') };
+}
+
+/**
+ * Returns the runs of a sweep: those in the workspace, or those saved in the folder `saved`. Arms of another sweep than
+ * the claim's own keep their labels, so equal labels must mean equal arms.
+ */
+function runsFor({ id, ...plan }: SweepPlan, workspace: string, saved: string | undefined): MeasuredRun[] {
+  return saved === undefined ? measuredRuns({ id, ...plan }, workspace) : savedRuns(resolve(saved), id);
 }
 
 /** Returns the metrics of the plan's finished runs, with the mean validation success as `success`. */

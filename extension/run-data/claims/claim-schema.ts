@@ -109,6 +109,7 @@ export const claimSchema = z.strictObject({
   number: z.int().min(1),
   title: key.describe('the claim as one statement'),
   paper: key.describe('the numbers of the paper, and its setting'),
+  runs_of: z.array(key).default([]).describe('names of other sweeps whose runs are used, too'),
   tests: z.array(testSchema).min(1),
 });
 export type Claim = z.infer<typeof claimSchema>;

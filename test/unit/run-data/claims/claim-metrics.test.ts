@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest';
 import { claimCsv, metricsOf, readClaimCsv } from '../../../../extension/run-data/claims/claim-metrics';
 import { claimSchema } from '../../../../extension/run-data/claims/claim-schema';
+import type { MeasuredRun } from '../../../../extension/run-data/claims/run-measure';
 
-const runs = [
+const runs: MeasuredRun[] = [
   { arm: 'PPO, "none"', seed: 1, steps: [{ step: 0, success: 0.25 }, { step: 3, success: 0.5, mi: -0.125, time: 3 }] },
   { arm: 'GRPO', seed: 1_010_000, steps: [{ step: 0, success: 0.25 }] },
 ]; // prettier-ignore
