@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { readBoundedSync } from '../../node/bounded-file';
 import { claimCsv, metricsOf, readClaimCsv } from '../../run-data/claims/claim-metrics';
-import type { Claim } from '../../run-data/claims/claim-schema';
+import { armsOf, type Claim } from '../../run-data/claims/claim-schema';
 import { judgeClaim } from '../../run-data/claims/claim-verdict';
 import type { ClaimResult } from '../../run-data/claims/claim-verdict';
 import type { MeasuredRun, StepMetrics } from '../../run-data/claims/run-measure';
@@ -101,13 +101,7 @@ const savedRuns = (folder: string, sweep: string): MeasuredRun[] =>
 function requireArms({ file, points }: SweepPlan, { tests }: Claim): void {
   const labels = points.map(({ label }) => label);
   for (const test of tests) {
-    const arms = [
-      ...('arm' in test && test.arm !== undefined ? [test.arm] : []),
-      ...(test.test === 'difference' ? [test.against] : []),
-      ...('arms' in test ? (test.arms ?? []) : []),
-      ...(test.test === 'alarms' ? [...test.collapsing, ...test.healthy] : []),
-    ];
-    const unknown = arms.find(arm => !labels.includes(arm));
+    const unknown = armsOf(test).find(arm => !labels.includes(arm));
     if (unknown !== undefined)
       throw new UserError(
         `claims: ${file}: the test ${JSON.stringify(test.name)} names the arm ${JSON.stringify(unknown)}: use one of ${labels.map(label => JSON.stringify(label)).join(', ')}`,

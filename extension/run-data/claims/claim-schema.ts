@@ -113,3 +113,19 @@ export const claimSchema = z.strictObject({
   tests: z.array(testSchema).min(1),
 });
 export type Claim = z.infer<typeof claimSchema>;
+
+/** Returns the arms that a test names. */
+export function armsOf(test: ClaimTest): string[] {
+  switch (test.test) {
+    case 'difference':
+      return [test.arm, test.against];
+    case 'level':
+      return [test.arm];
+    case 'trend':
+      return [...(test.arms ?? []), ...(test.arm === undefined ? [] : [test.arm])];
+    case 'correlation':
+      return test.arms ?? [];
+    case 'alarms':
+      return [...test.collapsing, ...test.healthy];
+  }
+}

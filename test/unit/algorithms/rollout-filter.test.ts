@@ -195,6 +195,19 @@ describe('rollout filter', () => {
     expect(result.metrics).toHaveProperty(['rollout/in_group_reward_std']);
   });
 
+  it('selects at random by the numbers of the groups, and logs no statistics of these numbers', () => {
+    const random = { ...filter, rollout_filter_metric: 'random' } as const;
+    for (const [draws, kept] of [
+      [[0.1, 0.1, 0.7, 0.7], [0, 0, 1, 1]],
+      [[0.9, 0.9, 0.7, 0.7], [1, 1, 0, 0]],
+    ] as const) {
+      const result = filterRollouts({ ...batch, draws }, random);
+      expect([...result.kept]).toEqual(kept);
+      expect(Object.keys(result.metrics).filter(key => key.includes('random'))).toEqual([]);
+    }
+    expect(() => filterRollouts(batch, random)).toThrow('needs the random of each episode');
+  });
+
   it('omits metrics of the selection when nothing is selected', () => {
     const result = filterRollouts({ groups: [0, 0], scores: [1, 1] }, { ...filter, ...options(0.9, { zero: false }) });
     expect(result.metrics['rollout/filter_kept_count']).toBe(0);

@@ -141,6 +141,7 @@ const rules: [string, Rule][] = [
   ['train', train],
   ['eval', evaluate],
   ['sweep', words => sweeps(words)],
+  ['claims', words => finishes(words)],
   ['sft', words => finishes([...words, ...fewDemonstrations])],
   ['resume', words => stoppedAndResumed(words)],
   ['stop', onRunning],

@@ -1,10 +1,11 @@
 // Expansion of a sweep file into runs, errors in sweep files, and the bundled sweeps.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
 import { readSweep } from '../../../../extension/cli/sweep/sweep-plan';
+import { armsOf } from '../../../../extension/run-data/claims/claim-schema';
 import { presetFolder, sweepFolder, repository } from '../../trainer/config/presets';
 
 vi.mock(import('../../../../extension/node/installation'), async load => {
@@ -170,5 +171,22 @@ describe('the sweeps of the paper', () => {
     const { points, members } = shipped('main_table');
     expect(members).toHaveLength(4 * 4 * 2);
     expect([...new Set(points.map(({ name }) => name))]).toEqual(['PPO', 'DAPO', 'GRPO', 'DrGRPO']);
+  });
+});
+
+describe('the sweeps of claims', () => {
+  const names = readdirSync(sweepFolder).filter(name => name.startsWith('claim_'));
+  test('are one for each of the claims 1 to 8', () => expect(names.map(name => name.split('_')[1])).toEqual([...'12345678']));
+
+  test.each(names)('%s states its tests beforehand, for its arms and with enough seeds', name => {
+    const file = join(sweepFolder, name);
+    const plan = readSweep(file, { workspace: repository, presetFolders: [presetFolder], sweepFolders: [sweepFolder] });
+    const { claim, points, members } = plan;
+    expect(readFileSync(file, 'utf8')).toMatch(/^# Claim \d [\s\S]*\n# Reproduced: [\s\S]* Opposite: /);
+    expect(claim!.number).toBe(Number(name.split('_')[1]));
+    const labels = points.map(({ label }) => label);
+    expect(claim!.tests.flatMap(armsOf).filter(arm => !labels.includes(arm))).toEqual([]);
+    expect(claim!.runs_of.filter(other => !names.includes(`${other}.yaml`))).toEqual([]);
+    expect(members.length / points.length).toBeGreaterThanOrEqual(claim!.number <= 3 ? 5 : 3);
   });
 });
