@@ -10,6 +10,7 @@ import { modelConfig, modelInfo, output } from './schema-evaluation';
 import type { JsonSchema } from '../../common/json-schema';
 import { klKinds } from '../../algorithms/policy-loss-options';
 import { devices } from '../../engine/session/devices';
+import { creditMasks } from '../../algorithms/credit-mask';
 import { alarmNames } from '../../run-data/alarm-rules';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
@@ -299,6 +300,13 @@ const workbench = z
     collapse_turn_uniform: flag(
       'Also diagnose collapse on turns that are sampled uniformly from all turns of the rollout.',
     ),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    credit_mask: z
+      .enum(creditMasks)
+      .describe(
+        'Weights of advantages by the confidence with which tokens were sampled. confident_turns: by the geometric mean of the probabilities of a turn. unsure_turns: by 1 minus this mean. deciding_tokens: only tokens whose probability was below 0.99.',
+      )
+      .default('none'),
     watch: z
       .strictObject({
         enabled: flag('Raise alarms when a run shows the signs of an Echo Trap (docs/METRICS.md).'),

@@ -322,7 +322,10 @@ async function prepare(
   const greedy = samples.map(({ episode }) => baselines.get(episode.group_id) ?? 0);
   const batch = advantageBatch(samples, { rewards, values, baselines: greedy }, config);
   const { advantages, returns } = estimators[estimatorName(config)](batch, config);
-  Object.assign(metrics, applyFactors(advantages, { ...batch, corrections: correction.weights, keptRatio }, config));
+  Object.assign(
+    metrics,
+    applyFactors(advantages, { ...batch, samples, corrections: correction.weights, keptRatio }, config),
+  );
   endAdvantages();
   Object.assign(metrics, describe('critic/score', plain.map(sum)), describe('critic/rewards', rewards.map(sum)));
   Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)));

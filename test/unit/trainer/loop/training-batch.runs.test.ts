@@ -148,6 +148,10 @@ describe('factors', () => {
     masks: [Uint8Array.of(1, 1), Uint8Array.of(0, 1), Uint8Array.of(1, 1), Uint8Array.of(1, 1)],
     corrections: ones(),
     keptRatio: 0.25,
+    samples: [0.5, 1, 1, 1].map(p => ({
+      logprobs: Float32Array.of(Math.log(p), Math.log(p)),
+      sample: partial<RolloutSample>({ turns: [{ turn: 1, span: [0, 2] as [number, number] }] }),
+    })),
   };
   const applied = (...overrides: string[]) => {
     const advantages = ones();
@@ -168,6 +172,16 @@ describe('factors', () => {
       'train/soft_reweight_max': expect.closeTo(1, 5),
       'train/soft_reweight_mean': expect.closeTo(0.5, 5),
     });
+  });
+
+  test('a credit mask weighs tokens by the confidence of the sampler', () => {
+    expect(applied('workbench.credit_mask=deciding_tokens').advantages).toEqual([
+      [4, 4],
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ]);
+    expect(applied().advantages).toEqual(ones().map(row => [...row]));
   });
 
   test('short samples have larger weights, the kept share scales weights, and a control run has weight 0', () => {
