@@ -5,6 +5,7 @@ import { applyFactors } from '../../../../extension/trainer/loop/advantage-facto
 import { turnReturns } from '../../../../extension/algorithms/turn-advantages';
 import type { RunConfig } from '../../../../extension/trainer/config/schema';
 import type { RolloutEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
+import type { RolloutSample } from '../../../../extension/trainer/rollout/rollout-sample';
 import {
   adjustedOrder,
   adjustedSamplesOf,
