@@ -181,9 +181,9 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
   prompt_dependence: {
     metric: 'collapse_trajectory_sample/mi_estimate',
     label: 'mutual information of prompt and reasoning',
-    bound: shareOfBest(0.5),
+    bound: shareOfBest(0.6), // chosen on half of the runs of test/experiments/5-regimes.yaml
     side: 'under',
-    steps: 2,
+    steps: 1,
     measured: 'diagnoses',
   },
 };
