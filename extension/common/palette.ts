@@ -16,3 +16,15 @@ const dark = ['#4AA3DF', '#E06C1B', '#2FB58F', '#D583B5', '#8FD8FF', '#E6A817', 
 export function paletteOf(kind: ThemeKind): readonly string[] {
   return kind === 'light' || kind === 'high-contrast-light' ? light : dark;
 }
+
+/** Dash patterns that distinguish lines without colour (high contrast). The first is solid. */
+export const dashes: readonly (readonly number[])[] = [
+  [],
+  [6, 3],
+  [2, 2],
+  [8, 3, 2, 3],
+  [12, 4],
+  [4, 6],
+  [1, 4],
+  [10, 2, 2, 2, 2, 2],
+];

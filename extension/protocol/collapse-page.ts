@@ -2,6 +2,7 @@
 // each new line when it is written. Matrices, gradients and groups are stored in one file per step; the page requests
 // the files of the selected step.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { CollapseSettings } from '../run-data/collapse-settings';
 import type { CollapseFamily, GradientAnalysisRecord } from '../run-data/diagnostics';
 import type { MetricNumbers } from '../run-data/metric-segments';
 import type { RunSummary } from './page-state';
@@ -10,55 +11,6 @@ import type { RunEvent } from '../run-data/run-events';
 /** Keys of metrics.jsonl that the page uses. The host sends no other keys. */
 export const collapseKeys =
   /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|invalid_answer)|actor\/(entropy|entropy_limit|grad_norm)$|response_length\/mean$|(train|val-env)\/[^/]+\/success$)/;
-
-/**
- * Settings of the rollout filter at the start of the run (`actor_rollout_ref.rollout.rollout_filter_*`). If `value`
- * changes during the run, a `setting` event records the new value.
- */
-export interface FilterSettings {
-  strategy: string;
-  value: number;
-  type: string;
-  metric: string;
-  include_zero: boolean;
-  top_p_prob_mode: string;
-  /**
-   * Whether dynamic sampling (`algorithm.filter_groups`) is on. After the rollout filter, dynamic sampling drops each
-   * group whose episodes have equal values of `filter_groups.metric`, and samples further batches.
-   */
-  dynamic_sampling: boolean;
-  /** Whether the rollout filter uses normalised scores, as it does with `workbench.compat: ragen`. */
-  normalised: boolean;
-}
-
-/**
- * Policy settings at the start of the run. If a coefficient changes during the run, a `setting` event records the new
- * value.
- */
-export interface PolicySettings {
-  /** Coefficients of the KL loss, of the KL penalty in the reward, and of the entropy term; 0 if the term is off. */
-  kl_loss_coef: number;
-  kl_coef: number;
-  entropy_coeff: number;
-  adv_estimator: string;
-  clip_ratio_high: number;
-}
-
-/** The run's settings for the collapse diagnostics. */
-export interface CollapseSettings {
-  first_turn: boolean;
-  multi_turn: boolean;
-  turn_uniform: boolean;
-  compute_freq: number;
-  /** `agent_proxy.context_window_mode`. The diagnostics require `full`. */
-  context_window_mode: string;
-  gradients: boolean;
-  gradients_every: number;
-  watch: boolean;
-  /** Null if the manifest was written by an incompatible version. */
-  filter: FilterSettings | null;
-  policy: PolicySettings | null;
-}
 
 /** Steps for which the run folder has a gradient analysis or a group table, ascending. */
 export interface DiagnosedSteps {

@@ -2,18 +2,10 @@
 // keys in which the groups differ. The page requests the columns of the visible charts and computes the statistics over
 // seeds.
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
+import type { ComparedGroup } from '../run-data/compared-runs';
 import type { MarkedEvent } from '../run-data/event-marks';
 import type { RunColour } from '../run-data/run-colour';
 import type { RunSummary } from './page-state';
-
-/** Runs whose configurations differ only in their seeds. */
-export interface ComparedGroup {
-  label: string;
-  /** Indices into the snapshot's runs, oldest first. */
-  members: number[];
-  /** This group's value for each configuration key in the snapshot's `keys`, as text. */
-  values: string[];
-}
 
 export interface CompareSnapshot {
   /** All compared runs, oldest first. */

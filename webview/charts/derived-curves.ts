@@ -1,7 +1,7 @@
 // Curves of expressions, computed from the complete columns of their metrics. Such a curve has the key `=` followed by
 // the expression, so that charts treat it as a metric. A row has a value if all metrics of the expression have one.
 import type { MovingAverage } from '../../extension/common/smoothing';
-import { Curve } from './curve';
+import { Curve } from '../../extension/run-data/charts/curve';
 import { isProblem, parseExpression, stepName, type Expression } from './expression';
 
 /** Returns the key of an expression's curve. */

@@ -12,11 +12,9 @@ import {
   type RedundantColumns,
 } from '../../extension/run-data/redundant-columns';
 import type { Host } from '../shared/host';
-import { Curve, lowerBound } from './curve';
+import type { XAxis } from '../../extension/run-data/charts/format-x';
+import { Curve, lowerBound } from '../../extension/run-data/charts/curve';
 import { DerivedCurves, isDerived, pushValue, type HeldCurve } from './derived-curves';
-
-/** Unit of the x axis: step number, seconds of run time, or number of training episodes. */
-export type XAxis = 'step' | 'time' | 'episodes';
 
 interface Held extends HeldCurve {
   complete: boolean;

@@ -2,10 +2,10 @@
 // They are part of the view settings, so each dashboard of the workspace has them. Pure functions.
 import { didYouMean } from '../../extension/common/suggest';
 import { hue } from '../shared/run-colours';
-import { unitOf, type ChartGroup, type ChartSpec, type Panel } from './catalogue';
+import { unitOf, type ChartGroup, type ChartSpec, type Panel } from '../../extension/run-data/charts/catalogue';
 import { derivedKey, isDerived } from './derived-curves';
 import { isProblem, parseExpression, stepName } from './expression';
-import { metricName } from './metric-names';
+import { metricName } from '../../extension/run-data/charts/metric-names';
 
 /** Id of the group of the user's own charts. */
 export const panelGroup = 'panels';

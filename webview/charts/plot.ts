@@ -17,11 +17,11 @@ import {
 } from 'chart.js';
 import { withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
-import { logTicks, progressTicks, ticksOf } from './axis';
-import type { Point } from './curve';
-import { glyphs, isSevere, type Mark } from './event-marks';
-import type { PlotData, PlotLine } from './plot-data';
-import { labelsOfX, labelsOfY } from './tick-labels';
+import { logTicks, progressTicks, ticksOf } from '../../extension/run-data/charts/axis';
+import type { Point } from '../../extension/run-data/charts/curve';
+import { glyphs, isSevere, type Mark } from '../../extension/run-data/charts/chart-marks';
+import type { PlotData, PlotLine } from '../../extension/run-data/charts/plot-data';
+import { labelsOfX, labelsOfY } from '../../extension/run-data/charts/tick-labels';
 
 export interface Plot {
   update(data: PlotData): void;

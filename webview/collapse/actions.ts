@@ -1,8 +1,8 @@
 // User actions of the Collapse page, called by the views.
 import type { Cell } from './step/matrix';
 import type { GroupCell } from './step/group-cell';
-import type { FamilyName } from './trends/run-series';
-import type { Anchor } from './interpretation/warning-signs';
+import type { FamilyName } from '../../extension/run-data/interpretation/run-series';
+import type { Anchor } from '../../extension/run-data/interpretation/warning-signs';
 
 export interface CollapseActions {
   load(): void;

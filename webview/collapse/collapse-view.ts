@@ -6,14 +6,15 @@ import { guard } from 'lit/directives/guard.js';
 import { notice, skeleton } from '../components/notice';
 import { alarmList } from './interpretation/alarm-list';
 import { signalCharts, type LineChartSpec } from './trends/trend-charts';
-import { circumstancesAt, evidenceUpTo } from './interpretation/evidence';
-import { interpret } from './interpretation/interpretation';
+import { circumstancesAt, evidenceUpTo } from '../../extension/run-data/interpretation/evidence';
+import { interpret } from '../../extension/run-data/interpretation/interpretation';
 import { interpretationView } from './interpretation/interpretation-view';
 import './trends/line-chart';
 import './plane/plane';
 import { isDiagnosable, positionOf, type CollapseState, type Position, type RunFacts } from './state';
 import { stepFiles } from './step/step-files';
-import { missingFamily, missingNotice } from './switched-off';
+import { missingFamily } from '../../extension/run-data/interpretation/missing-family';
+import { missingNotice } from './switched-off';
 import { topBar } from './top-bar';
 
 export function collapseView(state: CollapseState, actions: CollapseActions): TemplateResult {

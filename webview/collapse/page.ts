@@ -19,7 +19,7 @@ import { collapseView } from './collapse-view';
 import { type CollapseActions } from './actions';
 import { setDataColours } from './css-colours';
 import { reduce } from './reducer';
-import { RunSeries } from './trends/run-series';
+import { RunSeries } from '../../extension/run-data/interpretation/run-series';
 import { episodeOfCell, firstSettings, initialState, playInterval, settingsSchema, wantedFiles } from './state';
 import { stepRequests } from './step/step-requests';
 import { groupKeys } from './step/groups';

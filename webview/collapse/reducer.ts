@@ -4,11 +4,11 @@
 import type { CollapseSnapshot, PromptGroup } from '../../extension/protocol/collapse-page';
 import type { CollapseFamily, GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
-import { filterAt } from './step/format-filter';
+import { filterAt } from '../../extension/run-data/collapse-settings';
 import { judgedStep } from './step/groups';
 import { type GroupCell } from './step/group-cell';
 import { cellWithin, firstCell, scoredFamily, type Cell } from './step/matrix';
-import type { FamilyName } from './trends/run-series';
+import type { FamilyName } from '../../extension/run-data/interpretation/run-series';
 import { diagnosesOf, matrixInView, positionOf, type CollapseState, type RunFacts, type StepFiles } from './state';
 
 export type CollapseEvent =

@@ -5,12 +5,12 @@ import type { PathPoint } from '../../extension/run-data/collapse-path';
 import type { GradientAnalysisRecord } from '../../extension/run-data/diagnostics';
 import type { Theme } from '../shared/theme';
 import { familyCharts, type LineChartSpec } from './trends/trend-charts';
-import { evidenceOf, type Evidence } from './interpretation/evidence';
+import { evidenceOf, type Evidence } from '../../extension/run-data/interpretation/evidence';
 import type { GroupCell } from './step/group-cell';
 import type { JudgedStep } from './step/groups';
 import type { Cell, ScoredFamily } from './step/matrix';
-import type { RunSeries } from './trends/run-series';
-import { pathOf, reached, type FamilyName } from './trends/run-series';
+import type { RunSeries } from '../../extension/run-data/interpretation/run-series';
+import { pathOf, reached, type FamilyName } from '../../extension/run-data/interpretation/run-series';
 
 /** Settings that are restored when the page is shown again. */
 export interface ViewSettings {

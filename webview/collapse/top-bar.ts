@@ -5,7 +5,7 @@ import type { RunSummary } from '../../extension/protocol/page-state';
 import { button } from '../components/controls';
 import { choices, runTitle } from '../components/toolbar';
 import type { CollapseActions } from './actions';
-import { families, type FamilyName } from './trends/run-series';
+import { families, type FamilyName } from '../../extension/run-data/interpretation/run-series';
 import { scrubber } from './scrubber';
 import type { CollapseState, Position } from './state';
 

@@ -1,7 +1,7 @@
 // User actions of the Compare page, called by the views.
 
 import type { RunColour } from '../../extension/run-data/run-colour';
-import type { CompareAxis } from './run-axis';
+import type { CompareAxis } from '../../extension/run-data/charts/run-axis';
 import type { CompareSettings } from './state';
 
 export interface CompareActions {

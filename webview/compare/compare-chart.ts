@@ -8,8 +8,8 @@ import type { OnScreen } from '../components/on-screen';
 import '../components/plot-canvas';
 import type { PlotCanvas } from '../components/plot-canvas';
 import { QueuedChart } from '../components/queued-chart';
-import { lowerBound, type Point } from '../charts/curve';
-import type { Range } from '../charts/axis';
+import { lowerBound, type Point } from '../../extension/run-data/charts/curve';
+import type { Range } from '../../extension/run-data/charts/axis';
 import type { DrawQueue } from '../charts/draw-queue';
 import { axisWidth, type Plotter } from '../charts/plot';
 import { listenForZoom, panned, spansOf, zoomed } from '../dashboard/charts/zoom';
@@ -19,9 +19,9 @@ import { areSame } from '../shared/memoize-latest';
 import type { Theme } from '../shared/theme';
 import type { CompareActions } from './actions';
 import type { ComparedMetric } from './compared-metrics';
-import { comparisonOf, type Comparison } from './comparison';
-import type { RunCurve } from './group-curves';
-import { formatPosition } from './run-axis';
+import { comparisonOf, type Comparison } from '../../extension/run-data/charts/comparison';
+import type { RunCurve } from '../../extension/run-data/charts/group-curves';
+import { formatPosition } from '../../extension/run-data/charts/run-axis';
 import type { ComparedLook, CompareSettings } from './state';
 
 /** Services shared by all charts; constant while the page is open. */

@@ -9,7 +9,7 @@ import { formatChange, formatValue, type Unit } from '../shared/format';
 import { displayStatus } from '../shared/run-status';
 import type { CompareActions } from './actions';
 import type { ColouredGroup, Compared, ComparedMetric } from './compared-metrics';
-import { outcomes, type RunCurve } from './group-curves';
+import { outcomes, type RunCurve } from '../../extension/run-data/charts/group-curves';
 import type { CompareSettings } from './state';
 
 type TableSettings = Pick<CompareSettings, 'hidden' | 'baseline'>;

@@ -1,10 +1,11 @@
 // Data derived once from a snapshot of the compared runs. Metrics are listed in the same groups and order as on the
 // dashboard. A group of runs is drawn in the colour that the group's first run has on all pages. If an earlier group has
 // the same colour, the lines of the later group are dashed.
-import type { ComparedGroup, CompareSnapshot } from '../../extension/protocol/compare-page';
+import type { ComparedGroup } from '../../extension/run-data/compared-runs';
+import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
-import { arrange, unitOf } from '../charts/catalogue';
-import { metricName } from '../charts/metric-names';
+import { arrange, unitOf } from '../../extension/run-data/charts/catalogue';
+import { metricName } from '../../extension/run-data/charts/metric-names';
 import type { Unit } from '../shared/format';
 import { colourOfRun } from '../../extension/run-data/run-colour';
 

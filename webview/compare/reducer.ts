@@ -3,7 +3,7 @@
 import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import type { Theme } from '../shared/theme';
 import { comparedOf } from './compared-metrics';
-import type { RunCurve } from './group-curves';
+import type { RunCurve } from '../../extension/run-data/charts/group-curves';
 import { searchedText, type CompareSettings, type CompareState } from './state';
 
 /** The host's answer to a request for columns, one entry per run. */

@@ -4,8 +4,8 @@ import type { MarkedEvent } from '../../extension/run-data/event-marks';
 import type { Theme } from '../shared/theme';
 import { latest } from '../shared/memoize-latest';
 import { shownGroups, type ColouredGroup, type Compared, type ComparedMetric } from './compared-metrics';
-import { axisKeys, positionsOf, type CompareAxis } from './run-axis';
-import type { RunCurve } from './group-curves';
+import { axisKeys, positionsOf, type CompareAxis } from '../../extension/run-data/charts/run-axis';
+import type { RunCurve } from '../../extension/run-data/charts/group-curves';
 
 /** Settings that are restored when the page is shown again. */
 export interface CompareSettings {

@@ -2,7 +2,7 @@
 // element leaves the page or `data` becomes null, so that a chart off screen holds no canvas memory.
 import { html, LitElement, nothing, type PropertyValues, type TemplateResult } from 'lit';
 import type { Plot, Plotter } from '../charts/plot';
-import type { PlotData } from '../charts/plot-data';
+import type { PlotData } from '../../extension/run-data/charts/plot-data';
 
 export interface Crosshair {
   x: number;

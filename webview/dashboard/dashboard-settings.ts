@@ -1,8 +1,8 @@
 // View settings of the Dashboard: the part of its state that is kept when the page is hidden or the window is reloaded.
 // When another dashboard of the workspace is opened for the first time, it starts with these settings, except the zoom.
-import type { Limits } from '../charts/axis';
-import type { XAxis } from '../charts/metric-series';
-import type { Panel } from '../charts/catalogue';
+import type { Limits } from '../../extension/run-data/charts/axis';
+import type { XAxis } from '../../extension/run-data/charts/format-x';
+import type { Panel } from '../../extension/run-data/charts/catalogue';
 import type { Sort } from './run/table-sorting';
 import type { Span } from './charts/zoom';
 

@@ -8,7 +8,7 @@ import { button, dropdown, textField } from '../components/controls';
 import type { IconName } from '../components/icon';
 import { runTitle, smoothingSlider } from '../components/toolbar';
 import { commandsFor, displayStatus } from '../shared/run-status';
-import { tagsOf } from '../charts/catalogue';
+import { tagsOf } from '../../extension/run-data/charts/catalogue';
 import type { DashboardActions } from './actions';
 import type { DashboardCommand } from './actions';
 import { progressBar, runFacts } from './run/run-facts';

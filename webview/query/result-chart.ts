@@ -2,9 +2,9 @@
 // is a text.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { QueryResult, QueryValue } from '../../extension/protocol/query-result';
-import { valueRange, zoomRange } from '../charts/axis';
-import type { Point } from '../charts/curve';
-import { lineStyle, type PlotData } from '../charts/plot-data';
+import { valueRange, zoomRange } from '../../extension/run-data/charts/axis';
+import type { Point } from '../../extension/run-data/charts/curve';
+import { lineStyle, type PlotData } from '../../extension/run-data/charts/plot-data';
 import type { Plotter } from '../charts/plot';
 import { dropdown } from '../components/controls';
 import '../components/plot-canvas';

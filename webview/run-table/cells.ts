@@ -4,7 +4,7 @@ import type { RunSummary } from '../../extension/protocol/page-state';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { progressOf } from '../../extension/run-data/run-progress';
 import { bestOf, type Cell, type RunColumn, type TableField } from '../../extension/run-data/table-columns';
-import { unitOf } from '../charts/catalogue';
+import { unitOf } from '../../extension/run-data/charts/catalogue';
 import { formatNumber, formatPercent, formatValue } from '../shared/format';
 import { displayStatus } from '../shared/run-status';
 

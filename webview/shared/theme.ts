@@ -2,24 +2,9 @@
 // for the kind of theme, and writes the variables into the root element's style. A `MutationObserver` reports changes
 // of the class and of the variables, and the page redraws.
 import { paletteOf, type ThemeKind } from '../../extension/common/palette';
+import type { Theme } from '../../extension/run-data/charts/chart-theme';
 
-export type { ThemeKind };
-
-export interface Theme {
-  kind: ThemeKind;
-  highContrast: boolean;
-  /** Data colours (extension/common/palette.ts). */
-  palette: readonly string[];
-  background: string;
-  foreground: string;
-  /** Colour of descriptions and axis labels. */
-  muted: string;
-  /** Colour of grid lines and borders. */
-  border: string;
-  warning: string;
-  error: string;
-  fontFamily: string;
-}
+export type { Theme, ThemeKind };
 
 export function readTheme(): Theme {
   const styles = getComputedStyle(document.documentElement);

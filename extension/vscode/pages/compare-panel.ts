@@ -10,7 +10,7 @@ import type { PageState } from '../../protocol/page-state';
 import type { Manifest } from '../../run-data/run-manifest';
 import { comparedMarks } from '../../run-data/event-marks';
 import { valueAt } from '../../run-data/changeable-settings';
-import { groupRuns } from './compared-runs';
+import { groupRuns } from '../../run-data/compared-runs';
 import { fillPanel } from './fill-panel';
 import { changeLabels } from '../run-files/run-labels';
 import { MetricColumns } from '../run-files/metrics/metric-columns';

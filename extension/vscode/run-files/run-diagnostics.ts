@@ -3,7 +3,8 @@
 // Must not import `vscode`.
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
-import type { CollapseSettings, DiagnosedSteps } from '../../protocol/collapse-page';
+import type { CollapseSettings } from '../../run-data/collapse-settings';
+import type { DiagnosedSteps } from '../../protocol/collapse-page';
 import {
   collapseDiagnosisSchema,
   collapseFile,
@@ -16,7 +17,7 @@ import {
 import { namesInRun, readRunFile } from '../../node/read-run-file';
 import { groupRowSchema, type GroupRow } from '../../run-data/step-lines';
 import { groupsFile, runFiles } from '../../run-data/run-file-names';
-import { collapseSettings } from './collapse-settings';
+import { collapseSettings } from '../../run-data/collapse-settings';
 import { JsonLines } from './json-lines';
 
 export class RunDiagnostics {

@@ -1,6 +1,6 @@
 // In-memory hosts for the Compare page: the six runs of an experiment of test/experiments, from its CSV, and a generated
 // sweep of any number of runs.
-import { groupRuns } from '../../../extension/vscode/pages/compared-runs';
+import { groupRuns } from '../../../extension/run-data/compared-runs';
 import {
   compareColour,
   compareColumns,

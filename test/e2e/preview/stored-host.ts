@@ -8,7 +8,7 @@ import {
   groupsAt,
   type CollapseSnapshot,
 } from '../../../extension/protocol/collapse-page';
-import { collapseSettings } from '../../../extension/vscode/run-files/collapse-settings';
+import { collapseSettings } from '../../../extension/run-data/collapse-settings';
 import { promptGroups } from '../../../extension/vscode/run-files/episodes/prompt-groups';
 import { collapseFile, gradientsFile, type CollapseDiagnosis } from '../../../extension/run-data/diagnostics';
 import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';

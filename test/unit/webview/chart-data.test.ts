@@ -14,14 +14,14 @@ import {
   ticksOf,
   valueRange,
   zoomRange,
-} from '../../../webview/charts/axis';
+} from '../../../extension/run-data/charts/axis';
 import { noneRedundant } from '../../../extension/run-data/redundant-columns';
-import { arrange, tagsOf, unitOf } from '../../../webview/charts/catalogue';
-import { Curve, lowerBound } from '../../../webview/charts/curve';
-import { marksOf, thinned } from '../../../webview/charts/event-marks';
+import { arrange, tagsOf, unitOf } from '../../../extension/run-data/charts/catalogue';
+import { Curve, lowerBound } from '../../../extension/run-data/charts/curve';
+import { marksOf, thinned } from '../../../extension/run-data/charts/chart-marks';
 import { edgesOf } from '../../../webview/charts/plot';
-import { wilson, withoutOutliers, yRange, type PlotLine } from '../../../webview/charts/plot-data';
-import { labelsOfX, labelsOfY } from '../../../webview/charts/tick-labels';
+import { wilson, withoutOutliers, yRange, type PlotLine } from '../../../extension/run-data/charts/plot-data';
+import { labelsOfX, labelsOfY } from '../../../extension/run-data/charts/tick-labels';
 import { SeriesStore } from '../../../webview/charts/metric-series';
 import { changeOverTenSteps } from '../../../webview/dashboard/charts/recent-change';
 import { firstSettings } from '../../../webview/dashboard/dashboard-settings';

@@ -7,7 +7,7 @@ import '../../../webview/components/plot-canvas';
 import type { PlotCanvas } from '../../../webview/components/plot-canvas';
 import '../../../webview/components/virtual-list';
 import type { ListSource, VirtualList } from '../../../webview/components/virtual-list';
-import type { PlotData } from '../../../webview/charts/plot-data';
+import type { PlotData } from '../../../extension/run-data/charts/plot-data';
 import { createStore } from '../../../webview/shared/store';
 import { partial } from '../../support/partial';
 import { freshPage, press, recordingPlotter } from './page-host';

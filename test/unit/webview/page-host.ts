@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import { readFileSync } from 'node:fs';
 import type { NotificationType } from 'vscode-messenger-common';
 import type { Plot, Plotter } from '../../../webview/charts/plot';
-import type { PlotData } from '../../../webview/charts/plot-data';
+import type { PlotData } from '../../../extension/run-data/charts/plot-data';
 import type { Host } from '../../../webview/shared/host';
 import { memoryHost, type MemoryHost, type Scenario } from '../../e2e/preview/memory-host';
 

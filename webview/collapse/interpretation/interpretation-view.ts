@@ -3,8 +3,8 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import { link } from '../../components/controls';
 import type { CollapseActions } from '../actions';
-import type { Interpretation } from './interpretation';
-import type { Anchor, Sign } from './warning-signs';
+import type { Interpretation } from '../../../extension/run-data/interpretation/interpretation';
+import type { Anchor, Sign } from '../../../extension/run-data/interpretation/warning-signs';
 
 const confidences: Record<Interpretation['confidence'], { label: string; bars: number }> = {
   none: { label: 'No diagnosis', bars: 0 },

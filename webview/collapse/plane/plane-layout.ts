@@ -1,7 +1,7 @@
 // Coordinates of a run's diagnoses in the plane of H(Z|X) and I(X;Z), in a unit square with the origin at the upper
 // left. The axis of H(Z|X) has a square-root scale, because collapses happen near zero.
 import { regimeRule } from '../../../extension/run-data/regimes';
-import { valueRange, type Range } from '../../charts/axis';
+import { valueRange, type Range } from '../../../extension/run-data/charts/axis';
 import type { PathPoint } from '../../../extension/run-data/collapse-path';
 
 /** A path with its coordinates, computed once per path. */

@@ -6,7 +6,7 @@ import { html, LitElement, nothing, type PropertyValues, type TemplateResult } f
 import { minimum } from '../../../extension/common/lists';
 import type { Estimate, PathPoint } from '../../../extension/run-data/collapse-path';
 import { diagnoseReasoning, type ReasoningDiagnosis } from '../../../extension/run-data/reasoning-diagnosis';
-import { ticksOf } from '../../charts/axis';
+import { ticksOf } from '../../../extension/run-data/charts/axis';
 import { formatNumber, formatPercent, formatTick } from '../../shared/format';
 import { acrossTicks, layoutOf, thresholdsOf, type Layout } from './plane-layout';
 import { intervals, quadrants, regimeLabels, trail } from './plane-marks';

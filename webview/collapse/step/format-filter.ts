@@ -1,9 +1,9 @@
 // Describes the rollout filter's decisions on the prompt groups of a step. The run's log records which groups were
 // kept. The reason for each decision is derived from the scores and never changes the logged decision. For a filter by
 // entropy, only the rule is shown: the episodes do not contain the data from which reasons could be derived.
-import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
+import type { FilterSettings } from '../../../extension/run-data/collapse-settings';
+import type { PromptGroup } from '../../../extension/protocol/collapse-page';
 import { maximum } from '../../../extension/common/lists';
-import type { RunEvent } from '../../../extension/run-data/run-events';
 import { formatNumber, formatPercent } from '../../shared/format';
 
 export interface JudgedGroup extends PromptGroup {
@@ -12,22 +12,6 @@ export interface JudgedGroup extends PromptGroup {
   std: number;
   /** Why the group was kept or dropped; empty if unknown. */
   why: string;
-}
-
-/**
- * Returns the filter settings of a step's rollout: the initial settings, but with the value that `rollout_filter_value`
- * had at this step.
- */
-export function filterAt(
-  filter: FilterSettings | null,
-  events: readonly RunEvent[],
-  step: number,
-): FilterSettings | null {
-  const changes = events.flatMap(({ kind, step: after, data }) => {
-    const isIt = kind === 'setting' && after < step && data?.key === 'actor_rollout_ref.rollout.rollout_filter_value';
-    return isIt && typeof data.to === 'number' ? [data.to] : [];
-  });
-  return filter && changes.length > 0 ? { ...filter, value: changes[changes.length - 1] } : filter;
 }
 
 /** Describes the filter's rule and result: `top_p 0.9 of reward variance: kept 12 of 16`. */

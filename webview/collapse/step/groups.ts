@@ -4,7 +4,8 @@
 import type { GroupCell } from './group-cell';
 import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
-import type { FilterSettings, PromptGroup } from '../../../extension/protocol/collapse-page';
+import type { FilterSettings } from '../../../extension/run-data/collapse-settings';
+import type { PromptGroup } from '../../../extension/protocol/collapse-page';
 import { maximum, minimum } from '../../../extension/common/lists';
 import { formatNumber, formatTick } from '../../shared/format';
 import { entryOfKey } from '../../shared/keyboard';

@@ -7,7 +7,8 @@ import { groupsView } from './groups';
 import { matrixView } from './matrix-view';
 import { wantedFiles, type CollapseState, type RunFacts } from '../state';
 import { stepPart } from './step-part';
-import { missingFamily, missingGradients, missingGroups } from '../switched-off';
+import { missingFamily } from '../../../extension/run-data/interpretation/missing-family';
+import { missingGradients, missingGroups } from '../switched-off';
 
 export function stepFiles(
   state: CollapseState,

@@ -2,7 +2,8 @@
 // it is missing.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { StepFile } from '../state';
-import { missingNotice, type Missing } from '../switched-off';
+import { missingNotice } from '../switched-off';
+import { type Missing } from '../../../extension/run-data/interpretation/missing-family';
 
 export interface StepPartOptions<T> {
   title: string;

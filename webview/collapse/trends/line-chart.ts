@@ -5,10 +5,10 @@
 import { html, LitElement, nothing, svg, type PropertyValues, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { meaningOf } from '../../../extension/run-data/metric-meanings';
-import { ticksOf, valueRange, type Range } from '../../charts/axis';
+import { ticksOf, valueRange, type Range } from '../../../extension/run-data/charts/axis';
 import { formatTick, formatValue } from '../../shared/format';
 import type { LineChartSpec } from './trend-charts';
-import type { RunSeries } from './run-series';
+import type { RunSeries } from '../../../extension/run-data/interpretation/run-series';
 import { bandPath, extentOf, lastFinite, linePath, percent, withBounds } from '../plane/unit-square';
 
 export class LineChart extends LitElement {

@@ -10,7 +10,7 @@ import {
 import { counted, formatValue, type Unit } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { PathPoint } from '../../../extension/run-data/collapse-path';
-import type { RunSeries } from './run-series';
+import type { RunSeries } from '../../../extension/run-data/interpretation/run-series';
 import { lastFinite } from '../plane/unit-square';
 
 export interface ChartLine {

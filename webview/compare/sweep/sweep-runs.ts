@@ -3,7 +3,7 @@
 import { rankCorrelation } from '../../../extension/common/rank-correlation';
 import { formatValue } from '../../shared/format';
 import type { ColouredGroup, Compared, ComparedMetric } from '../compared-metrics';
-import type { RunCurve } from '../group-curves';
+import type { RunCurve } from '../../../extension/run-data/charts/group-curves';
 import { keyColumn, keyImportances, type KeyColumn, type KeyImportances } from './key-importance';
 import { keyAxis, numberAxis, type ParallelAxis } from './parallel-axes';
 

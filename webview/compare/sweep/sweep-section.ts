@@ -9,7 +9,7 @@ import { hue } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
 import type { CompareActions } from '../actions';
 import type { ColouredGroup, Compared, ComparedMetric } from '../compared-metrics';
-import type { RunCurve } from '../group-curves';
+import type { RunCurve } from '../../../extension/run-data/charts/group-curves';
 import { leastRuns, type KeyImportance, type KeyImportances } from './key-importance';
 import './parallel-plot';
 import { shownTitles, sweepOf, type Sweep } from './sweep-runs';

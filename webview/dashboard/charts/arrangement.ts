@@ -1,8 +1,8 @@
 // The user's arrangement of charts: pinned charts at the top, and the order within each group. Pure functions on chart
 // ids.
 import type { RedundantColumns } from '../../../extension/run-data/redundant-columns';
-import { keysOf, type ChartGroup, type ChartSpec } from '../../charts/catalogue';
-import { overviewSize, pinnedAtFirst } from '../../charts/chart-plan';
+import { keysOf, type ChartGroup, type ChartSpec } from '../../../extension/run-data/charts/catalogue';
+import { overviewSize, pinnedAtFirst } from '../../../extension/run-data/charts/chart-plan';
 import type { DashboardSettings } from '../dashboard-settings';
 
 /** Id of the overview: the group of pinned charts. */

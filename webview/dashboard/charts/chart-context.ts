@@ -5,17 +5,19 @@ import { meaningOf } from '../../../extension/run-data/metric-meanings';
 import type { RunSummary } from '../../../extension/protocol/page-state';
 import { latest } from '../../shared/memoize-latest';
 import { displayStatus } from '../../shared/run-status';
-import { progressRange, zoomRange, type Range } from '../../charts/axis';
-import { lowerBound } from '../../charts/curve';
-import { marksOf, thinned, type Mark } from '../../charts/event-marks';
-import type { PlotContext } from '../../charts/plot-data';
-import type { SeriesStore, XAxis } from '../../charts/metric-series';
+import { progressRange, zoomRange, type Range } from '../../../extension/run-data/charts/axis';
+import { lowerBound } from '../../../extension/run-data/charts/curve';
+import { marksOf, thinned, type Mark } from '../../../extension/run-data/charts/chart-marks';
+import type { PlotContext } from '../../../extension/run-data/charts/plot-data';
+import type { SeriesStore } from '../../charts/metric-series';
+import type { XAxis } from '../../../extension/run-data/charts/format-x';
 import type { DashboardState } from '../state';
 
 /** Minimum distance in pixels between two marks below a chart. */
 const markDistance = 11;
 
 export interface ChartContext extends PlotContext {
+  readonly store: SeriesStore;
   /**
    * Replaced by a new object whenever anything that affects the drawings has changed, except the rows and their range.
    */

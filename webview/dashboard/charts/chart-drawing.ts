@@ -1,11 +1,11 @@
 // The drawing of a chart. It is recomputed only if rows, columns or settings have changed. Even then, the last drawing
 // is reused if a new row would change it by less than half a pixel. This is usual in a long run.
 import { areSame } from '../../shared/memoize-latest';
-import { relativePosition, type Limits, type Range } from '../../charts/axis';
-import { keysOf, type ChartSpec } from '../../charts/catalogue';
+import { relativePosition, type Limits, type Range } from '../../../extension/run-data/charts/axis';
+import { keysOf, type ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import type { ChartContext } from './chart-context';
-import { plotData, type PlotData } from '../../charts/plot-data';
-import { pictureSize } from './svg-plot';
+import { plotData, type PlotData } from '../../../extension/run-data/charts/plot-data';
+import { pictureSize } from '../../../extension/run-data/charts/svg-plot';
 
 /** Inputs of a drawing. */
 export interface DrawingInputs {

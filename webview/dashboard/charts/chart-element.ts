@@ -3,7 +3,7 @@
 import type { PropertyDeclarations, PropertyValues } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import type { Host } from '../../shared/host';
-import type { ChartSpec, Panel } from '../../charts/catalogue';
+import type { ChartSpec, Panel } from '../../../extension/run-data/charts/catalogue';
 import type { ChartContext } from './chart-context';
 import type { DrawQueue } from '../../charts/draw-queue';
 import type { OnScreen } from '../../components/on-screen';

@@ -1,10 +1,11 @@
 // Builds export requests for the host: metric rows as CSV, or the picture of a chart.
 import type { Export } from '../../../extension/protocol/dashboard-page';
-import { keysOf } from '../../charts/catalogue';
+import { keysOf } from '../../../extension/run-data/charts/catalogue';
 import type { ShownGroup } from './arrangement';
 import { rowsShown, type ChartContext } from './chart-context';
 import { foundGroups, searchedText, type DashboardState } from '../state';
-import { pictureSize, pngOf } from './svg-plot';
+import { pictureSize } from '../../../extension/run-data/charts/svg-plot';
+import { pngOf } from './png';
 
 /**
  * Builds the request to export the visible rows of the given metrics; of an expression, its metrics are exported. Keys

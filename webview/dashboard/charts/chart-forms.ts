@@ -1,6 +1,6 @@
 // The dialogs of a chart: the ends of its y axis, and the expressions of the user's own charts.
-import type { Limits } from '../../charts/axis';
-import type { ChartSpec, Panel } from '../../charts/catalogue';
+import type { Limits } from '../../../extension/run-data/charts/axis';
+import type { ChartSpec, Panel } from '../../../extension/run-data/charts/catalogue';
 import { functionNames } from '../../charts/expression';
 import { freeId, panelGroup, panelProblems } from '../../charts/panels';
 import { openForm } from '../../components/form-dialog';

@@ -1,9 +1,9 @@
 // Texts about a chart: the tooltip of the title, the explanation in an enlarged chart, and the accessible name.
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../../shared/format';
-import type { ChartSpec } from '../../charts/catalogue';
+import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import { isDerived } from '../../charts/derived-curves';
-import { metricName } from '../../charts/metric-names';
+import { metricName } from '../../../extension/run-data/charts/metric-names';
 import { nameOf } from '../../charts/panels';
 import type { ChartContext } from './chart-context';
 

@@ -2,13 +2,13 @@
 import { html, type TemplateResult } from 'lit';
 import { button } from '../../components/controls';
 import type { MenuItem } from '../../components/menu';
-import { keysOf } from '../../charts/catalogue';
+import { keysOf } from '../../../extension/run-data/charts/catalogue';
 import type { ChartElement } from './chart-element';
 import { newestFirst } from './chart-table';
-import type { ChartSpec } from '../../charts/catalogue';
-import type { Limits } from '../../charts/axis';
-import type { PlotData } from '../../charts/plot-data';
-import { pictureSize, svgOf } from './svg-plot';
+import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
+import type { Limits } from '../../../extension/run-data/charts/axis';
+import type { PlotData } from '../../../extension/run-data/charts/plot-data';
+import { pictureSize, svgOf } from '../../../extension/run-data/charts/svg-plot';
 
 /** A key of a chart with the focus. `id` is the chart's id. */
 interface ChartKey<C extends ChartElement> {

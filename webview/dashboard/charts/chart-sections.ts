@@ -4,7 +4,7 @@ import { guard } from 'lit/directives/guard.js';
 import { repeat } from 'lit/directives/repeat.js';
 import { notice } from '../../components/notice';
 import { pinnedGroup, type ShownGroup } from './arrangement';
-import type { ChartSpec } from '../../charts/catalogue';
+import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import type { ChartTools } from './chart-element';
 import type { ChartContext } from './chart-context';
 import type { DashboardActions } from '../actions';

@@ -1,9 +1,9 @@
 // The values of a chart as a table, for screen readers and for copying exact numbers.
 import { html, type TemplateResult } from 'lit';
 import { formatValue } from '../../shared/format';
-import type { ChartSpec } from '../../charts/catalogue';
-import { lowerBound } from '../../charts/curve';
-import type { PlotContext } from '../../charts/plot-data';
+import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
+import { lowerBound } from '../../../extension/run-data/charts/curve';
+import type { ChartContext } from './chart-context';
 import { compared, numberCell, sortableHead, type Sort } from '../run/table-sorting';
 
 /** Maximum number of rows in the table; the exported file contains all rows. */
@@ -16,7 +16,7 @@ export const newestFirst: Sort = { column: 'step', down: true };
  */
 export function chartTable(
   spec: ChartSpec,
-  { store, xs, x }: Pick<PlotContext, 'store' | 'xs' | 'x'>,
+  { store, xs, x }: Pick<ChartContext, 'store' | 'xs' | 'x'>,
   sort: Sort,
   onSort: (sort: Sort) => void,
 ): TemplateResult {

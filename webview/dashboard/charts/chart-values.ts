@@ -4,12 +4,12 @@ import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import { chartValue } from '../../components/chart-card';
 import { formatChange, formatValue } from '../../shared/format';
-import type { Limits } from '../../charts/axis';
-import type { ChartSpec } from '../../charts/catalogue';
-import type { Curve } from '../../charts/curve';
+import type { Limits } from '../../../extension/run-data/charts/axis';
+import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
+import type { Curve } from '../../../extension/run-data/charts/curve';
 import type { ChartContext } from './chart-context';
-import { glyphs } from '../../charts/event-marks';
-import { lineStyle } from '../../charts/plot-data';
+import { glyphs } from '../../../extension/run-data/charts/chart-marks';
+import { lineStyle } from '../../../extension/run-data/charts/plot-data';
 import { changeOverTenSteps } from './recent-change';
 
 /** If the names of the lines have more characters in total, the head shows only their values. */

@@ -10,8 +10,8 @@ import '../../components/plot-canvas';
 import type { PlotCanvas } from '../../components/plot-canvas';
 import { setAttribute } from '../../shared/dom';
 import { entryOfKey } from '../../shared/keyboard';
-import type { Limits } from '../../charts/axis';
-import { keysOf, type ChartSpec } from '../../charts/catalogue';
+import type { Limits } from '../../../extension/run-data/charts/axis';
+import { keysOf, type ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import { listenForDrags } from './chart-drag';
 import { ChartDrawing } from './chart-drawing';
 import { ChartElement } from './chart-element';
@@ -19,9 +19,9 @@ import { chartButtons, chartMenu, metricChartKeys } from './chart-menu';
 import { chartTable } from './chart-table';
 import { explanation, keysHint, nameOfPicture, titleHint } from './chart-hints';
 import { chartValues } from './chart-values';
-import { formatX } from '../../charts/format-x';
+import { formatX } from '../../../extension/run-data/charts/format-x';
 import { axisWidth } from '../../charts/plot';
-import type { PlotData } from '../../charts/plot-data';
+import type { PlotData } from '../../../extension/run-data/charts/plot-data';
 import { listenForZoom } from './zoom';
 
 export class MetricChart extends ChartElement {

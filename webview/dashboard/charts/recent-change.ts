@@ -1,5 +1,5 @@
 // The change of a curve over the last ten steps. Pure.
-import type { Curve } from '../../charts/curve';
+import type { Curve } from '../../../extension/run-data/charts/curve';
 
 /**
  * Returns the difference between the latest value and an earlier value. The earlier value is the newest one that is at

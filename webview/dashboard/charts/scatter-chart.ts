@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { guard } from 'lit/directives/guard.js';
 import { chartCard } from '../../components/chart-card';
 import { openMenu } from '../../components/menu';
-import { keysOf, type ChartSpec } from '../../charts/catalogue';
+import { keysOf, type ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import { nameOf } from '../../charts/panels';
 import { formatNumber } from '../../shared/format';
 import { entryOfKey } from '../../shared/keyboard';
@@ -15,7 +15,7 @@ import { arrangementKeys, chartButtons, scatterMenu } from './chart-menu';
 import { chartTable } from './chart-table';
 import { chartValues } from './chart-values';
 import { nearestPoint, scatterOf, scatterText, scatterView, type Scatter, type Size } from './scatter-drawing';
-import { pictureSize } from './svg-plot';
+import { pictureSize } from '../../../extension/run-data/charts/svg-plot';
 
 export class ScatterChart extends ChartElement {
   static override properties = { ...ChartElement.properties, spec: { attribute: false }, size: { state: true } };

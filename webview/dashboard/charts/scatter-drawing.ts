@@ -4,13 +4,13 @@
 import { html, nothing, render, svg, type TemplateResult } from 'lit';
 import { maximum, minimum } from '../../../extension/common/lists';
 import type { Theme } from '../../shared/theme';
-import { relativePosition, ticksOf, valueRange, type Range } from '../../charts/axis';
-import type { ChartSpec } from '../../charts/catalogue';
+import { relativePosition, ticksOf, valueRange, type Range } from '../../../extension/run-data/charts/axis';
+import type { ChartSpec } from '../../../extension/run-data/charts/catalogue';
 import { nameOf } from '../../charts/panels';
-import { lineStyle } from '../../charts/plot-data';
-import { labelsOfY } from '../../charts/tick-labels';
+import { lineStyle } from '../../../extension/run-data/charts/plot-data';
+import { labelsOfY } from '../../../extension/run-data/charts/tick-labels';
 import type { ChartContext } from './chart-context';
-import { solid } from './svg-plot';
+import { solid } from '../../../extension/run-data/charts/svg-plot';
 
 /** Maximum number of drawn points per line; of a longer line, equally distant rows are drawn. */
 const mostPoints = 800;

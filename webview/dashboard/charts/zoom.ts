@@ -2,7 +2,7 @@
 // the pointer; turning the wheel alone scrolls the page. Dragging selects the range to show; dragging with Shift moves
 // the visible range.
 
-import type { Range } from '../../charts/axis';
+import type { Range } from '../../../extension/run-data/charts/axis';
 
 export interface Span {
   readonly from: number;

@@ -3,9 +3,9 @@
 // their minimum and maximum.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatValue, type Unit } from '../../shared/format';
-import type { ChartLine } from '../../charts/catalogue';
+import type { ChartLine } from '../../../extension/run-data/charts/catalogue';
 import type { ShownGroup } from '../charts/arrangement';
-import { wilson } from '../../charts/plot-data';
+import { wilson } from '../../../extension/run-data/charts/plot-data';
 import type { SeriesStore } from '../../charts/metric-series';
 import { numberCell } from './table-sorting';
 

@@ -2,7 +2,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { RunEvent } from '../../../extension/run-data/run-events';
 import { placeEvents, type PlacedEvent } from '../../../extension/run-data/event-marks';
-import { glyphs } from '../../charts/event-marks';
+import { glyphs } from '../../../extension/run-data/charts/chart-marks';
 
 /** Maximum number of listed events; the file events.jsonl contains all events. */
 const shownEvents = 500;

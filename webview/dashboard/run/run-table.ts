@@ -2,8 +2,8 @@
 // grouped; sorting by a column removes the grouping.
 import { html, nothing, type TemplateResult } from 'lit';
 import { formatChange, formatValue } from '../../shared/format';
-import { unitOf } from '../../charts/catalogue';
-import { metricName } from '../../charts/metric-names';
+import { unitOf } from '../../../extension/run-data/charts/catalogue';
+import { metricName } from '../../../extension/run-data/charts/metric-names';
 import type { ShownGroup } from '../charts/arrangement';
 import type { SeriesStore } from '../../charts/metric-series';
 import { compared, numberCell, sortableHead, type Sort } from './table-sorting';

@@ -9,7 +9,7 @@ import { areSame } from '../../shared/memoize-latest';
 import { ChartElement } from '../charts/chart-element';
 import { arrangementItems, arrangementKeys } from '../charts/chart-menu';
 import { newestFirst } from '../charts/chart-table';
-import { formatX } from '../../charts/format-x';
+import { formatX } from '../../../extension/run-data/charts/format-x';
 import { drawScores, innerWidth, pixelOf, xAt } from './score-drawing';
 import { ScoreLoader, type LoadedScores } from './score-loader';
 import { scoreTable, scoreValues } from './score-texts';

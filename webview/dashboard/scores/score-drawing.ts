@@ -4,9 +4,9 @@
 import type { ScoreStrip } from '../../../extension/protocol/dashboard-page';
 import { formatNumber } from '../../shared/format';
 import { hue, withAlpha } from '../../shared/run-colours';
-import { progressTicks, relativePosition } from '../../charts/axis';
+import { progressTicks, relativePosition } from '../../../extension/run-data/charts/axis';
 import type { ChartContext } from '../charts/chart-context';
-import { labelsOfX } from '../../charts/tick-labels';
+import { labelsOfX } from '../../../extension/run-data/charts/tick-labels';
 import { axisWidth } from '../../charts/plot';
 import type { LoadedScores } from './score-loader';
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { collapseSettings } from '../../../../extension/vscode/run-files/collapse-settings';
+import { collapseSettings } from '../../../../extension/run-data/collapse-settings';
 import { promptGroups } from '../../../../extension/vscode/run-files/episodes/prompt-groups';
 import { RunDiagnostics } from '../../../../extension/vscode/run-files/run-diagnostics';
 import { RunReader } from '../../../../extension/vscode/run-files/run-reader';

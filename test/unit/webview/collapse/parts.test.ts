@@ -2,14 +2,17 @@
 // Computed parts of the Collapse page: the description of the filter, the drawn matrix, the caption of gradients, paths
 // and lines.
 import { describe, expect, it } from 'vitest';
-import type { FilterSettings, PromptGroup } from '../../../../extension/protocol/collapse-page';
+import type { FilterSettings } from '../../../../extension/run-data/collapse-settings';
+import type { PromptGroup } from '../../../../extension/protocol/collapse-page';
 import type { CollapseFamily } from '../../../../extension/run-data/diagnostics';
-import { filterAt, formatFilter, judgedGroups } from '../../../../webview/collapse/step/format-filter';
+import { filterAt } from '../../../../extension/run-data/collapse-settings';
+import { formatFilter, judgedGroups } from '../../../../webview/collapse/step/format-filter';
 import { gradientCaption, type GradientAnalysis } from '../../../../webview/collapse/step/gradient-caption';
 import { matrixOf } from '../../../../webview/collapse/step/matrix';
-import { pathOf, reached, RunSeries } from '../../../../webview/collapse/trends/run-series';
+import { pathOf, reached, RunSeries } from '../../../../extension/run-data/interpretation/run-series';
 import { StepFetcher } from '../../../../webview/collapse/step/step-fetcher';
-import { missingFamily, missingGradients } from '../../../../webview/collapse/switched-off';
+import { missingFamily } from '../../../../extension/run-data/interpretation/missing-family';
+import { missingGradients } from '../../../../webview/collapse/switched-off';
 import { differingParts } from '../../../../webview/collapse/step/prompt-diff';
 import { thinned } from '../../../../webview/collapse/plane/unit-square';
 

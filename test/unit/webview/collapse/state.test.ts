@@ -6,7 +6,7 @@ import type { CollapseSnapshot, PromptGroup } from '../../../../extension/protoc
 import type { CollapseFamily } from '../../../../extension/run-data/diagnostics';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import { reduce, type CollapseEvent } from '../../../../webview/collapse/reducer';
-import { RunSeries } from '../../../../webview/collapse/trends/run-series';
+import { RunSeries } from '../../../../extension/run-data/interpretation/run-series';
 import {
   episodeOfCell,
   firstSettings,

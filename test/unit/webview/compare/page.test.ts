@@ -17,8 +17,8 @@ import {
   resampled,
   thinnedPoints,
   valueAt,
-} from '../../../../webview/compare/group-curves';
-import { positionsOf } from '../../../../webview/compare/run-axis';
+} from '../../../../extension/run-data/charts/group-curves';
+import { positionsOf } from '../../../../extension/run-data/charts/run-axis';
 import fc from 'fast-check';
 import { hue } from '../../../../extension/common/palette';
 import { colourOfRun } from '../../../../extension/run-data/run-colour';

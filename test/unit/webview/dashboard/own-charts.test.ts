@@ -3,7 +3,7 @@
 // charts of their own expressions; and the episodes that the dashboard picks.
 import { beforeEach, describe, expect, it } from 'vitest';
 import { dashboardEpisode, dashboardExport, type Export } from '../../../../extension/protocol/dashboard-page';
-import type { ChartSpec } from '../../../../webview/charts/catalogue';
+import type { ChartSpec } from '../../../../extension/run-data/charts/catalogue';
 import { panelGroups, panelProblems } from '../../../../webview/charts/panels';
 import { limitsOf } from '../../../../webview/dashboard/charts/chart-forms';
 import { press, settle } from '../page-host';

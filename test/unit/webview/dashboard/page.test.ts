@@ -13,8 +13,8 @@ import {
 import type { MetricNumbers } from '../../../../extension/run-data/metric-segments';
 import { paletteOf } from '../../../../webview/shared/run-colours';
 import { hostileTexts, metricLines, runAt, runEvents } from '../../../e2e/preview/data';
-import type { PlotLine } from '../../../../webview/charts/plot-data';
-import type { Mark } from '../../../../webview/charts/event-marks';
+import type { PlotLine } from '../../../../extension/run-data/charts/plot-data';
+import type { Mark } from '../../../../extension/run-data/charts/chart-marks';
 import { startDashboard } from '../../../../webview/dashboard/page';
 import { freshPage, pageHost, press, recordingPlotter, settle } from '../page-host';
 import { click, expanded, groups, open, stubDrawing, type Visibility } from './open-dashboard';

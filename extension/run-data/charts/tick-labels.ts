@@ -1,10 +1,10 @@
 // The labels of an axis' ticks. Labels are as short as possible; if two ticks would have the same label, as on a zoomed
 // axis, all labels show as many digits as the distance between the ticks needs.
-import { minimum } from '../../extension/common/lists';
-import { minus } from '../../extension/common/numbers';
-import { formatTick, type Unit } from '../shared/format';
+import { minimum } from '../../common/lists';
+import { minus } from '../../common/numbers';
+import { formatTick, type Unit } from '../../common/format-values';
 import { tickOfX } from './format-x';
-import type { XAxis } from './metric-series';
+import type { XAxis } from './format-x';
 
 /** Returns the labels of ticks on the y axis, each different. */
 export function labelsOfY(ticks: readonly number[], unit: Unit): string[] {

@@ -2,17 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CollapseSettings, FilterSettings } from '../../../../extension/protocol/collapse-page';
+import type { CollapseSettings, FilterSettings } from '../../../../extension/run-data/collapse-settings';
 import {
   circumstancesAt,
   evidenceOf,
   evidenceUpTo,
   type Circumstances,
   type Evidence,
-} from '../../../../webview/collapse/interpretation/evidence';
-import { interpret } from '../../../../webview/collapse/interpretation/interpretation';
+} from '../../../../extension/run-data/interpretation/evidence';
+import { interpret } from '../../../../extension/run-data/interpretation/interpretation';
 import { judgedPath, type PathPoint } from '../../../../extension/run-data/collapse-path';
-import { RunSeries, type FamilyName } from '../../../../webview/collapse/trends/run-series';
+import { RunSeries, type FamilyName } from '../../../../extension/run-data/interpretation/run-series';
 import { storedFiles } from '../../../e2e/fixtures/stored-run.mjs';
 
 const keepsAll: FilterSettings = {

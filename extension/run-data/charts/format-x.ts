@@ -1,6 +1,8 @@
 // Labels for positions on the x axis.
-import { formatDuration, formatTick } from '../shared/format';
-import type { XAxis } from './metric-series';
+import { formatDuration, formatTick } from '../../common/format-values';
+
+/** Unit of the x axis: step number, seconds of run time, or number of training episodes. */
+export type XAxis = 'step' | 'time' | 'episodes';
 
 /** Returns the label of a tick. */
 export const tickOfX = (value: number, axis: XAxis): string =>

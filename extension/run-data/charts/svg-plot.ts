@@ -1,14 +1,13 @@
 // A chart as an SVG file for use in papers: the same lines, ranges, ticks and marks as on the page, plus title, legend
-// and axis title. The file contains colours as literal values and refers to no external resources. The browser renders
-// the PNG from the SVG.
-import { appendAll } from '../../../extension/common/lists';
-import type { Theme } from '../../shared/theme';
-import { logTicks, relativePosition, progressTicks, ticksOf } from '../../charts/axis';
-import type { Point } from '../../charts/curve';
-import { glyphs, isSevere } from '../../charts/event-marks';
-import { type PlotData, type PlotLine } from '../../charts/plot-data';
-import { axisTitles } from '../../charts/format-x';
-import { labelsOfX, labelsOfY } from '../../charts/tick-labels';
+// and axis title. The file refers to no external resources.
+import { appendAll } from '../../common/lists';
+import type { Theme } from './chart-theme';
+import { logTicks, relativePosition, progressTicks, ticksOf } from './axis';
+import type { Point } from './curve';
+import { glyphs, isSevere } from './chart-marks';
+import { type PlotData, type PlotLine } from './plot-data';
+import { axisTitles } from './format-x';
+import { labelsOfX, labelsOfY } from './tick-labels';
 
 /** Size of an exported picture in SVG units. The PNG has two pixels per unit. */
 export const pictureSize = { width: 720, height: 400 };
@@ -82,27 +81,6 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
     fill: solid(theme.foreground, theme),
   };
   return `${tag('svg', { ...about, ...font }, tag('title', {}, escaped(data.title)) + parts.join('\n'))}\n`;
-}
-
-/** Renders an SVG to a PNG, at `scale` pixels per unit. Rejects if the browser cannot draw the SVG. */
-export async function pngOf(
-  svg: string,
-  { width, height }: { width: number; height: number },
-  scale: number,
-): Promise<Uint8Array> {
-  const picture = new Image();
-  const drawn = new Promise((resolve, reject) => {
-    picture.onload = resolve;
-    picture.onerror = () => reject(new Error('the picture could not be drawn'));
-  });
-  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  await drawn;
-  const canvas = document.createElement('canvas');
-  [canvas.width, canvas.height] = [width * scale, height * scale];
-  canvas.getContext('2d')!.drawImage(picture, 0, 0, canvas.width, canvas.height);
-  const blob = await new Promise<Blob | null>(resolve => canvas.toBlob(resolve, 'image/png'));
-  if (!blob) throw new Error('the picture could not be written');
-  return new Uint8Array(await blob.arrayBuffer());
 }
 
 function lineOf({ points, colour, width, dash, alpha, band }: PlotLine, atX: ToPixel, atY: ToPixel): string[] {

@@ -1,11 +1,11 @@
 // The data from which a run is interpreted. The diagnoses in this data belong to one family (one of `families` in
-// ../trends/run-series.ts). The data is collected once per run and truncated at the selected step.
-import type { CollapseSnapshot, FilterSettings, PolicySettings } from '../../../extension/protocol/collapse-page';
-import type { PathPoint, StepValue } from '../../../extension/run-data/collapse-path';
-import type { RunEvent, SettingChange } from '../../../extension/run-data/run-events';
-import { filterAt } from '../step/format-filter';
-import { missingFamily, type Missing } from '../switched-off';
-import { pathOf, reached, type FamilyName, type RunSeries } from '../trends/run-series';
+// run-series.ts). The data is collected once per run and truncated at the selected step.
+import type { CollapseSettings, FilterSettings, PolicySettings } from '../collapse-settings';
+import type { PathPoint, StepValue } from '../collapse-path';
+import type { RunEvent, SettingChange } from '../run-events';
+import { filterAt } from '../collapse-settings';
+import { missingFamily, type Missing } from './missing-family';
+import { pathOf, reached, type FamilyName, type RunSeries } from './run-series';
 
 /** A change of a configuration value during training. The new value is in effect from step `step` + 1. */
 export type ChangedSetting = SettingChange & { step: number };
@@ -20,6 +20,13 @@ export interface Circumstances {
   checkpoints: readonly number[] | null;
   /** Why the family may have no diagnosis, and the override that enables the diagnosis if the run has it switched off. */
   missing: Missing | null;
+}
+
+/** A run's settings for the diagnostics, its events, and the steps of its checkpoints. */
+export interface RunCircumstances {
+  readonly settings: CollapseSettings;
+  readonly events: readonly RunEvent[];
+  readonly checkpoints: readonly number[];
 }
 
 /** All data from which a run is interpreted, up to the selected step. */
@@ -44,7 +51,7 @@ const nothingKnown: Circumstances = { filter: null, policy: null, changes: [], c
  * the checkpoints that were written up to this step and still exist, and why a diagnosis of `family` may be missing.
  */
 export function circumstancesAt(
-  { settings, events, checkpoints }: Pick<CollapseSnapshot, 'settings' | 'events' | 'checkpoints'>,
+  { settings, events, checkpoints }: RunCircumstances,
   step: number,
   family: FamilyName,
 ): Circumstances {

@@ -1,7 +1,7 @@
 // One metric over the rows of a run. Values are only appended. For each block of 64 rows, an index stores the rows of
 // the lowest and the highest value. With this index, a drawing of 100,000 rows reads only a few thousand of them. NaN
 // marks a row without a value. Colours and dashes of curves: lineStyle in plot-data.ts.
-import type { CurvePoints } from '../../extension/common/curves';
+import type { CurvePoints } from '../../common/curves';
 
 export interface Point {
   x: number;

@@ -1,7 +1,7 @@
 // Event marks below a chart, at the events' positions on the x axis. Of overlapping marks, only the most severe is
 // drawn. extension/run-data/event-marks.ts determines the step and the kind of each mark.
-import { markKinds, placeEvents, type MarkedEvent, type MarkKind } from '../../extension/run-data/event-marks';
-import type { RunEvent } from '../../extension/run-data/run-events';
+import { markKinds, placeEvents, type MarkedEvent, type MarkKind } from '../event-marks';
+import type { RunEvent } from '../run-events';
 
 export interface Mark {
   kind: MarkKind;

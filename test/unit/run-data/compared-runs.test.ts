@@ -1,9 +1,9 @@
 // How runs are grouped in a comparison, and which keys distinguish the groups.
 import { expect, it } from 'vitest';
-import { groupRuns } from '../../../../extension/vscode/pages/compared-runs';
-import type { Manifest } from '../../../../extension/run-data/run-manifest';
-import type { RunEvent } from '../../../../extension/run-data/run-events';
-import { partial } from '../../../support/partial';
+import { groupRuns } from '../../../extension/run-data/compared-runs';
+import type { Manifest } from '../../../extension/run-data/run-manifest';
+import type { RunEvent } from '../../../extension/run-data/run-events';
+import { partial } from '../../support/partial';
 
 const run = (name: string, config: object, point?: string) => ({
   name,

@@ -1,8 +1,8 @@
 // Signs of trouble in the metrics that are not part of the diagnosis: falls, spikes, many invalid answers, few
 // thoughts, and settings changed shortly before a fall or a spike. The rules of thumb are explained in docs/METRICS.md.
-import { alarmRules, boundsOver } from '../../../extension/run-data/alarm-rules';
-import { fallOf, fallUnderFirst, tail, type Fall, type Onset } from '../../../extension/run-data/lasting-falls';
-import { formatNumber, formatPercent } from '../../shared/format';
+import { alarmRules, boundsOver } from '../alarm-rules';
+import { fallOf, fallUnderFirst, tail, type Fall, type Onset } from '../lasting-falls';
+import { formatNumber, formatPercent } from '../../common/numbers';
 import type { Evidence } from './evidence';
 
 /** Anchor of a heading in docs/METRICS.md. */

@@ -2,18 +2,35 @@
 // its seeds, an interval band around this line, and a thin line per seed in the background. A group of fewer seeds has
 // a line per seed. With a baseline, all values are differences from the baseline's mean at the same position. Pure
 // functions.
-import { intervalSeeds } from '../../extension/common/mean-estimate';
-import { maximum } from '../../extension/common/lists';
-import type { MarkedEvent } from '../../extension/run-data/event-marks';
-import { progressRange, zoomRange, type Range } from '../charts/axis';
-import { lowerBound, type Point } from '../charts/curve';
-import { marksAt, thinned, type Mark } from '../charts/event-marks';
-import { lineStyle, yRange, type PlotData, type PlotLine } from '../charts/plot-data';
-import { dashes } from '../shared/run-colours';
-import type { Theme } from '../shared/theme';
-import type { ColouredGroup, ComparedMetric } from './compared-metrics';
+import type { Unit } from '../../common/format-values';
+import { maximum } from '../../common/lists';
+import { intervalSeeds } from '../../common/mean-estimate';
+import type { MarkedEvent } from '../event-marks';
+import { progressRange, zoomRange, type Range } from './axis';
+import { lowerBound, type Point } from './curve';
+import { marksAt, thinned, type Mark } from './chart-marks';
+import { lineStyle, yRange, type PlotData, type PlotLine } from './plot-data';
+import { dashes } from '../../common/palette';
+import type { Theme } from './chart-theme';
 import { groupCurve, pointsOf, resampled, thinnedPoints, valueAt, type RunCurve } from './group-curves';
 import type { CompareAxis } from './run-axis';
+
+/** A metric to draw. */
+export interface DrawnMetric {
+  readonly title: string;
+  readonly unit: Unit;
+}
+
+/** A group of runs to draw. */
+export interface DrawnGroup {
+  readonly label: string;
+  /** Indices of the runs. */
+  readonly members: readonly number[];
+  /** Index into the palette. */
+  readonly colour: number;
+  /** Index of the dash pattern (common/palette.ts): the number of earlier groups of the same colour. */
+  readonly dash: number;
+}
 
 export interface Comparison {
   /** Content of the chart; null if no run has a value. */
@@ -54,8 +71,8 @@ const mostGroupsWithSeeds = 6;
  * rows on the x axis.
  */
 export function comparisonOf(
-  { title, unit }: ComparedMetric,
-  groups: readonly ColouredGroup[],
+  { title, unit }: DrawnMetric,
+  groups: readonly DrawnGroup[],
   curves: readonly RunCurve[],
   positions: readonly Float64Array[],
   look: ComparisonLook,
@@ -111,7 +128,7 @@ export function comparisonOf(
 
 /** Returns the marks of the drawn runs inside the visible range; of marks that overlap, the most severe. */
 function marksIn(
-  groups: readonly ColouredGroup[],
+  groups: readonly DrawnGroup[],
   curves: readonly RunCurve[],
   positions: readonly Float64Array[],
   events: readonly (readonly MarkedEvent[])[],
@@ -130,7 +147,7 @@ function marksIn(
 }
 
 /** Returns the x range of all rows of the drawn groups. */
-export function wholeRange(groups: readonly ColouredGroup[], positions: readonly Float64Array[]): Range {
+export function wholeRange(groups: readonly DrawnGroup[], positions: readonly Float64Array[]): Range {
   const last = maximum(
     groups.flatMap(({ members }) => members.map(run => positions[run].at(-1) ?? 0)),
     1,

@@ -1,6 +1,6 @@
 // Computes axis ranges and ticks. A range is replaced only if the data no longer fits into it or fills less than a
 // third of it, so that charts do not jump while data arrives.
-import { appendAll } from '../../extension/common/lists';
+import { appendAll } from '../../common/lists';
 
 export interface Range {
   min: number;

@@ -1,11 +1,11 @@
 // Interprets a run's diagnoses for the user: one sentence on the state of the reasoning, the confidence, other signs of
 // trouble, and suggestions. A pure function of the metrics logged up to the selected step; it reads no texts and runs
 // no model. The rules of thumb are explained in docs/METRICS.md.
-import type { Estimate, PathPoint } from '../../../extension/run-data/collapse-path';
-import { fallen } from '../../../extension/run-data/lasting-falls';
-import { diagnoseReasoning, type ReasoningDiagnosis } from '../../../extension/run-data/reasoning-diagnosis';
-import { enoughPrompts } from '../../../extension/run-data/regimes';
-import { formatNumber, formatPercent } from '../../shared/format';
+import type { Estimate, PathPoint } from '../collapse-path';
+import { fallen } from '../lasting-falls';
+import { diagnoseReasoning, type ReasoningDiagnosis } from '../reasoning-diagnosis';
+import { enoughPrompts } from '../regimes';
+import { formatNumber, formatPercent } from '../../common/numbers';
 import { adviceFor, type Advice } from './advice';
 import type { Evidence } from './evidence';
 import { signsOf, type Sign } from './warning-signs';

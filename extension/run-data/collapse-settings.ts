@@ -1,7 +1,56 @@
 // Extracts the settings of the collapse diagnostics and the rollout filter from a run's manifest. If a key is missing,
 // as in a manifest of another version, the key's feature is treated as switched off. Pure functions.
 import { z } from 'zod';
-import type { CollapseSettings } from '../../protocol/collapse-page';
+import type { RunEvent } from './run-events';
+
+/**
+ * Settings of the rollout filter at the start of the run (`actor_rollout_ref.rollout.rollout_filter_*`). If `value`
+ * changes during the run, a `setting` event records the new value.
+ */
+export interface FilterSettings {
+  strategy: string;
+  value: number;
+  type: string;
+  metric: string;
+  include_zero: boolean;
+  top_p_prob_mode: string;
+  /**
+   * Whether dynamic sampling (`algorithm.filter_groups`) is on. After the rollout filter, dynamic sampling drops each
+   * group whose episodes have equal values of `filter_groups.metric`, and samples further batches.
+   */
+  dynamic_sampling: boolean;
+  /** Whether the rollout filter uses normalised scores, as it does with `workbench.compat: ragen`. */
+  normalised: boolean;
+}
+
+/**
+ * Policy settings at the start of the run. If a coefficient changes during the run, a `setting` event records the new
+ * value.
+ */
+export interface PolicySettings {
+  /** Coefficients of the KL loss, of the KL penalty in the reward, and of the entropy term; 0 if the term is off. */
+  kl_loss_coef: number;
+  kl_coef: number;
+  entropy_coeff: number;
+  adv_estimator: string;
+  clip_ratio_high: number;
+}
+
+/** The run's settings for the collapse diagnostics. */
+export interface CollapseSettings {
+  first_turn: boolean;
+  multi_turn: boolean;
+  turn_uniform: boolean;
+  compute_freq: number;
+  /** `agent_proxy.context_window_mode`. The diagnostics require `full`. */
+  context_window_mode: string;
+  gradients: boolean;
+  gradients_every: number;
+  watch: boolean;
+  /** Null if the manifest was written by an incompatible version. */
+  filter: FilterSettings | null;
+  policy: PolicySettings | null;
+}
 
 const flag = z.boolean().catch(false);
 const section = <Shape extends z.ZodRawShape>(shape: Shape) => z.object(shape).catch(z.object(shape).parse({}));
@@ -84,4 +133,20 @@ export function collapseSettings(manifest: unknown): CollapseSettings {
         }
       : null,
   };
+}
+
+/**
+ * Returns the filter settings of a step's rollout: the initial settings, but with the value that `rollout_filter_value`
+ * had at this step.
+ */
+export function filterAt(
+  filter: FilterSettings | null,
+  events: readonly RunEvent[],
+  step: number,
+): FilterSettings | null {
+  const changes = events.flatMap(({ kind, step: after, data }) => {
+    const isIt = kind === 'setting' && after < step && data?.key === 'actor_rollout_ref.rollout.rollout_filter_value';
+    return isIt && typeof data.to === 'number' ? [data.to] : [];
+  });
+  return filter && changes.length > 0 ? { ...filter, value: changes[changes.length - 1] } : filter;
 }

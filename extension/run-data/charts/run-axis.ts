@@ -1,6 +1,7 @@
 // Positions of runs on the x axis: training steps, tokens processed so far, or seconds of run time. Tokens and seconds
 // come from metric columns. Pure functions.
-import { formatDuration, formatNumber } from '../shared/format';
+import { formatDuration } from '../../common/format-values';
+import { formatNumber } from '../../common/numbers';
 import type { RunCurve } from './group-curves';
 
 export type CompareAxis = 'step' | 'tokens' | 'time';

@@ -1,8 +1,8 @@
 // Assigns metrics to charts, and charts to groups. The metrics that show whether a run is healthy come first, then the
 // metrics that an RL practitioner checks next. Every other metric is assigned to a group by its key, so a new metric
 // gets a chart although this file does not name it.
-import type { Unit } from '../shared/format';
-import { hue } from '../shared/run-colours';
+import type { Unit } from '../../common/format-values';
+import { hue } from '../../common/palette';
 import { groupsOfCharts, type Planned } from './chart-plan';
 import { metricName, quantityName } from './metric-names';
 

@@ -1,10 +1,19 @@
 // Groups runs whose configurations differ only in seeds and names, as in a sweep, and finds the keys in which the
-// groups differ. Uses the manifests and the settings changed during training. Must not import `vscode`.
-import type { ComparedGroup } from '../../protocol/compare-page';
-import { isRecord } from '../../common/json';
-import { settingChangeSchema } from '../../run-data/run-events';
-import type { Manifest } from '../../run-data/run-manifest';
-import type { RunEvent } from '../../run-data/run-events';
+// groups differ. Uses the manifests and the settings changed during training. Pure functions.
+
+import { isRecord } from '../common/json';
+import { settingChangeSchema } from './run-events';
+import type { Manifest } from './run-manifest';
+import type { RunEvent } from './run-events';
+
+/** Runs whose configurations differ only in their seeds. */
+export interface ComparedGroup {
+  label: string;
+  /** Indices into the snapshot's runs, oldest first. */
+  members: number[];
+  /** This group's value for each configuration key in the snapshot's `keys`, as text. */
+  values: string[];
+}
 
 /** A run to compare. */
 export interface ComparedRun {

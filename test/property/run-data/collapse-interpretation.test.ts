@@ -2,8 +2,8 @@
 // targets.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Evidence } from '../../../webview/collapse/interpretation/evidence';
-import { interpret } from '../../../webview/collapse/interpretation/interpretation';
+import type { Evidence } from '../../../extension/run-data/interpretation/evidence';
+import { interpret } from '../../../extension/run-data/interpretation/interpretation';
 import { DiagnosisHistory, formatRegime } from '../../../extension/cli/output/run-findings';
 import { judgedPath, type PathPoint } from '../../../extension/run-data/collapse-path';
 import { regimes } from '../../../extension/run-data/regimes';

@@ -1,14 +1,14 @@
 // Computes the content of a chart from curves, as plain data: the points, band, colour and dashes of each line. Used by
 // the canvas, the SVG export and the comparison of runs.
-import { quantile } from '../../extension/common/quantile';
-import type { Unit } from '../shared/format';
-import { dashes } from '../shared/run-colours';
-import type { Theme } from '../shared/theme';
+import { quantile } from '../../common/quantile';
+import type { Unit } from '../../common/format-values';
+import { dashes } from '../../common/palette';
+import type { Theme } from './chart-theme';
 import { limitedRange, logRange, shareRange, valueRange, type Limits, type Range } from './axis';
 import type { ChartSpec, LineBand } from './catalogue';
 import { Curve, type Point } from './curve';
-import type { Mark } from './event-marks';
-import type { SeriesStore, XAxis } from './metric-series';
+import type { Mark } from './chart-marks';
+import type { XAxis } from './format-x';
 
 export interface PlotLine {
   label: string;
@@ -39,9 +39,16 @@ export interface PlotData {
   large: boolean;
 }
 
+/** The curves of a run by metric key. */
+export interface CurveSource {
+  curve(key: string): Curve | undefined;
+  /** Returns a smoothed curve; undefined without a curve of this key, or if `smoothing` is 0. */
+  smoothed(key: string, smoothing: number): Curve | undefined;
+}
+
 /** State shared by all charts of a run. */
 export interface PlotContext {
-  store: SeriesStore;
+  store: CurveSource;
   theme: Theme;
   smoothing: number;
   axis: XAxis;

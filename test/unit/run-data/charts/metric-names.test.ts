@@ -1,12 +1,12 @@
 // The names of metrics: complete for docs/METRICS.md, unique, and readable.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { parseMetricMeanings } from '../../../extension/run-data/metric-meanings';
-import { metricName, nameInTable, quantityName } from '../../../webview/charts/metric-names';
-import { metricLines } from '../../e2e/preview/data';
+import { parseMetricMeanings } from '../../../../extension/run-data/metric-meanings';
+import { metricName, nameInTable, quantityName } from '../../../../extension/run-data/charts/metric-names';
+import { metricLines } from '../../../e2e/preview/data';
 
 const documented = Object.keys(
-  parseMetricMeanings(readFileSync(new URL('../../../docs/METRICS.md', import.meta.url), 'utf8')),
+  parseMetricMeanings(readFileSync(new URL('../../../../docs/METRICS.md', import.meta.url), 'utf8')),
 );
 /** A key that a run can log, from a documented key with placeholders. */
 const logged = (key: string): string =>

@@ -1,7 +1,6 @@
 // The metrics of a run by step, and its diagnoses as a path through the plane of H(Z|X) and I(X;Z). Rows are appended
 // while the run trains. A missing value is NaN, for example at steps without a diagnosis.
-import type { CollapseSnapshot } from '../../../extension/protocol/collapse-page';
-import { judgedPath, type Estimate, type PathPoint, type StepValue } from '../../../extension/run-data/collapse-path';
+import { judgedPath, type Estimate, type PathPoint, type StepValue } from '../collapse-path';
 
 export class RunSeries {
   readonly steps: number[] = [];
@@ -10,7 +9,7 @@ export class RunSeries {
   private readonly columns = new Map<string, number[]>();
 
   /** Replaces all steps and values. */
-  load({ steps, series }: Pick<CollapseSnapshot, 'steps' | 'series'>): void {
+  load({ steps, series }: { steps: readonly number[]; series: Readonly<Record<string, Float64Array>> }): void {
     this.steps.length = 0;
     for (const step of steps) this.steps.push(step);
     this.columns.clear();

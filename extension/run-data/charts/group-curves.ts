@@ -2,9 +2,9 @@
 // interval of this mean (extension/common/mean-estimate.ts). With fewer seeds, an interval would be too wide to say
 // anything, so the single seeds are drawn. Also computes the group's final and best values. Pure functions. NaN marks
 // steps without a value.
-import { smooth } from '../../extension/common/smoothing';
-import { estimate, type Estimate } from '../../extension/common/mean-estimate';
-import { lowerBound, type Point } from '../charts/curve';
+import { smooth } from '../../common/smoothing';
+import { estimate, type Estimate } from '../../common/mean-estimate';
+import { lowerBound, type Point } from './curve';
 
 /** The values of a key in a run. `steps` increases; both arrays have the same length. */
 export interface RunCurve {

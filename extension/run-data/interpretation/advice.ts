@@ -1,8 +1,8 @@
 // Suggestions for the user, derived from the signs in a run's metrics and from the state of its reasoning. Each
 // suggestion links to the section of docs/METRICS.md that explains it.
-import type { FilterSettings, PolicySettings } from '../../../extension/protocol/collapse-page';
-import { fallOf, type Onset } from '../../../extension/run-data/lasting-falls';
-import type { ReasoningDiagnosis, ReasoningState } from '../../../extension/run-data/reasoning-diagnosis';
+import type { FilterSettings, PolicySettings } from '../collapse-settings';
+import { fallOf, type Onset } from '../lasting-falls';
+import type { ReasoningDiagnosis, ReasoningState } from '../reasoning-diagnosis';
 import type { Evidence } from './evidence';
 import type { Anchor, Sign, SignKind } from './warning-signs';
 
