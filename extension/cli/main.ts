@@ -20,6 +20,7 @@ import { addJobs } from './jobs/jobs';
 import { answer } from './output/answer';
 import { endWithReader } from './output/closed-output';
 import { addQuery } from './query/query';
+import { addReport } from './report/report';
 import { addEpisodes } from './runs/episodes';
 import { addEval } from './runs/eval';
 import { addInspect } from './runs/inspect';
@@ -51,6 +52,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addSearch,
   addQuery,
   addNotebook,
+  addReport,
   addTimeline,
   addInspect,
   addScore,

@@ -4,6 +4,7 @@
 import type { NotificationType, RequestType } from 'vscode-messenger-common';
 import type { CurvePoints } from '../common/curves';
 import type { MetricNumbers } from '../run-data/metric-segments';
+import type { ConfiguredEpisodes } from '../run-data/configured-episodes';
 import type { PickedEpisode } from '../run-data/picked-episodes';
 import type { RedundantColumns } from '../run-data/redundant-columns';
 import type { RunSummary } from './page-state';
@@ -28,11 +29,8 @@ export interface DashboardSnapshot {
   meanings: Record<string, string>;
   /** View settings that were last used in this workspace. A page without saved settings uses them as defaults. */
   view: unknown;
-  /**
-   * Configured numbers of episodes: `train` is the number per training step; `val` is the number per validation, by
-   * tag. Used for runs whose metrics lack these numbers.
-   */
-  episodes: { train: number | null; val: Record<string, number> };
+  /** Configured numbers of episodes. */
+  episodes: ConfiguredEpisodes;
   /** Summary of a run that has ended; null for other runs, and until all metrics are read. */
   ending: RunEnding | null;
   /** Whether the run records score distributions. */

@@ -1,6 +1,8 @@
 // The end of a run in a few facts: best and last validation with the checkpoints, duration, and cost. The notification,
 // the dashboard's banner and the status bar show these facts. Pure functions.
 import { isUnended, progressOf } from './run-progress';
+import type { RunEvent } from './run-events';
+import type { Manifest } from './run-manifest';
 import type { RunStatus } from './run-status-file';
 import { valueAt } from './changeable-settings';
 
@@ -27,6 +29,33 @@ export interface RunEnding {
   gpuHours: number | null;
   /** Tokens of all steps, including prompts; null if unknown. */
   tokens: number | null;
+}
+
+/** A run and its metrics as columns. */
+export interface EndedRunFiles {
+  manifest: Pick<Manifest, 'config' | 'hardware'>;
+  status: RunStatus;
+  events: readonly RunEvent[];
+  /** Folder names of the checkpoints. */
+  checkpoints: readonly string[];
+  table: { readonly keys: readonly string[]; column(key: string): ArrayLike<number> };
+}
+
+/** Summarises the files of a run that has ended; null if it has not ended. */
+export function endingOf({ manifest, status, events, checkpoints, table }: EndedRunFiles): RunEnding | null {
+  const ran = events.findLast(({ kind, message }) => kind === 'setting' && message.startsWith('the model runs on '));
+  const cores = Number(manifest.hardware.cores);
+  return runEnding({
+    status,
+    config: manifest.config,
+    cores: Number.isFinite(cores) ? cores : undefined,
+    checkpoints,
+    steps: table.column('step'),
+    success: table.keys.filter(key => /^val-env\/[^/]+\/success$/.test(key)).map(key => table.column(key)),
+    wall: table.column('wall_s'),
+    tokens: table.column('perf/total_num_tokens'),
+    provider: /^the model runs on (\w+)/.exec(ran?.message ?? '')?.[1],
+  });
 }
 
 /** Data of a run. The columns have one value per line of the metrics, NaN where a line lacks the value. */

@@ -6,6 +6,7 @@ import type { CompareSnapshot } from '../../extension/protocol/compare-page';
 import { meaningOf } from '../../extension/run-data/metric-meanings';
 import { arrange, unitOf } from '../../extension/run-data/charts/catalogue';
 import { metricName } from '../../extension/run-data/charts/metric-names';
+import { withDashes } from '../../extension/run-data/charts/comparison';
 import type { Unit } from '../shared/format';
 import { colourOfRun } from '../../extension/run-data/run-colour';
 
@@ -47,13 +48,6 @@ export function comparedOf(snapshot: CompareSnapshot): Compared {
     ),
   };
 }
-
-/** Gives groups of equal colour different dash patterns. */
-const withDashes = (groups: readonly ColouredGroup[]): ColouredGroup[] =>
-  groups.map((group, i) => ({
-    ...group,
-    dash: groups.slice(0, i).filter(({ colour }) => colour === group.colour).length,
-  }));
 
 /** Returns the groups to draw: without the hidden runs. A group whose runs are all hidden is left out. */
 export function shownGroups(

@@ -11,6 +11,7 @@ import type { Theme } from '../shared/theme';
 import { noneRedundant } from '../../extension/run-data/redundant-columns';
 import { arranged, type ShownGroup } from './charts/arrangement';
 import { arrange, type ChartSpec } from '../../extension/run-data/charts/catalogue';
+import { alarmedKeys } from '../../extension/run-data/charts/overview';
 import { metricName } from '../../extension/run-data/charts/metric-names';
 import { panelGroups } from '../charts/panels';
 import { areSame } from '../shared/memoize-latest';
@@ -103,14 +104,6 @@ export function groupsReader(): (state: GroupInputs) => ShownGroup[] {
     inputs = now;
     return groups;
   };
-}
-
-/** Returns the keys of the metrics that raised an alarm, the latest alarm first. */
-function alarmedKeys(events: readonly RunEvent[]): string[] {
-  const keys = events.flatMap(({ kind, data }) =>
-    kind === 'alarm' && typeof data?.metric === 'string' ? [data.metric] : [],
-  );
-  return [...new Set(keys.reverse())];
 }
 
 /** Returns the search text in lower case; empty without a search. */

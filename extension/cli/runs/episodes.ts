@@ -1,20 +1,18 @@
 // `ragen episodes RUN`: lists the episodes of a run, prints them in full, or writes them as one HTML file. The filter
 // has the same syntax as on the Episodes page. Columns and filter are shared with this page (run-data/episode-table.ts,
 // episode-filter.ts); only one episode file is in memory at a time.
-import { readdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { parseFilter, rowTest, textTerms } from '../../run-data/episode-filter';
 import { addToIndex, indexLine } from '../../run-data/episode-index-line';
 import { EpisodeTable } from '../../run-data/episode-table';
 import type { EpisodeRow } from '../../run-data/episode-table';
 import { printable } from '../../common/printable';
-import { episodeSchema } from '../../run-data/episode';
-import { episodesFile } from '../../run-data/run-file-names';
 import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
-import { readValues } from '../../trainer/store/line-log';
 import { RunFolder } from '../../trainer/store/run-folder';
+import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
 import { episodesHtml } from '../output/episodes-html';
@@ -87,10 +85,10 @@ function search(folder: RunFolder, line: string, limit: number): Found[] {
   if (problems.length > 0) throw new UserError(`filter: ${problems[0]}`);
   const texts = textTerms(terms).map(({ value, not }) => ({ value: value.toLowerCase(), not }));
   const found: Found[] = [];
-  for (const { mode, step } of filesOf(folder)) {
+  for (const file of episodeFiles(folder)) {
     const table = new EpisodeTable();
-    const index = indexLine(mode, step, 0);
-    const all = [...readValues(folder.file(episodesFile(mode, step)), text => episodeSchema.parse(text))];
+    const index = indexLine(file.mode, file.step, 0);
+    const all = [...episodesIn(folder, file)];
     for (const { value, next } of all) addToIndex(index, value, next);
     table.addLine(index);
     const passes = rowTest(terms, table);
@@ -102,18 +100,6 @@ function search(folder: RunFolder, line: string, limit: number): Found[] {
     if (found.length >= limit) return found.slice(0, limit);
   }
   return found;
-}
-
-/** Returns mode and step of each episode file, newest first. */
-function filesOf(folder: RunFolder): { mode: 'train' | 'val'; step: number }[] {
-  return readdirSync(join(folder.path, 'episodes'))
-    .flatMap(name => {
-      const [, kind, step] = /^(step|val)-(\d+)\.jsonl$/.exec(name) ?? [];
-      return kind === undefined
-        ? []
-        : [{ mode: kind === 'val' ? ('val' as const) : ('train' as const), step: Number(step) }];
-    })
-    .sort((a, b) => b.step - a.step || a.mode.localeCompare(b.mode));
 }
 
 /** Returns the text in which `text:` terms are searched for: states, responses, the final state and the error. */

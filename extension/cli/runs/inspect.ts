@@ -9,6 +9,7 @@ import { UserError } from '../../common/user-error';
 import { Inspector } from '../../trainer/inspection/inspector';
 import { serveInspector } from '../../trainer/inspection/inspector-service';
 import { RunFolder } from '../../trainer/store/run-folder';
+import { parseEpisodeId } from '../input/episode-id';
 import { answer } from '../output/answer';
 import { wholeNumber } from '../options/model-options';
 import { withCommon } from '../options/run-options';
@@ -46,7 +47,7 @@ and not tokenized again. With --json: {"checkpoint", "temperature", "hasReferenc
         if (run === undefined || episode === undefined)
           throw new UserError('inspect: name a run and an episode: ragen inspect RUN EPISODE');
         const { path: folder } = RunFolder.find(workspaceOf(flags.workspace), run);
-        const ref = { folder, ...parseEpisodeId(episode) };
+        const ref = { folder, ...parseEpisodeId('inspect', episode) };
         const found = await inspected(ref, flags);
         return { document: found, plainText: table(found) };
       });
@@ -61,14 +62,6 @@ async function inspected(ref: EpisodeRef, { checkpoint, all, threads }: InspectF
   } finally {
     await inspector.close();
   }
-}
-
-/** Parses mode and step from an episode's id. */
-function parseEpisodeId(id: string): Pick<EpisodeRef, 'mode' | 'step' | 'id'> {
-  const [, mode, step] = /^(train|val)-(\d{6,})-g\d+-m\d+(?:-w\d+)?$/.exec(id) ?? [];
-  if (mode !== 'train' && mode !== 'val')
-    throw new UserError(`inspect: ${id} is not an episode: give an id such as train-000012-g003-m05`);
-  return { mode, step: Number(step), id };
 }
 
 function table({ tokens, checkpoint, hasReference, hasCritic }: Rescored): string {

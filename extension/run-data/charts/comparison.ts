@@ -32,6 +32,13 @@ export interface DrawnGroup {
   readonly dash: number;
 }
 
+/** Gives groups of equal colour different dash patterns. */
+export const withDashes = <Group extends DrawnGroup>(groups: readonly Group[]): Group[] =>
+  groups.map((group, i) => ({
+    ...group,
+    dash: groups.slice(0, i).filter(({ colour }) => colour === group.colour).length,
+  }));
+
 export interface Comparison {
   /** Content of the chart; null if no run has a value. */
   readonly data: PlotData | null;

@@ -15,10 +15,23 @@ export const pictureSize = { width: 720, height: 400 };
 const edge = { left: 64, right: 20, top: 44, bottom: 52 };
 const noun = { step: 'step', time: 'time', episodes: 'episodes' };
 
-/** Returns the SVG of a chart, in `width` × `height` user units. */
-export function svgOf(data: PlotData, { width, height }: { width: number; height: number }): string {
+/** Size of a picture, in SVG units. */
+export interface PictureSize {
+  width: number;
+  height: number;
+}
+
+/** Returns the area of a chart's lines inside its picture. A legend that does not fit beside the title is above it. */
+export function plotArea(data: PlotData, { width, height }: PictureSize) {
+  const { rows } = legendOf(data, width);
+  return { left: edge.left, right: width - edge.right, top: edge.top + rows * legendRow, bottom: height - edge.bottom };
+}
+
+/** Returns the SVG of a chart, in `width` × `height` user units. `id` must be unique among the pictures of a page. */
+export function svgOf(data: PlotData, size: PictureSize, id = 'plot'): string {
+  const { width, height } = size;
   const { x, y, log, theme } = data;
-  const plot = { left: edge.left, right: width - edge.right, top: edge.top, bottom: height - edge.bottom };
+  const plot = plotArea(data, size);
   const atX = (value: number) => round(plot.left + relativePosition(value, x) * (plot.right - plot.left));
   const atY = (value: number) => round(plot.bottom - relativePosition(value, y, log) * (plot.bottom - plot.top));
   const muted = solid(theme.muted, theme);
@@ -51,14 +64,14 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
   const room = isInside ? 3 : 0;
   const clip = tag(
     'clipPath',
-    { id: 'plot' },
+    { id },
     tag('rect', {
       ...{ x: plot.left - room, y: plot.top - 3 },
       ...{ width: plot.right - plot.left + 2 * room, height: plot.bottom - plot.top + 6 },
     }),
   );
   const curves = data.lines.flatMap(line => lineOf(line, atX, atY));
-  parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': 'url(#plot)', fill: 'none' }, curves.join('')));
+  parts.push(tag('defs', {}, clip), tag('g', { 'clip-path': `url(#${id})`, fill: 'none' }, curves.join('')));
   for (const mark of data.marks) {
     const fill = solid(isSevere(mark.kind) ? theme.warning : theme.muted, theme);
     const said = tag('title', {}, escaped(`${noun.step} ${mark.event.step}: ${mark.event.message}`));
@@ -70,10 +83,8 @@ export function svgOf(data: PlotData, { width, height }: { width: number; height
       ),
     );
   }
-  parts.push(
-    text(data.title + (log ? ' (logarithmic)' : ''), { x: plot.left, y: 22, 'font-size': 15, 'font-weight': 600 }),
-  );
-  appendAll(parts, legend(data.lines, plot.right));
+  parts.push(text(titleOf(data), { x: plot.left, y: 22, 'font-size': 15, 'font-weight': 600 }));
+  appendAll(parts, legendOf(data, width).parts);
   const about = { xmlns: 'http://www.w3.org/2000/svg', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img' };
   const font = {
     'font-family': theme.fontFamily.replaceAll('"', "'"),
@@ -122,27 +133,35 @@ function areaOf(low: readonly Point[], high: readonly Point[], atX: ToPixel, atY
     .join('');
 }
 
-/** Returns the legend: line samples and names, right-aligned at `right`; empty for a single line. */
-function legend(lines: readonly PlotLine[], right: number): string[] {
-  const named = lines.filter(line => !line.quiet);
-  if (named.length < 2) return [];
-  let at = right;
-  return [...named].reverse().flatMap(({ label, colour, width, dash }) => {
-    at -= label.length * 6.6 + 34;
+const titleOf = ({ title, log }: PlotData): string => title + (log ? ' (logarithmic)' : '');
+
+/** Height of a row of the legend. */
+const legendRow = 18;
+
+/**
+ * Returns the legend, line samples with names, and the number of rows below the title that it fills: none if it fits
+ * beside the title, where it is right-aligned. The legend of a single line is empty.
+ */
+function legendOf(data: PlotData, width: number): { parts: string[]; rows: number } {
+  const labels = new Map(data.lines.filter(line => !line.quiet).map(line => [line.label, line]));
+  const named = [...labels.values()];
+  if (named.length < 2) return { parts: [], rows: 0 };
+  const [left, right] = [edge.left, width - edge.right];
+  const widthOf = ({ label }: PlotLine): number => label.length * 6.6 + 34;
+  const total = named.reduce((sum, line) => sum + widthOf(line), 0);
+  const isBeside = left + titleOf(data).length * 8.2 + total <= right;
+  let [at, row] = [isBeside ? right - total : left, isBeside ? 0 : 1];
+  const parts = named.flatMap(line => {
+    if (!isBeside && at > left && at + widthOf(line) > right) [at, row] = [left, row + 1];
+    const { label, colour, width: stroke, dash } = line;
+    const y = 18 + row * legendRow;
     const pattern: Record<string, string> = dash.length > 0 ? { 'stroke-dasharray': dash.join(' ') } : {};
-    return [
-      tag('line', {
-        x1: round(at),
-        x2: round(at + 18),
-        y1: 18,
-        y2: 18,
-        stroke: colour,
-        'stroke-width': width,
-        ...pattern,
-      }),
-      tag('text', { x: round(at + 23), y: 22 }, escaped(label)),
-    ];
+    const sample = { x1: round(at), x2: round(at + 18), y1: y, y2: y, stroke: colour, 'stroke-width': stroke };
+    const name = tag('text', { x: round(at + 23), y: y + 4 }, escaped(label));
+    at += widthOf(line);
+    return [tag('line', { ...sample, ...pattern }), name];
   });
+  return { parts, rows: row };
 }
 
 const round = (value: number): number => Math.round(value * 100) / 100;

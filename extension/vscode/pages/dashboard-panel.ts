@@ -28,7 +28,7 @@ import { pickEpisodes } from '../../run-data/picked-episodes';
 import { isUnended } from '../../run-data/run-progress';
 import { readEnding } from '../run-files/ending-reader';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
-import { configuredEpisodes } from './configured-episodes';
+import { configuredEpisodes } from '../../run-data/configured-episodes';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
 import type { ColumnTable } from '../run-files/metrics/column-table';
 import { csvOf } from '../run-files/metrics/metrics-csv';

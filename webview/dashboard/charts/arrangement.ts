@@ -2,7 +2,8 @@
 // ids.
 import type { RedundantColumns } from '../../../extension/run-data/redundant-columns';
 import { keysOf, type ChartGroup, type ChartSpec } from '../../../extension/run-data/charts/catalogue';
-import { overviewSize, pinnedAtFirst } from '../../../extension/run-data/charts/chart-plan';
+import { pinnedAtFirst } from '../../../extension/run-data/charts/chart-plan';
+import { overviewOf, type OverviewSettings } from '../../../extension/run-data/charts/overview';
 import type { DashboardSettings } from '../dashboard-settings';
 
 /** Id of the overview: the group of pinned charts. */
@@ -16,10 +17,7 @@ export interface ShownGroup extends ChartGroup {
   hidden: ChartSpec[];
 }
 
-export interface Arrangement extends Order {
-  /** Keys of metrics with an alarm, the latest first; their charts are added to the overview. */
-  readonly alarmed: readonly string[];
-  readonly columns: RedundantColumns;
+export interface Arrangement extends Order, Omit<OverviewSettings, keyof Order> {
   /** Whether redundant charts are shown nevertheless. */
   readonly redundant: boolean;
 }
@@ -43,19 +41,6 @@ export function arranged(groups: readonly ChartGroup[], view: Arrangement): Show
   });
   const first = top.length > 0 ? [{ id: pinnedGroup, title: 'Overview', charts: top, hidden: [] }] : [];
   return [...first, ...rest.filter(group => group.charts.length + group.hidden.length > 0)];
-}
-
-function overviewOf(charts: readonly ChartSpec[], { pinned, alarmed, columns }: Arrangement): ChartSpec[] {
-  const top = (pinned ?? pinnedAtFirst).flatMap(id => charts.find(chart => chart.id === id) ?? []);
-  const isNew = ({ lines }: ChartSpec): boolean =>
-    lines.some(({ key }) => !(key in columns.constant) && !columns.equal.some(keys => keys.includes(key)));
-  const validation = charts.find(
-    chart => /^pass@/.test(chart.id) && chart.lines.some(({ key }) => key.startsWith('val-env/')) && isNew(chart),
-  );
-  const added = alarmed.map(key => charts.find(chart => !chart.panel && keysOf(chart).includes(key)));
-  for (const chart of [...(pinned ? [] : [validation]), ...added])
-    if (chart && top.length < overviewSize && !top.includes(chart)) top.push(chart);
-  return top;
 }
 
 /**

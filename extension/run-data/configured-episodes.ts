@@ -1,11 +1,14 @@
 // Computes the number of episodes from a run's configuration, for runs that do not log the number.
-import type { DashboardSnapshot } from '../../protocol/dashboard-page';
 
-/**
- * Returns the configured numbers of episodes. `train` is the number per training step, or null if the configuration
- * does not determine it. `val` contains the number per validation for each tag.
- */
-export function configuredEpisodes(config: Readonly<Record<string, unknown>>): DashboardSnapshot['episodes'] {
+export interface ConfiguredEpisodes {
+  /** Episodes per training step; null if the configuration does not determine the number. */
+  train: number | null;
+  /** Episodes per validation, by environment tag. */
+  val: Record<string, number>;
+}
+
+/** Returns the configured numbers of episodes. */
+export function configuredEpisodes(config: Readonly<Record<string, unknown>>): ConfiguredEpisodes {
   const { train, val } = at(config, 'es_manager');
   const { env_groups, group_size } = at(train);
   const played = Number(env_groups) * Number(group_size);

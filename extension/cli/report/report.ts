@@ -1,0 +1,114 @@
+// `ragen report RUNS…`: writes a report of one or several runs, as one HTML file or as Markdown with SVG files.
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { UserError } from '../../common/user-error';
+import { installation } from '../../node/installation';
+import { htmlTheme, reportHtml } from '../../run-data/report/report-html';
+import { paperTheme, reportMarkdown } from '../../run-data/report/report-markdown';
+import { reportOf } from '../../run-data/report/report';
+import type { ReportedRun } from '../../run-data/report/reported-run';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { withCommon, type CommonFlags } from '../options/run-options';
+import type { Parse } from '../options/model-options';
+import { workspaceOf } from '../options/workspace';
+import { answer, type Answer } from '../output/answer';
+import { reportedRuns } from './reported-runs';
+
+type Format = 'html' | 'markdown';
+
+interface ReportFlags extends CommonFlags {
+  out?: string;
+  format: Format;
+  episode?: string[];
+  episodes: boolean;
+  force?: boolean;
+}
+
+const formatOf: Parse<Format> = text => {
+  if (text === 'html' || text === 'markdown') return text;
+  throw new UserError(`--format is ${JSON.stringify(text)}: use one of html, markdown`);
+};
+
+const collected = (id: string, before: string[] = []): string[] => [...before, id];
+
+export function addReport(program: Command): void {
+  withCommon(program.command('report').description('write a report of one or several runs as a file'))
+    .argument('<runs...>', 'ids of the runs')
+    .option('--out <file>', 'file to write (default: <run>-report.html, or report.html for several runs)')
+    .option('--format <name>', 'html (one file) or markdown (a file, and a folder of SVG files)', formatOf, 'html')
+    .option('--episode <id>', 'show this episode instead of the best, worst and most changed; repeatable', collected)
+    .option('--no-episodes', 'show no episodes')
+    .option('--force', 'replace an existing file')
+    .addHelpText(
+      'after',
+      `
+The report contains results, differences of the configurations, charts, the interpretation of the reasoning, episodes,
+events, environments and machines. The HTML file loads nothing and prints on A4.
+Output with --json: {"file", "runs", "pictures"}.`,
+    )
+    .action((runs: string[], flags: ReportFlags) => answer(flags, async () => report(runs, flags)));
+}
+
+function report(ids: readonly string[], flags: ReportFlags): Answer {
+  const workspace = workspaceOf(flags.workspace);
+  const folders = [...new Set(ids)].map(id => RunFolder.find(workspace, id));
+  const ending = flags.format === 'html' ? '.html' : '.md';
+  const file = resolve(
+    workspace,
+    flags.out ?? `${folders.length === 1 ? `${folders[0].id}-report` : 'report'}${ending}`,
+  );
+  const runs = reportedRuns(folders, flags.episode ?? (flags.episodes ? 'picked' : 'none'));
+  const pictures = flags.format === 'html' ? writeHtml(file, runs, flags) : writeMarkdown(file, runs, flags);
+  return { document: { file, runs: runs.map(({ manifest }) => manifest.id), pictures }, plainText: file };
+}
+
+function writeHtml(file: string, runs: readonly ReportedRun[], { force }: ReportFlags): number {
+  const html = reportHtml(reportOf(runs, htmlTheme), {
+    script: readFileSync(join(installation.root, 'dist', 'pages', 'report.js'), 'utf8').replace(
+      /\n?\/\/# sourceMappingURL=.*\s*$/,
+      '',
+    ),
+    footer: footer(),
+    sha256: text => createHash('sha256').update(text).digest('base64'),
+  });
+  write(file, html, force);
+  return 0;
+}
+
+function writeMarkdown(file: string, runs: readonly ReportedRun[], { force }: ReportFlags): number {
+  const folder = `${basename(file, extname(file))}-figures`;
+  const { text, pictures } = reportMarkdown(reportOf(runs, paperTheme), folder, footer());
+  write(file, text, force);
+  const target = join(dirname(file), folder);
+  if (force) rmSync(target, { recursive: true, force: true });
+  try {
+    mkdirSync(target);
+  } catch (error) {
+    rmSync(file, { force: true });
+    throw cannotWrite(target, error as NodeJS.ErrnoException);
+  }
+  for (const [name, svg] of pictures) write(join(dirname(file), name), svg, force);
+  return pictures.size;
+}
+
+function write(file: string, text: string, force = false): void {
+  try {
+    writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
+  } catch (error) {
+    throw cannotWrite(file, error as NodeJS.ErrnoException);
+  }
+}
+
+const cannotWrite = (path: string, { code, message }: NodeJS.ErrnoException): UserError =>
+  new UserError(
+    code === 'EEXIST'
+      ? `report: ${path} already exists: give another --out, or --force to replace it`
+      : `report: ${path} cannot be written (${message}): give another --out`,
+  );
+
+function footer(): string {
+  const { version } = JSON.parse(readFileSync(join(installation.root, 'package.json'), 'utf8')) as { version: string };
+  return `Written by RAGEN Workbench ${version} on ${new Date().toISOString()}`;
+}

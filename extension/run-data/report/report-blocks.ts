@@ -1,0 +1,63 @@
+// The content of a report, independent of its format: a list of blocks that report-html.ts and report-markdown.ts render.
+// All texts are plain text; the renderers escape them.
+import type { Board } from '../../common/board';
+import type { PlotData } from '../charts/plot-data';
+
+export type ReportBlock =
+  | { readonly kind: 'heading'; readonly level: 2 | 3; readonly text: string }
+  | { readonly kind: 'paragraph'; readonly text: string; readonly strong?: boolean }
+  | { readonly kind: 'list'; readonly items: readonly string[] }
+  | ReportTable
+  | { readonly kind: 'facts'; readonly facts: readonly (readonly [label: string, value: string])[] }
+  | { readonly kind: 'charts'; readonly charts: readonly ReportChart[] }
+  | ReportEpisode;
+
+export interface ReportTable {
+  readonly kind: 'table';
+  readonly heads: readonly string[];
+  /** Each row has one cell per head; the first cell names the row. */
+  readonly rows: readonly (readonly string[])[];
+  /** Indices of the columns that contain numbers. */
+  readonly numbers: readonly number[];
+}
+
+export interface ReportChart {
+  /** Unique in the report: letters, digits and hyphens. */
+  readonly id: string;
+  /** What the chart shows: the keys of its metrics. */
+  readonly caption: string;
+  readonly data: PlotData;
+}
+
+export interface ReportEpisode {
+  readonly kind: 'episode';
+  /** Unique in the report, as `ReportChart.id`. */
+  readonly id: string;
+  readonly title: string;
+  readonly summary: string;
+  readonly turns: readonly ReportTurn[];
+  /** State after the last turn. */
+  readonly end: ReportState;
+  /** Why the episode ended early; null if it did not. */
+  readonly problem: string | null;
+}
+
+export interface ReportTurn {
+  readonly title: string;
+  readonly state: ReportState;
+  readonly answer: string;
+  /** Executed actions and reward, in one line. */
+  readonly outcome: string;
+}
+
+/** A state: a board with the texts around it or, if no game was recognised, only a text. */
+export interface ReportState {
+  readonly text: string;
+  readonly board: { readonly board: Board; readonly previous: Board | null } | null;
+}
+
+/** A report: the blocks below its title. */
+export interface Report {
+  readonly title: string;
+  readonly blocks: readonly ReportBlock[];
+}

@@ -1,0 +1,112 @@
+// The charts of a report. The report of one run has the charts of its dashboard's overview; the report of several runs
+// has a chart for each metric of their overviews, drawn as in Compare.
+import { maximum } from '../../common/lists';
+import { progressRange } from '../charts/axis';
+import { arrange, unitOf, type ChartSpec } from '../charts/catalogue';
+import { marksOf } from '../charts/chart-marks';
+import type { Theme } from '../charts/chart-theme';
+import { comparisonOf, type DrawnGroup } from '../charts/comparison';
+import { alarmedKeys, overviewOf } from '../charts/overview';
+import { plotData, type PlotData } from '../charts/plot-data';
+import { configuredEpisodes } from '../configured-episodes';
+import { comparedMarks } from '../event-marks';
+import { redundantColumns } from '../redundant-columns';
+import type { ReportChart } from './report-blocks';
+import type { ReportedRun, ReportSeries } from './reported-run';
+
+/** Size of a chart, in SVG units. */
+export const chartSize = { width: 460, height: 280 };
+
+/** A run with its metrics as columns. */
+export interface DrawnRun {
+  readonly run: ReportedRun;
+  readonly series: ReportSeries;
+}
+
+/** Ids of the charts of the catalogue that show the diagnosis of the reasoning. */
+const diagnosisCharts = ['mutual information', 'reasoning entropy given the prompt', 'retrieval accuracy'];
+
+/** Returns the charts of the overview. `groups` are the groups of runs that are drawn together. */
+export const overviewCharts = (runs: readonly DrawnRun[], groups: readonly DrawnGroup[], theme: Theme): ReportChart[] =>
+  drawn('overview', specsOf(runs), runs, groups, theme);
+
+/** Returns the charts of the diagnosis of the reasoning; none for runs without a diagnosis. */
+export function diagnosisChartsOf(
+  runs: readonly DrawnRun[],
+  groups: readonly DrawnGroup[],
+  theme: Theme,
+): ReportChart[] {
+  const specs = allCharts(runs).filter(({ id, lines }) => diagnosisCharts.includes(id) && lines.length > 0);
+  return drawn('diagnosis', specs, runs, groups, theme);
+}
+
+function allCharts(runs: readonly DrawnRun[]): ChartSpec[] {
+  const keys = [...new Set(runs.flatMap(({ series }) => series.keys))];
+  return arrange({ keys }).flatMap(({ charts }) => charts);
+}
+
+function specsOf(runs: readonly DrawnRun[]): ChartSpec[] {
+  const charts = allCharts(runs);
+  const alarmed = [...new Set(runs.flatMap(({ run }) => alarmedKeys(run.events)))];
+  const columns = redundantColumns(
+    runs.length === 1 ? runs[0].series.keys.map(key => [key, [runs[0].series.column(key)]]) : [],
+  );
+  return overviewOf(charts, { alarmed, columns });
+}
+
+function drawn(
+  name: string,
+  specs: readonly ChartSpec[],
+  runs: readonly DrawnRun[],
+  groups: readonly DrawnGroup[],
+  theme: Theme,
+): ReportChart[] {
+  const charts: { caption: string; data: PlotData | null }[] =
+    runs.length === 1
+      ? specs.map(spec => ({ caption: spec.lines.map(({ key }) => key).join(', '), data: ofOne(spec, runs[0], theme) }))
+      : specs.flatMap(({ title, lines }) =>
+          lines.map(({ key, label }) => ({
+            caption: key,
+            data: ofSeveral(lines.length > 1 ? `${title} · ${label}` : title, key, runs, groups, theme),
+          })),
+        );
+  return charts.flatMap(({ caption, data }, i) => (data ? [{ id: `${name}-${i + 1}`, caption, data }] : []));
+}
+
+function ofOne(spec: ChartSpec, { run, series }: DrawnRun, theme: Theme): PlotData | null {
+  const xs = series.steps;
+  const last = maximum([...xs], 1);
+  const { val } = configuredEpisodes(run.manifest.config);
+  const marks = marksOf(
+    run.events.filter(({ kind }) => kind !== 'checkpoint'),
+    step => (step <= last ? step : Number.NaN),
+  );
+  return plotData(
+    spec,
+    {
+      ...{ store: series, theme, smoothing: 0, axis: 'step', xs, x: progressRange(last, last) },
+      episodes: (tag, side) => (side === 'val' ? val[tag] : undefined),
+    },
+    { width: chartSize.width, log: false, clipped: false, limits: null, large: true, marks, previous: null },
+  );
+}
+
+function ofSeveral(
+  title: string,
+  key: string,
+  runs: readonly DrawnRun[],
+  groups: readonly DrawnGroup[],
+  theme: Theme,
+): PlotData | null {
+  const { data } = comparisonOf(
+    { title, unit: unitOf(key) },
+    groups,
+    runs.map(({ series }) => series.runCurve(key)),
+    runs.map(({ series }) => series.steps),
+    {
+      ...{ theme, smoothing: 0, axis: 'step', zoom: null, log: false, large: true, baseline: null, previous: null },
+      events: runs.map(({ run }) => comparedMarks(run.events)),
+    },
+  );
+  return data;
+}

@@ -1,0 +1,76 @@
+// The chosen episodes of a report: states as boards or texts, complete answers, actions and rewards.
+import { gameOf, readBoard, type Game } from '../../common/board';
+import { counted, formatNumber, formatSigned } from '../../common/numbers';
+import { actionOutcomes } from '../action-outcomes';
+import type { Episode, EpisodeTurn } from '../episode';
+import type { ReportEpisode, ReportState, ReportTurn } from './report-blocks';
+import type { ChosenEpisode } from './reported-run';
+
+/** Longest text of a state or an answer, in characters; the rest is cut off. */
+export const longestText = 6000;
+/** Most turns of an episode; later turns are left out, except the last. */
+export const mostTurns = 40;
+
+const titles: Record<ChosenEpisode['kind'], string> = {
+  best: 'Best episode',
+  worst: 'Worst episode',
+  changed: 'Most changed episode',
+  chosen: 'Chosen episode',
+};
+
+/** Returns an episode of a report. `id` must be unique in the report. */
+export function reportEpisode({ kind, change, episode }: ChosenEpisode, id: string): ReportEpisode {
+  const { turns, final_state, error, context_reason } = episode;
+  const game = gameOf({ ...episode, states: [...turns.map(({ state }) => state), final_state] });
+  const stateAfter = (turn: number): string | null => turns[turn - 1]?.state ?? null;
+  const shown = turns.length <= mostTurns ? turns : [...turns.slice(0, mostTurns - 1), turns[turns.length - 1]];
+  return {
+    kind: 'episode',
+    id,
+    title: `${titles[kind]}: ${episode.id}`,
+    summary: summaryOf(episode, change),
+    turns: shown.map((turn): ReportTurn => ({
+      title: `Turn ${turn.turn} of ${turns.length}`,
+      state: stateOf(turn.state, stateAfter(turn.turn - 1), game),
+      answer: cut(turn.raw),
+      outcome: outcomeOf(turn, turn === turns[turns.length - 1] && episode.terminated),
+    })),
+    end: stateOf(final_state, stateAfter(turns.length), game),
+    problem: error ?? context_reason ?? null,
+  };
+}
+
+function summaryOf({ tag, seed, step, mode, score, success, turns }: Episode, change: ChosenEpisode['change']): string {
+  const changed = change
+    ? [
+        `mean score of the prompt ${formatNumber(change.from)} at step ${change.firstStep}, ${formatNumber(change.to)} here`,
+      ]
+    : [];
+  return [
+    `${mode === 'val' ? 'validation' : 'training'} at step ${step}`,
+    `environment ${tag}, seed ${seed}`,
+    success ? 'success' : 'no success',
+    `score ${formatNumber(score)}`,
+    counted(turns.length, 'turn'),
+    ...changed,
+  ].join(' · ');
+}
+
+function stateOf(text: string, previous: string | null, game: Game | null): ReportState {
+  const board = readBoard(text, game);
+  if (!board) return { text: cut(text), board: null };
+  return { text: cut(text), board: { board, previous: previous === null ? null : readBoard(previous, game) } };
+}
+
+function outcomeOf(turn: EpisodeTurn, isLast: boolean): string {
+  const actions = actionOutcomes(turn, isLast).map(({ name, reason }) =>
+    reason === null ? name : `${name} (not executed: ${reason})`,
+  );
+  const penalty = turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`];
+  return [actions.join(', ') || 'no action', `reward ${formatSigned(turn.reward)}`, ...penalty].join(' · ');
+}
+
+const cut = (text: string): string =>
+  text.length <= longestText
+    ? text
+    : `${text.slice(0, longestText)}\n[${counted(text.length - longestText, 'further character')} left out]`;
