@@ -9,6 +9,7 @@ import { registerRunEnvironments } from './vscode/environments/run-environment-c
 import { createHost } from './vscode/host-services';
 import { registerNewRun } from './vscode/new-run/new-run-panel';
 import { registerLive } from './vscode/pages/live-panel';
+import { registerLeaderboard } from './vscode/pages/leaderboard-panel';
 import { registerQuery } from './vscode/pages/query-panel';
 import { registerRunCommands } from './vscode/runs/commands/run-commands';
 import { registerRunsView } from './vscode/runs/view/runs-view';
@@ -35,6 +36,7 @@ export function activate(context: vscode.ExtensionContext): void {
   registerRunEnvironments(context, host);
   registerWhatIf(context, host);
   registerLive(context, host);
+  registerLeaderboard(context, host);
   registerQuery(context, host);
   registerSweeps(context, host);
   registerTraces(context, host);

@@ -24,6 +24,7 @@ import { addReport } from './report/report';
 import { addEpisodes } from './runs/episodes';
 import { addEval } from './runs/eval';
 import { addInspect } from './runs/inspect';
+import { addLeaderboard } from './runs/leaderboard';
 import { addNotebook } from './runs/notebook';
 import { addPause } from './runs/pause';
 import { addResume } from './runs/resume';
@@ -53,6 +54,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addQuery,
   addNotebook,
   addReport,
+  addLeaderboard,
   addTimeline,
   addInspect,
   addScore,

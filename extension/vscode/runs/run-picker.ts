@@ -69,6 +69,11 @@ export class RunPicker {
     return found.filter(run => run !== undefined);
   }
 
+  /** Returns the folder of the run of the focused page or of the selected run; undefined without one. */
+  current(): string | undefined {
+    return this.focused().find(folder => folder !== undefined);
+  }
+
   private async ask(runs: Run[]): Promise<Run | undefined> {
     const items = runs.map(run => ({ ...inList(run), run }));
     const options = { placeHolder: vscode.l10n.t('Which run?'), matchOnDescription: true, matchOnDetail: true };

@@ -14,14 +14,25 @@ export const compareRuns: Command = host => async (argument, all) => {
     throw new UserError(vscode.l10n.t('This workspace has fewer than two runs, so there is nothing to compare.'));
   const folders = all.map(each => (typeof each === 'string' ? each : each?.folder));
   const selected = runs.filter(({ folder }) => folders.includes(folder));
+  const placeHolder = vscode.l10n.t('Select two or more runs. Runs that differ only in their seeds are grouped.');
   const named = typeof argument === 'string' ? argument : argument?.folder;
-  const chosen = selected.length > 1 ? selected : await ask(runs, named);
+  const chosen =
+    selected.length > 1 ? selected : await askForRuns(runs, named, vscode.l10n.t('Compare Runs'), placeHolder);
   if (!chosen) return;
   if (chosen.length < 2) throw new UserError(vscode.l10n.t('Select at least two runs to compare.'));
   host.comparisons.show(chosen);
 };
 
-async function ask(runs: Run[], named: string | undefined): Promise<Run[] | undefined> {
+/**
+ * Lets the user choose runs or complete sweeps from a list, in which the run of the folder `named` is selected. Returns
+ * undefined if the user cancels.
+ */
+export async function askForRuns(
+  runs: Run[],
+  named: string | undefined,
+  title: string,
+  placeHolder: string,
+): Promise<Run[] | undefined> {
   const sweeps = new Map<string, Run[]>();
   for (const run of runs) {
     const id = run.reader.manifest?.sweep?.id;
@@ -44,8 +55,8 @@ async function ask(runs: Run[], named: string | undefined): Promise<Run[] | unde
     })),
   ];
   const chosen = await vscode.window.showQuickPick(items, {
-    title: vscode.l10n.t('Compare Runs'),
-    placeHolder: vscode.l10n.t('Select two or more runs. Runs that differ only in their seeds are grouped.'),
+    title,
+    placeHolder,
     canPickMany: true,
     matchOnDetail: true,
   });

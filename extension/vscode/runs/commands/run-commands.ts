@@ -9,6 +9,7 @@ import { configurationCommands } from './compare-configurations';
 import { compareRuns } from './compare-runs';
 import { controlCommands } from './control-commands';
 import { deleteRuns } from './delete-runs';
+import { exportReport } from './export-report';
 import { exportRuns } from './export-runs';
 import { labelCommands } from './label-commands';
 import { listCommands } from './list-commands';
@@ -28,6 +29,7 @@ export function registerRunCommands(context: vscode.ExtensionContext, host: Host
     'ragen.compareRuns': compareRuns,
     'ragen.searchEpisodes': searchCommand,
     'ragen.exportRun': exportRuns,
+    'ragen.exportReport': exportReport,
     'ragen.deleteRuns': deleteRuns,
   };
   context.subscriptions.push(registerCommands(host, commands), watchJobs(host));

@@ -1,0 +1,198 @@
+// @vitest-environment happy-dom
+// Reports of stored real runs: their sections, their numbers, and hostile texts in every field of a run.
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { episodeSchema, type Episode } from '../../../../extension/run-data/episode';
+import { numbersOf } from '../../../../extension/run-data/metric-segments';
+import { eventSchema } from '../../../../extension/run-data/run-events';
+import { manifestSchema } from '../../../../extension/run-data/run-manifest';
+import { statusSchema } from '../../../../extension/run-data/run-status-file';
+import { reportOf } from '../../../../extension/run-data/report/report';
+import { htmlTheme, reportHtml } from '../../../../extension/run-data/report/report-html';
+import { paperTheme, reportMarkdown } from '../../../../extension/run-data/report/report-markdown';
+import type { ReportedRun } from '../../../../extension/run-data/report/reported-run';
+import { markupCorpus } from '../../../e2e/fixtures/markup-corpus.mjs';
+import { storedFiles } from '../../../e2e/fixtures/stored-run.mjs';
+
+const linesOf = (text: string): unknown[] =>
+  text
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as unknown);
+
+function stored(name: string): ReportedRun {
+  const files = storedFiles(name);
+  const manifest = manifestSchema.parse(JSON.parse(files['manifest.json']));
+  const episodes = Object.entries(files)
+    .filter(([file]) => file.startsWith('episodes/'))
+    .flatMap(([, text]) => linesOf(text))
+    .map(line => episodeSchema.parse(line));
+  return {
+    ...{ manifest, name: manifest.name, live: false, notes: '', checkpoints: [] },
+    status: statusSchema.parse(JSON.parse(files['status.json'])),
+    events: linesOf(files['events.jsonl']).map(line => eventSchema.parse(line)),
+    metrics: linesOf(files['metrics.jsonl']).map(line => numbersOf(line)!),
+    episodes: episodes.slice(0, 1).map(episode => ({ kind: 'best', change: null, episode })),
+  };
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64');
+const parts = { script: 'document.title;', footer: 'Written by a test', sha256 };
+const htmlOf = (runs: readonly ReportedRun[]): string => reportHtml(reportOf(runs, htmlTheme), parts);
+const parsed = (html: string): Document => new DOMParser().parseFromString(html, 'text/html');
+const lake = stored('lake-run');
+const collapsing = stored('collapsing-run');
+
+describe('the report of one run', () => {
+  const html = htmlOf([lake]);
+  const page = parsed(html);
+  const text = page.body.textContent;
+
+  it('has its sections in order', () => {
+    const headings = [...page.querySelectorAll('h2')].map(heading => heading.textContent);
+    expect(headings).toEqual([
+      ...['Configuration', 'Charts', 'Reasoning', 'Episodes', 'Environments', 'Machine and versions'],
+    ]);
+  });
+
+  it('has the facts of the run', () => {
+    expect(page.querySelector('h1')?.textContent).toBe(lake.name);
+    for (const fact of [lake.manifest.id, lake.manifest.config_hash, lake.manifest.model.sha256, 'step 32 of 32'])
+      expect(text).toContain(fact);
+    expect(text).toContain(lake.manifest.environments[0].version);
+    for (const override of lake.manifest.overrides) expect(text).toContain(override);
+  });
+
+  it('has the charts of the overview with the logged values', () => {
+    const [success] = page.querySelectorAll('figure.chart');
+    expect(success.querySelector('figcaption')?.textContent).toContain('val-env/');
+    const reading = JSON.parse(success.querySelector('script')!.textContent) as {
+      lines: { label: string; points: [number, number][] }[];
+    };
+    const key = Object.keys(lake.metrics.at(-1)!).find(each => /^val-env\/[^/]+\/success$/.test(each))!;
+    const logged = lake.metrics.filter(line => key in line).map(line => [line.step, line[key]]);
+    expect(reading.lines.find(({ label }) => label === 'val')?.points).toEqual(
+      logged.map(([step, value]) => [step, Number(value.toPrecision(6))]),
+    );
+  });
+
+  it('says what the Collapse page says', () => {
+    expect(text).toContain('Reasoning differs between prompts and still varies under each of them');
+    expect(text).toContain('To try:');
+  });
+
+  it('draws boards', () => {
+    const board = page.querySelector('.episode .board');
+    expect(board?.getAttribute('aria-label')).toContain('FrozenLake');
+    expect(board?.querySelectorAll('g').length).toBe(16);
+  });
+
+  it('loads nothing, and allows only its own style and script', () => {
+    expect(html.replaceAll('http://www.w3.org/2000/svg', '')).not.toMatch(/https?:|src=|@import|url\((?!#)/);
+    const policy = page.querySelector('meta[http-equiv]')!.getAttribute('content')!;
+    const [style, script] = ['style', 'body > script'].map(selector => page.querySelector(selector)!.textContent);
+    expect(policy).toContain(`default-src 'none'; style-src 'sha256-${sha256(style)}'`);
+    expect(policy).toContain(`script-src 'sha256-${sha256(script)}'`);
+  });
+
+  it('is the same for the same run', () => {
+    expect(htmlOf([stored('lake-run')])).toBe(html);
+  });
+});
+
+describe('the report of several runs', () => {
+  it('compares results and configurations, and draws a line per configuration', () => {
+    const page = parsed(htmlOf([collapsing, lake]));
+    const [results, differences] = page.querySelectorAll('table');
+    expect([...results.querySelectorAll('tbody th')].map(cell => cell.textContent)).toEqual([
+      collapsing.name,
+      lake.name,
+    ]);
+    const lr = [...differences.querySelectorAll('tr')].find(row => row.textContent.includes('actor.optim.lr0'));
+    expect([...lr!.querySelectorAll('td')].map(cell => cell.textContent)).toEqual(['0.0007', '0.0004']);
+    const reading = JSON.parse(page.querySelector('figure script')!.textContent) as { lines: { label: string }[] };
+    expect(reading.lines.map(({ label }) => label)).toEqual([collapsing.name, lake.name]);
+  });
+
+  it('distinguishes runs of equal names by their ids', () => {
+    const other = { ...collapsing, name: lake.name };
+    const text = parsed(htmlOf([other, lake])).querySelector('h1')!.textContent;
+    expect(text).toContain(other.manifest.id);
+    expect(text).toContain(lake.manifest.id);
+  });
+});
+
+/** The run with `text` in every field that a run, a model or an environment can fill. */
+function hostile(run: ReportedRun, text: string): ReportedRun {
+  const { manifest, episodes } = run;
+  const [{ episode }] = episodes;
+  const spoiled: Episode = {
+    ...episode,
+    ...{ tag: text, final_state: text, error: text },
+    turns: episode.turns.map(turn => ({ ...turn, state: text, raw: text, executed: [text], parsed: [text] })),
+  };
+  return {
+    ...run,
+    name: text,
+    notes: text,
+    manifest: {
+      ...manifest,
+      ...{ config_name: text, overrides: [text], versions: { [text]: text }, hardware: { [text]: text } },
+      model: { ...manifest.model, path: text, revision: text },
+      environments: [{ tag: text, name: text, source: text, version: text }],
+      config: { ...manifest.config, [text]: text },
+    },
+    events: [...run.events, { time: '', step: 1, kind: 'alarm', message: text, data: { metric: text } }],
+    metrics: run.metrics.map(line => ({ ...line, [`train/${text}/success`]: 0.5 }) as typeof line),
+    episodes: [{ kind: 'best', change: null, episode: spoiled }],
+  };
+}
+
+describe('hostile texts', () => {
+  const short = { ...lake, metrics: lake.metrics.slice(0, 3) };
+  const known = new Set(
+    'html head meta title style body main h1 h2 h3 h4 p ul li dl div dt dd table thead tbody tr th td figure figcaption details summary section pre footer script svg rect line text defs clippath g path circle'.split(
+      ' ',
+    ),
+  );
+
+  it.each([...markupCorpus, '</script><script>x</script>', '<!--<script>', ']]>', '```\n# x'])(
+    'stay texts: %j',
+    text => {
+      const runs = [hostile(short, text)];
+      const page = parsed(htmlOf(runs));
+      for (const element of page.querySelectorAll('*')) {
+        expect(known).toContain(element.localName.toLowerCase());
+        expect([...element.attributes].filter(({ name }) => /^on|^(href|src|style|xlink:href)$/i.test(name))).toEqual(
+          [],
+        );
+      }
+      const scripts = [...page.querySelectorAll('script')].filter(({ type }) => type !== 'application/json');
+      expect(scripts.map(({ textContent }) => textContent)).toEqual([parts.script]);
+      const { pictures } = reportMarkdown(reportOf(runs, paperTheme), 'figures', '');
+      for (const [name, svg] of pictures) {
+        expect(name).toMatch(/^figures\/[\w-]+\.svg$/);
+        const drawn = new DOMParser().parseFromString(svg, 'image/svg+xml');
+        expect(drawn.querySelector('script, foreignObject, a, image')).toBeNull();
+      }
+    },
+  );
+
+  it('cannot leave a code block or a table cell of Markdown', () => {
+    const { text } = reportMarkdown(reportOf([hostile(short, '```\n| <b>x</b> [a](b) *c* `d` |')], paperTheme), 'f', '');
+    const outside = text.replace(/^(`{3,})text\n[\s\S]*?\n\1$/gm, '');
+    expect(outside).not.toContain('<b>');
+    expect(outside).not.toMatch(/(?<!\\)\[a(?<!\\)\]\(b/);
+    expect(text).toContain('````text');
+  });
+});
+
+describe('the Markdown report', () => {
+  it('refers to each of its pictures once', () => {
+    const { text, pictures } = reportMarkdown(reportOf([lake], paperTheme), 'report-figures', 'Written by a test');
+    const named = [...text.matchAll(/\]\(([^)]+\.svg)\)/g)].map(([, name]) => decodeURIComponent(name));
+    expect(named.sort()).toEqual([...pictures.keys()].sort());
+    expect(pictures.size).toBeGreaterThan(8);
+    for (const svg of pictures.values()) expect(svg).not.toContain('var(');
+  });
+});
