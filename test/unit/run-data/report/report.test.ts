@@ -179,7 +179,11 @@ describe('hostile texts', () => {
   );
 
   it('cannot leave a code block or a table cell of Markdown', () => {
-    const { text } = reportMarkdown(reportOf([hostile(short, '```\n| <b>x</b> [a](b) *c* `d` |')], paperTheme), 'f', '');
+    const { text } = reportMarkdown(
+      reportOf([hostile(short, '```\n| <b>x</b> [a](b) *c* `d` |')], paperTheme),
+      'f',
+      '',
+    );
     const outside = text.replace(/^(`{3,})text\n[\s\S]*?\n\1$/gm, '');
     expect(outside).not.toContain('<b>');
     expect(outside).not.toMatch(/(?<!\\)\[a(?<!\\)\]\(b/);
