@@ -27,6 +27,8 @@ export const episodesReady: RequestType<null, EpisodesSnapshot> = { method: 'epi
 export const episodeOpen: RequestType<EpisodeRef, Episode | null> = { method: 'episodes/open' };
 /** Opens the episode's reasoning trace in the editor. */
 export const episodeTrace: NotificationType<EpisodeRef> = { method: 'episodes/trace' };
+/** Exports the episodes that match a filter line as a data set; the host asks for format and file. */
+export const episodesDataSet: NotificationType<{ filter: string }> = { method: 'episodes/dataSet' };
 /** An episode's playback as a file: an animated GIF or a WebM video. `name` is the episode's id. */
 export interface EpisodeMovie {
   kind: 'movie';

@@ -33,6 +33,8 @@ export interface EpisodesActions {
   /** Ends the recording of a video. */
   cancelMovie(): void;
   openTrace(): void;
+  /** Exports the listed episodes as a data set. */
+  exportDataSet(): void;
   /** Requests the selected episode again after a failure. */
   retry(): void;
   /** Shows the list again on a narrow page. */

@@ -7,6 +7,7 @@ import {
   episodesReady,
   episodesShow,
   episodeTrace,
+  episodesDataSet,
   type EpisodeTarget,
 } from '../../extension/protocol/episodes-page';
 import { listKeys, type VirtualList } from '../components/virtual-list';
@@ -31,7 +32,7 @@ import {
 import type { ListItem } from './list/listing';
 import { reduce } from './reducer';
 import { firstSettings, settingsSchema } from './episodes-settings';
-import { initialState, type EpisodesState } from './state';
+import { listedFilter, initialState, type EpisodesState } from './state';
 
 import { indexOfStep } from './list/step-navigation';
 import type { Subject } from './reader/reader-subject';
@@ -73,6 +74,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     exportMovie: format => void movies[format](),
     cancelMovie: () => movies.cancel(),
     toggle: setting => dispatch({ type: 'toggle', setting }),
+    exportDataSet: () => host.notify(episodesDataSet, { filter: listedFilter(store.state) }),
     openTrace() {
       const { shown } = store.state;
       if (shown?.kind !== 'episode') return;

@@ -1,6 +1,6 @@
 // The state of the Episodes page; only the reducer changes it. The table of up to 100,000 episodes is not copied: rows
 // are appended in place, and a new `data` object marks the change. List items are created when they are rendered.
-import { type EpisodeData, type EpisodesSettings } from './episodes-settings';
+import { listedMode, type EpisodeData, type EpisodesSettings } from './episodes-settings';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import { EpisodeTable } from '../../extension/run-data/episode-table';
 import type { Episode } from '../../extension/run-data/episode';
@@ -93,6 +93,13 @@ export function listFacts({ data, query, matches, read, searchFailure }: Episode
   const reading = read < 1 ? [`reading the episodes, ${formatPercent(read)}`] : [];
   const searched = matches.searched === null ? [] : [`searched ${formatPercent(matches.searched)}`];
   return [summary(matches, query.all), ...searched, ...reading].join(' · ');
+}
+
+/** Returns the filter line of the listed episodes, with the mode of the list. */
+export function listedFilter({ data, query, settings }: EpisodesState): string {
+  const mode = listedMode(data, settings);
+  const term = mode === 'all' || query?.namesMode === true ? '' : `mode:${mode}`;
+  return [term, settings.filter.trim()].filter(Boolean).join(' ');
 }
 
 /** Formats the matches: `96 of 128 episodes · 41.2 % success`. */

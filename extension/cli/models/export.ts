@@ -1,5 +1,6 @@
-// `ragen export`: writes a model or a run's checkpoint as a folder that other tools can load. An adapter can be merged
-// into the written model. An interrupted or failed export leaves nothing behind.
+// `ragen export`: writes a model or a run's checkpoint as a folder that other tools can load, or the episodes of a run as
+// a data set (../trajectories). An adapter can be merged into the written model. An interrupted or failed export leaves
+// nothing behind.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { SingleBar, Presets } from 'cli-progress';
@@ -12,7 +13,9 @@ import { checkpointFor } from '../../trainer/run/run-checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { requireNoLinks } from '../../trainer/run/trusted-run';
 import type { StoredType } from '../../models/weights/safetensors-writer';
-import { answer } from '../output/answer';
+import { answer, type Answer } from '../output/answer';
+import { exportToMlflow } from '../trajectories/export-mlflow';
+import { episodeFormats, exportEpisodes, type EpisodeFormat } from '../trajectories/export-episodes';
 import { downloadBar, megabytes, modelFolder } from '../model-files/fetch-model';
 import type { Parse } from '../options/model-options';
 import { workspaceOf } from '../options/workspace';
@@ -23,10 +26,14 @@ interface ExportFlags {
   run?: string;
   checkpoint?: string;
   workspace?: string;
-  out: string;
-  format: ExportRequest['format'];
+  out?: string;
+  mlflow?: string;
+  experiment?: string;
+  format: ExportRequest['format'] | EpisodeFormat;
   dtype?: StoredType;
   maxShardSize: number;
+  episodes?: string;
+  force?: boolean;
   json?: boolean;
 }
 
@@ -37,9 +44,15 @@ const storedType: Parse<StoredType> = text => {
   throw new UserError(`--dtype is ${JSON.stringify(text)}: use one of ${Object.keys(storedTypes).join(', ')}`);
 };
 
-const format: Parse<ExportRequest['format']> = text => {
-  if (text === 'safetensors' || text === 'onnx') return text;
-  throw new UserError(`--format is ${JSON.stringify(text)}: use one of safetensors, onnx`);
+const modelFormats = ['safetensors', 'onnx'] as const;
+const isEpisodeFormat = (text: string): text is EpisodeFormat => episodeFormats.some(each => each === text);
+
+const format: Parse<ExportFlags['format']> = text => {
+  const found = [...modelFormats, ...episodeFormats].find(each => each === text);
+  if (found) return found;
+  throw new UserError(
+    `--format is ${JSON.stringify(text)}: use one of ${[...modelFormats, ...episodeFormats].join(', ')}`,
+  );
 };
 
 const units: Readonly<Record<string, number>> = {
@@ -62,7 +75,7 @@ const byteCount: Parse<number> = text => {
 export function addExport(program: Command): void {
   program
     .command('export')
-    .description('write a model, optionally with a merged adapter, as a folder that other tools can load')
+    .description('write a model, or the episodes of a run, for other tools')
     .option(
       '--model <model>',
       'folder in Hugging Face format, hub model (organisation/name), or the name of a bundled model',
@@ -70,13 +83,17 @@ export function addExport(program: Command): void {
     .option('--adapter <folder>', 'LoRA adapter in PEFT format, merged into the model')
     .option('--run <id>', 'export a checkpoint of this run, instead of --model')
     .option('--checkpoint <name>', 'checkpoint of the run, such as step-000100 (default: the newest)')
-    .requiredOption('--out <folder>', 'output folder, which must not exist or must be empty')
+    .option('--out <path>', 'output folder, which must not exist or must be empty; for episodes, a file')
     .option(
       '--format <name>',
-      'safetensors or onnx; onnx writes safetensors files and a model.onnx that reads them',
+      'of a model: safetensors or onnx, which also writes a model.onnx; of the episodes of --run: messages, sft, dpo, atif or parquet',
       format,
       'safetensors',
     )
+    .option('--episodes <filter>', 'filter of the episodes, as for ragen episodes (default: all)')
+    .option('--force', 'replace an existing file of episodes')
+    .option('--mlflow <url>', 'send parameters, metrics and artefacts of --run to this MLflow tracking server')
+    .option('--experiment <name>', 'experiment of --mlflow (default: trainer.project_name)')
     .option('--dtype <type>', 'f32, bf16 or f16 (default: the model’s type; f32 for onnx)', storedType)
     .option('--max-shard-size <size>', 'maximum size of one weights file', byteCount, byteCount('5GB'))
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
@@ -84,7 +101,10 @@ export function addExport(program: Command): void {
     .addHelpText(
       'after',
       `
-Output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder contains
+Episodes: messages writes JSON lines {"messages", "metadata"} in OpenAI's format, sft only {"messages"}, dpo a line {"prompt",
+"chosen", "rejected"} per prompt group (highest against lowest score), atif a folder with one ATIF trajectory per episode, and
+parquet one table. Output with --json: {"file", "rows", "note"}, for atif {"folder", "rows"}.
+Models: output with --json: {"folder", "dtype", "parameters", "files": [name, …], "merged_layers"}. The folder contains
 config.json, generation_config.json, the tokenizer and the chat template. It contains the weights as model.safetensors or, if
 they exceed --max-shard-size, as several files with an index. --format onnx adds model.onnx, which computes logits [b, t, vocab]
 (float32) from input_ids, attention_mask and position_ids [b, t] (int64). This model uses only standard ONNX operators (opset 21) and
@@ -93,7 +113,17 @@ no cache, and reads its weights from the safetensors files in the same folder.`,
     .action((flags: ExportFlags) => answer(flags, () => runExport(flags)));
 }
 
-async function runExport(flags: ExportFlags): Promise<{ document: unknown; plainText: string }> {
+async function runExport(flags: ExportFlags): Promise<Answer> {
+  const { format: kind, out, mlflow, run, experiment } = flags;
+  if (mlflow !== undefined) {
+    if (run === undefined) throw new UserError('export: --mlflow sends a run: give its id with --run');
+    if (out !== undefined) throw new UserError('export: --mlflow writes no files: leave out --out');
+    return exportToMlflow({ workspace: workspaceOf(flags.workspace), run, uri: mlflow, experiment });
+  }
+  if (out === undefined) throw new UserError('export: no target is given: give --out, or --mlflow with --run');
+  if (isEpisodeFormat(kind)) return exportRunEpisodes(flags, kind, out);
+  if (flags.episodes !== undefined)
+    throw new UserError(`export: --episodes needs a format of episodes: give --format ${episodeFormats.join(', ')}`);
   const source = await sourceOf(flags);
   const stop = new AbortController();
   const abort = (): void => stop.abort();
@@ -104,18 +134,18 @@ async function runExport(flags: ExportFlags): Promise<{ document: unknown; plain
         Presets.shades_classic,
       )
     : null;
-  bar?.start(1, 0, { file: flags.out, size: '' });
+  bar?.start(1, 0, { file: out, size: '' });
   try {
     const exported = await exportModel({
       ...source,
-      out: flags.out,
-      format: flags.format,
+      out,
+      format: kind,
       dtype: flags.dtype,
       maxShardBytes: flags.maxShardSize,
       signal: stop.signal,
       onProgress: (bytes, total) => {
         bar?.setTotal(total);
-        bar?.update(bytes, { file: flags.out, size: megabytes(total) });
+        bar?.update(bytes, { file: out, size: megabytes(total) });
       },
     });
     return { document: documentOf(exported), plainText: formatExported(exported) };
@@ -123,6 +153,14 @@ async function runExport(flags: ExportFlags): Promise<{ document: unknown; plain
     bar?.stop();
     process.off('SIGINT', abort).off('SIGTERM', abort);
   }
+}
+
+function exportRunEpisodes(flags: ExportFlags, kind: EpisodeFormat, out: string): Promise<Answer> {
+  const { run, model, adapter, checkpoint, dtype, episodes = '', force = false, workspace } = flags;
+  if (run === undefined) throw new UserError(`export: --format ${kind} writes episodes: give their run with --run`);
+  const idle = Object.entries({ model, adapter, checkpoint, dtype }).find(([, value]) => value !== undefined);
+  if (idle) throw new UserError(`export: --format ${kind} writes episodes: leave out --${idle[0]}`);
+  return exportEpisodes({ workspace: workspaceOf(workspace), run, format: kind, out, filter: episodes, force });
 }
 
 /**

@@ -33,7 +33,7 @@ export class SqlEngine {
 
   /** Starts an empty database. @throws UserError if DuckDB cannot be loaded on this machine */
   static async start(limits: SqlLimits): Promise<SqlEngine> {
-    const duckdb = await loadDuckDB();
+    const duckdb = await loadDuckDB('query');
     const instance = await duckdb.DuckDBInstance.create(':memory:', {
       enable_external_access: 'false',
       memory_limit: `${limits.megabytes}MiB`,
@@ -136,13 +136,14 @@ export class SqlEngine {
   }
 }
 
-async function loadDuckDB(): Promise<DuckDB> {
+/** Loads DuckDB. @throws UserError that begins with `command` if it cannot be loaded on this machine */
+export async function loadDuckDB(command: string): Promise<DuckDB> {
   try {
     return await import('@duckdb/node-api');
   } catch (error) {
     const [reason] = (error as Error).message.split('\n', 1);
     throw new UserError(
-      `query: DuckDB cannot be loaded on ${process.platform}-${process.arch} (${reason}): install the package @duckdb/node-api, or read the run folders with Python (docs/NOTEBOOKS.md)`,
+      `${command}: DuckDB cannot be loaded on ${process.platform}-${process.arch} (${reason}): install the package @duckdb/node-api, or read the run folders with Python (docs/NOTEBOOKS.md)`,
     );
   }
 }

@@ -1,11 +1,8 @@
 // `ragen report RUNS…`: writes a report of one or several runs, as one HTML file or as Markdown with SVG files.
-import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
-import { installation } from '../../node/installation';
-import { htmlTheme, reportHtml } from '../../run-data/report/report-html';
 import { paperTheme, reportMarkdown } from '../../run-data/report/report-markdown';
 import { reportOf } from '../../run-data/report/report';
 import type { ReportedRun } from '../../run-data/report/reported-run';
@@ -14,6 +11,7 @@ import { withCommon, type CommonFlags } from '../options/run-options';
 import type { Parse } from '../options/model-options';
 import { workspaceOf } from '../options/workspace';
 import { answer, type Answer } from '../output/answer';
+import { htmlReport, reportFooter } from './html-report';
 import { reportedRuns } from './reported-runs';
 
 type Format = 'html' | 'markdown';
@@ -59,27 +57,23 @@ function report(ids: readonly string[], flags: ReportFlags): Answer {
     workspace,
     flags.out ?? `${folders.length === 1 ? `${folders[0].id}-report` : 'report'}${ending}`,
   );
-  const runs = reportedRuns(folders, flags.episode ?? (flags.episodes ? 'picked' : 'none'));
-  const pictures = flags.format === 'html' ? writeHtml(file, runs, flags) : writeMarkdown(file, runs, flags);
-  return { document: { file, runs: runs.map(({ manifest }) => manifest.id), pictures }, plainText: file };
-}
-
-function writeHtml(file: string, runs: readonly ReportedRun[], { force }: ReportFlags): number {
-  const html = reportHtml(reportOf(runs, htmlTheme), {
-    script: readFileSync(join(installation.root, 'dist', 'pages', 'report.js'), 'utf8').replace(
-      /\n?\/\/# sourceMappingURL=.*\s*$/,
-      '',
-    ),
-    footer: footer(),
-    sha256: text => createHash('sha256').update(text).digest('base64'),
+  const choice = flags.episode ?? (flags.episodes ? 'picked' : 'none');
+  const document = (runs: readonly ReportedRun[], pictures: number): Answer => ({
+    document: { file, runs: runs.map(({ manifest }) => manifest.id), pictures },
+    plainText: file,
   });
-  write(file, html, force);
-  return 0;
+  if (flags.format === 'markdown') {
+    const runs = reportedRuns(folders, choice);
+    return document(runs, writeMarkdown(file, runs, flags));
+  }
+  const { html, runs } = htmlReport(folders, choice);
+  write(file, html, flags.force);
+  return document(runs, 0);
 }
 
 function writeMarkdown(file: string, runs: readonly ReportedRun[], { force }: ReportFlags): number {
   const folder = `${basename(file, extname(file))}-figures`;
-  const { text, pictures } = reportMarkdown(reportOf(runs, paperTheme), folder, footer());
+  const { text, pictures } = reportMarkdown(reportOf(runs, paperTheme), folder, reportFooter());
   write(file, text, force);
   const target = join(dirname(file), folder);
   if (force) rmSync(target, { recursive: true, force: true });
@@ -107,8 +101,3 @@ const cannotWrite = (path: string, { code, message }: NodeJS.ErrnoException): Us
       ? `report: ${path} already exists: give another --out, or --force to replace it`
       : `report: ${path} cannot be written (${message}): give another --out`,
   );
-
-function footer(): string {
-  const { version } = JSON.parse(readFileSync(join(installation.root, 'package.json'), 'utf8')) as { version: string };
-  return `Written by RAGEN Workbench ${version} on ${new Date().toISOString()}`;
-}

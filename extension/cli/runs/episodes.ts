@@ -4,15 +4,11 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { parseFilter, rowTest, textTerms } from '../../run-data/episode-filter';
-import { addToIndex, indexLine } from '../../run-data/episode-index-line';
-import { EpisodeTable } from '../../run-data/episode-table';
 import type { EpisodeRow } from '../../run-data/episode-table';
 import { printable } from '../../common/printable';
-import type { Episode } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import { RunFolder } from '../../trainer/store/run-folder';
-import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
+import { matchingEpisodes, type Found } from '../trajectories/matching-episodes';
 import { answer } from '../output/answer';
 import type { Answer } from '../output/answer';
 import { episodesHtml } from '../output/episodes-html';
@@ -24,11 +20,6 @@ interface EpisodesFlags extends CommonFlags {
   limit: string;
   print?: boolean;
   html?: string;
-}
-
-interface Found {
-  row: EpisodeRow;
-  episode: Episode;
 }
 
 export function addEpisodes(program: Command): void {
@@ -81,30 +72,10 @@ const none = 'No episodes match.';
 
 /** Returns the newest `limit` episodes that match a filter line. @throws UserError for an invalid line */
 function search(folder: RunFolder, line: string, limit: number): Found[] {
-  const { terms, problems } = parseFilter(line);
-  if (problems.length > 0) throw new UserError(`filter: ${problems[0]}`);
-  const texts = textTerms(terms).map(({ value, not }) => ({ value: value.toLowerCase(), not }));
   const found: Found[] = [];
-  for (const file of episodeFiles(folder)) {
-    const table = new EpisodeTable();
-    const index = indexLine(file.mode, file.step, 0);
-    const all = [...episodesIn(folder, file)];
-    for (const { value, next } of all) addToIndex(index, value, next);
-    table.addLine(index);
-    const passes = rowTest(terms, table);
-    all.forEach(({ value: episode }, row) => {
-      if (!passes(row)) return;
-      const text = textOf(episode).toLowerCase();
-      if (texts.every(({ value, not }) => text.includes(value) !== not)) found.push({ row: table.row(row), episode });
-    });
-    if (found.length >= limit) return found.slice(0, limit);
-  }
+  for (const match of matchingEpisodes(folder, line)) if (found.push(match) === limit) break;
   return found;
 }
-
-/** Returns the text in which `text:` terms are searched for: states, responses, the final state and the error. */
-const textOf = ({ turns, final_state, error }: Episode): string =>
-  [...turns.flatMap(({ state, raw }) => [state, raw]), final_state, error ?? ''].join('\n');
 
 function formatRow({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
   const marks = [success ? '✓' : '✗', kept === false ? 'dropped' : ''].join(' ');

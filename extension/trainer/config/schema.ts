@@ -364,6 +364,14 @@ const workbench = z
         'The timeline also keeps single calls and episodes of every k-th step, where k is this number; 0 turns this off.',
       )
       .default(100),
+    mlflow: z
+      .string()
+      .regex(/^https?:\/\/[^\s@?#]+$/, 'an http(s) URL without user or query')
+      .nullable()
+      .describe(
+        'URL of an MLflow tracking server to which the run sends its metrics, such as http://127.0.0.1:5000; null sends nothing.',
+      )
+      .default(null),
     keep_checkpoints: count(
       'Number of newest checkpoints (weights, optimizer, random states) that are kept in the run folder.',
     ),

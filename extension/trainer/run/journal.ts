@@ -17,6 +17,7 @@ import { StoreRefusal } from '../../node/files';
 import type { LineLog } from '../store/line-log';
 import type { LogLedger } from '../store/log-ledger';
 import type { RunFolder } from '../store/run-folder';
+import type { TimedMetrics } from '../tracking/mlflow-run';
 import { StatusWriter } from './status-writer';
 import type { Watchers } from './status-writer';
 
@@ -51,6 +52,8 @@ export class Journal {
     /** Seconds that earlier sessions of this run took. */
     private readonly earlierSeconds: number,
     private readonly waitControl?: WaitControl,
+    /** Receives each line of metrics after it was written, to send it elsewhere; must return at once. */
+    private readonly onMetrics: (line: TimedMetrics) => void = () => undefined,
   ) {
     this.metricsLog = folder.metrics();
     this.eventsLog = folder.events();
@@ -97,6 +100,7 @@ export class Journal {
       const end = this.metricsLog.append(line);
       this.columns.append(line, end);
       this.watchers.appended(runFiles.metrics, end, step);
+      this.onMetrics({ step, timestamp: Date.parse(line.time), values: { wall_s: line.wall_s, ...finite } });
     });
   }
 

@@ -12,6 +12,9 @@ import type { RunEvent } from '../../run-data/run-events';
 import type { RunStatus } from '../../run-data/run-status-file';
 import type { StoredCheckpoint } from '../store/checkpoint';
 import type { RunFolder } from '../store/run-folder';
+import { LiveMlflow } from '../tracking/live-mlflow';
+import { mlflowAddress, MlflowClient } from '../tracking/mlflow-client';
+import type { TimedMetrics } from '../tracking/mlflow-run';
 import { Journal } from './journal';
 import { refuseSettings } from './resume-settings';
 import type { RunControl } from './run-control';
@@ -130,13 +133,18 @@ export function firstStatus(folder: RunFolder, checkpoint: StoredCheckpoint | nu
   };
 }
 
-function openJournal({ folder, control, watchers, onJournal }: Serving, { checkpoint, events }: Start): Journal {
+function openJournal(
+  { folder, control, watchers, onJournal }: Serving,
+  { checkpoint, events }: Start,
+  onMetrics?: (line: TimedMetrics) => void,
+): Journal {
   const journal = new Journal(
     folder,
     watchers,
     firstStatus(folder, checkpoint),
     earlierIn(checkpoint).wall_s ?? 0,
     control,
+    onMetrics,
   );
   journal.keepEvents(events.splice(0));
   onJournal(journal);
@@ -155,7 +163,8 @@ async function closeJournal({ onJournal }: Serving, journal: Journal): Promise<v
 async function serve(serving: Serving, start: Start, mayReturn: boolean): Promise<string | null> {
   const { folder, workspace, control, log } = serving;
   const { checkpoint, notes, because } = start;
-  const journal = openJournal(serving, start);
+  const journal = openJournal(serving, start, line => tracking?.push(line));
+  const tracking = liveMlflow(folder, sentence => journal.event('warning', sentence));
   let session: RunSession | undefined;
   try {
     journal.update({ state: control.stopped.aborted ? 'stopping' : 'starting', error: because ?? undefined });
@@ -192,9 +201,17 @@ async function serve(serving: Serving, start: Start, mayReturn: boolean): Promis
     }
   } finally {
     await session?.close();
+    await tracking?.close(journal.status.state);
     await closeJournal(serving, journal);
   }
   return null;
+}
+
+/** Opens the sender of the run's metrics; undefined without `workbench.mlflow`. */
+function liveMlflow({ manifest }: RunFolder, report: (sentence: string) => void): LiveMlflow | undefined {
+  const url = valueAt(manifest.config, 'workbench.mlflow');
+  if (typeof url !== 'string') return undefined;
+  return new LiveMlflow(new MlflowClient(mlflowAddress(url, 'workbench.mlflow')), manifest, report);
 }
 
 const halfStep = ({ message }: WeightsUncertain): string =>

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
   episodeOpen,
+  episodesDataSet,
   episodesExport,
   episodesFound,
   episodesGrew,
@@ -121,6 +122,10 @@ function serveEpisodes(
     return { ...about, rows: index.table.slice(0) };
   });
   messenger.onRequest(episodeOpen, ref => index.episode(ref));
+  messenger.onNotification(
+    episodesDataSet,
+    ({ filter }) => void vscode.commands.executeCommand('ragen.exportDataSet', { folder: page.folder, filter }),
+  );
   messenger.onRequest(episodesExport, movie => saveExport(page.folder, movie, movie.bytes));
   messenger.onRequest(episodesSearch, async ({ search, epoch, terms, rows }) => {
     if (epoch !== index.epoch) return null;

@@ -30,7 +30,12 @@ export function sideBar(run: RunSummary, state: EpisodesState, actions: Episodes
     })}
     <p class="filter-problem" role="alert" ?hidden=${problems === ''}>${problems}</p>
     <div class="side-tools">${stepsView(state, actions)}${choicesView(state, actions)}</div>
-    <p class="muted list-facts" role="status">${listFacts(state)}</p>
+    <div class="list-summary"
+      ><p class="muted list-facts" role="status">${listFacts(state)}</p>${button({
+        ...{ label: 'Export data set…', title: 'Export the listed episodes for fine-tuning or as trajectories' },
+        ...{ disabled: (state.matches?.listing.rows.length ?? 0) === 0, onClick: actions.exportDataSet },
+      })}</div
+    >
   </header>`;
 }
 

@@ -9,6 +9,7 @@ import { configurationCommands } from './compare-configurations';
 import { compareRuns } from './compare-runs';
 import { controlCommands } from './control-commands';
 import { deleteRuns } from './delete-runs';
+import { exportDataSet } from './export-data-set';
 import { exportReport } from './export-report';
 import { exportRuns } from './export-runs';
 import { labelCommands } from './label-commands';
@@ -30,6 +31,7 @@ export function registerRunCommands(context: vscode.ExtensionContext, host: Host
     'ragen.searchEpisodes': searchCommand,
     'ragen.exportRun': exportRuns,
     'ragen.exportReport': exportReport,
+    'ragen.exportDataSet': exportDataSet,
     'ragen.deleteRuns': deleteRuns,
   };
   context.subscriptions.push(registerCommands(host, commands), watchJobs(host));

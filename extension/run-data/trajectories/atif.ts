@@ -1,0 +1,85 @@
+// An episode as a trajectory in ATIF, the Agent Trajectory Interchange Format of Harbor and Terminal-Bench, version 1.4
+// (RFC 0001 of the Harbor project). System message and first state are steps; each turn is a step of the agent, whose
+// observation is the message with the next state. Pure functions.
+import type { Episode, EpisodeTurn } from '../episode';
+import type { Manifest } from '../run-manifest';
+import { episodeFacts } from './chat-lines';
+
+export const atifVersion = 'ATIF-v1.4';
+
+interface AtifStep {
+  readonly step_id: number;
+  readonly source: 'system' | 'user' | 'agent';
+  readonly message: string;
+  readonly reasoning_content?: string;
+  readonly observation?: { results: { content: string }[] };
+  readonly metrics?: Record<string, unknown>;
+  readonly extra?: Record<string, unknown>;
+}
+
+export interface AtifTrajectory {
+  readonly schema_version: typeof atifVersion;
+  readonly session_id: string;
+  readonly agent: { name: string; version: string; model_name: string };
+  readonly steps: readonly AtifStep[];
+  readonly final_metrics: Record<string, unknown>;
+  readonly extra: Record<string, unknown>;
+}
+
+/** Returns the trajectory of an episode. Rewards, penalties and actions are under `extra`, as ATIF has no fields for them. */
+export function atifTrajectory(
+  manifest: Pick<Manifest, 'id' | 'model' | 'versions'>,
+  episode: Episode,
+): AtifTrajectory {
+  const { messages, turns, final_state, reward, penalty, score, success } = episode;
+  const first = messages.findIndex(({ role }) => role === 'assistant');
+  const before = first < 0 ? messages : messages.slice(0, first);
+  const steps: Omit<AtifStep, 'step_id'>[] = before.map(({ role, content }) => ({
+    source: role === 'system' ? 'system' : 'user',
+    message: content,
+  }));
+  // In other context modes than `full`, the chat lacks turns; their observations are then the states themselves.
+  const states = messages.slice(Math.max(first, 0)).filter(({ role }) => role !== 'assistant');
+  const isComplete = messages.filter(({ role }) => role === 'assistant').length === turns.length;
+  turns.forEach((turn, i) => {
+    const next = turns[i + 1]?.state ?? final_state;
+    steps.push(agentStep(episode, turn, (isComplete ? states[i]?.content : undefined) ?? next));
+  });
+  const tokens = turns.reduce((sum, { span: [from, to] }) => sum + to - from, 0);
+  return {
+    schema_version: atifVersion,
+    session_id: `${manifest.id}/${episode.id}`,
+    agent: {
+      name: 'ragen-workbench',
+      version: manifest.versions.ragen_workbench ?? 'unknown',
+      model_name: manifest.model.path.split(/[/\\]/).at(-1) || manifest.model.path,
+    },
+    steps: steps.map((step, i) => ({ step_id: i + 1, ...step })),
+    final_metrics: {
+      ...(tokens > 0 && { total_completion_tokens: tokens }),
+      total_steps: steps.length,
+      extra: { reward, penalty, score, success },
+    },
+    extra: episodeFacts(manifest, episode),
+  };
+}
+
+function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string): Omit<AtifStep, 'step_id'> {
+  const { raw, thought, executed, parsed, reward, penalty, finish } = turn;
+  const [from, to] = turn.span;
+  const ids = tokens.ids.slice(from, to);
+  const logprobs = tokens.logprobs.slice(from, to);
+  const start = tokens.starts?.findLast(each => each <= from) ?? 0;
+  return {
+    source: 'agent',
+    message: raw,
+    ...(thought !== null && { reasoning_content: thought }),
+    observation: { results: [{ content: observed }] },
+    metrics: {
+      ...(ids.length > 0 && { prompt_tokens: from - start, completion_tokens: ids.length, completion_token_ids: ids }),
+      ...(ids.length > 0 && logprobs.every(value => value !== null) && { logprobs }),
+      extra: { reward, penalty },
+    },
+    extra: { actions: executed, parsed_actions: parsed, finish },
+  };
+}
