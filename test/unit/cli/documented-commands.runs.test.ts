@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { blockCommands, inlineCommands } from './documented-commands';
 import type { DocumentedCommand } from './documented-commands';
 import { document, killAll, ragen, readRun, until, untilStep } from '../../support/terminal';
+import { MlflowPeer } from '../../support/mlflow-peer';
 import { TinkerPeer } from '../../support/tinker-peer';
 import { RayPeer } from '../../support/ray-peer';
 import { groupOverrides, stepOverrides, tinyOverrides } from '../../support/tiny-overrides';
@@ -155,7 +156,9 @@ const rules: [string, Rule][] = [
   ['score', words => finishes(words)],
   ['generate', words => finishes(words)],
   ['inspect', words => finishes(words)],
-  ['export', words => finishes(words)],
+  ['export', words => exports(words)],
+  ['report', words => finishes([...words, '--force'])],
+  ['leaderboard', words => leaderboards(words)],
   ['episodes', words => finishes(words)],
   ['query', words => finishes(words)],
   ['search', words => finishes(words)],
@@ -186,6 +189,22 @@ async function probes(words: string[]): Promise<void> {
   const said = await ragen(workspace.folder, args, 'export GPU_KEY=a-key-of-the-documentation');
   await peer.stop();
   expect(said.code, said.stderr).toBe(0);
+}
+
+/** Sends a run to a simulated server in place of the documented one. */
+async function exports(words: string[]): Promise<void> {
+  if (!words.includes('--mlflow')) return void (await finishes(words));
+  const peer = new MlflowPeer();
+  const url = await peer.open();
+  await finishes(words.map(word => (/^https?:/.test(word) ? url : word)));
+  await peer.close();
+  expect(peer.metrics.length).toBeGreaterThan(0);
+}
+
+/** A leaderboard needs an evaluation. */
+async function leaderboards(words: string[]): Promise<void> {
+  await evaluate(['eval', '--config-name', 'quickstart', '--model', 'ragen-tiny']);
+  await finishes(words);
 }
 
 /** On a second call, a sweep recognizes its existing runs and prints no notes about them. */
