@@ -56,6 +56,7 @@ export default tseslint.config(
       '.e2e/',
       '.tinker/',
       '.notebook/',
+      '.mlflow/',
       '.ray/',
       'test/golden/',
       'test-results/',
