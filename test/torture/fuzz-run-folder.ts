@@ -7,7 +7,7 @@ import { fileCoverage } from '../../extension/vscode/environments/environment-co
 import { EpisodeIndexReader } from '../../extension/vscode/run-files/episodes/episode-index-reader';
 import { indexOfFile } from '../../extension/vscode/run-files/episodes/episode-scan';
 import type { EpisodeScanner } from '../../extension/vscode/run-files/episodes/episode-scan';
-import { JsonLines } from '../../extension/vscode/run-files/json-lines';
+import { JsonLines } from '../../extension/node/json-lines';
 import { MetricColumns } from '../../extension/vscode/run-files/metrics/metric-columns';
 import { readLabels } from '../../extension/vscode/run-files/run-labels';
 import { RunReader } from '../../extension/vscode/run-files/run-reader';

@@ -7,7 +7,7 @@ import { readRunFile } from '../../node/read-run-file';
 import { coverageLineSchema } from '../../run-data/environment-snapshot';
 import { environmentFile, environmentFiles } from '../../run-data/run-file-names';
 import { fileCoverage, formatMark, uncountedCoverage, type FileCoverage, type LineMark } from './environment-coverage';
-import { JsonLines } from '../run-files/json-lines';
+import { JsonLines } from '../../node/json-lines';
 import type { Run, RunStore } from '../runs/run-store';
 
 /** A source file of the environment version that a run uses now. */

@@ -17,7 +17,7 @@ import { traceText } from '../../run-data/chrome-trace';
 import { runFiles } from '../../run-data/run-file-names';
 import { stepSummarySchema, type StepTimeline } from '../../run-data/timeline';
 import { notifyBriefly } from '../notifications';
-import { JsonLines } from '../run-files/json-lines';
+import { JsonLines } from '../../node/json-lines';
 import { stampOf } from '../run-files/small-file';
 import type { RunStore } from '../runs/run-store';
 import type { OpenPage, PageKind } from './page-panels';

@@ -18,7 +18,7 @@ import { namesInRun, readRunFile } from '../../node/read-run-file';
 import { groupRowSchema, type GroupRow } from '../../run-data/step-lines';
 import { groupsFile, runFiles } from '../../run-data/run-file-names';
 import { collapseSettings } from '../../run-data/collapse-settings';
-import { JsonLines } from './json-lines';
+import { JsonLines } from '../../node/json-lines';
 
 export class RunDiagnostics {
   /**

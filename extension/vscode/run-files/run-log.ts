@@ -11,7 +11,7 @@ import {
   type LogEntry,
 } from '../../run-data/log-entries';
 import { runFiles } from '../../run-data/run-file-names';
-import { GrowingLines } from './json-lines';
+import { GrowingLines } from '../../node/json-lines';
 
 /** Maximum bytes of each file that the first read returns. */
 const mostBytes = 2 ** 21;

@@ -42,7 +42,7 @@ import {
   type RanVersion,
   type VersionEffect,
 } from '../../run-data/version-effect';
-import { JsonLines } from './json-lines';
+import { JsonLines } from '../../node/json-lines';
 import { StepEpisodes, type EpisodeStep } from './episodes/step-episodes';
 import { firstLine, readLabels } from './run-labels';
 import { SmallFile, stampOf, statOrNothing } from './small-file';

@@ -11,7 +11,7 @@ import { jsonOrNothing } from '../../../common/json';
 import { requireLogSize } from '../../../node/read-run-file';
 import { episodeSchema, type Episode } from '../../../run-data/episode';
 import { episodesFile, mostLineBytes } from '../../../run-data/run-file-names';
-import { readRange } from '../json-lines';
+import { readRange } from '../../../node/json-lines';
 
 export interface StepFile {
   step: number;

@@ -14,7 +14,7 @@ import type { EpisodeRef } from '../../../protocol/episodes-page';
 import { mostLogBytes, namesInRun, openRunFile } from '../../../node/read-run-file';
 import { episodeSchema, type Episode } from '../../../run-data/episode';
 import { episodesFile, runFiles } from '../../../run-data/run-file-names';
-import { JsonLines, readRange } from '../json-lines';
+import { JsonLines, readRange } from '../../../node/json-lines';
 import type { EpisodeScanner, ScanFile, SearchFile } from './episode-scan';
 
 /**

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { isIndexLine, textHash, type EpisodeIndexLine } from '../../../run-data/episode-index-line';
 import { runFiles } from '../../../run-data/run-file-names';
 import { type Episode } from '../../../run-data/episode';
-import { JsonLines } from '../json-lines';
+import { JsonLines } from '../../../node/json-lines';
 
 /** Fields of an episode that identify its prompt and its step. */
 export type PromptOf = Pick<Episode, 'mode' | 'step' | 'tag' | 'seed' | 'turns'>;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { scoreColumn, type ScoreStrip } from '../../../protocol/dashboard-page';
 import { runFiles } from '../../../run-data/run-file-names';
 import { scoresLineSchema } from '../../../run-data/step-lines';
-import { JsonLines } from '../json-lines';
+import { JsonLines } from '../../../node/json-lines';
 
 /** Number of score bins. */
 const bins = 20;

@@ -6,7 +6,7 @@ import { namesInRun, openRunFile } from '../../../node/read-run-file';
 import type { EpisodeRow } from '../../../run-data/episode-table';
 import { episodeSchema, type Episode } from '../../../run-data/episode';
 import { episodesFile, runFiles } from '../../../run-data/run-file-names';
-import { lineSlices, openOrNothing, readRange } from '../json-lines';
+import { lineSlices, openOrNothing, readRange } from '../../../node/json-lines';
 import { stampOf } from '../small-file';
 
 export type EpisodeStep = { step: number; mode: 'train' | 'val' };

@@ -20,7 +20,7 @@ import {
 } from '../../../run-data/metric-segments';
 import { runFiles } from '../../../run-data/run-file-names';
 import { ColumnTable } from './column-table';
-import { lineSlices, openOrNothing, readRange } from '../json-lines';
+import { lineSlices, openOrNothing, readRange } from '../../../node/json-lines';
 
 /** Maximum bytes of a column file, enough for a million steps with 200 keys. */
 const mostColumnBytes = 2 ** 31;

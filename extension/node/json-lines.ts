@@ -7,10 +7,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { z } from 'zod';
-import { isMissing, openRegular } from '../../node/bounded-file';
-import { jsonOrNothing } from '../../common/json';
-import { requireLogSize } from '../../node/read-run-file';
-import { mostLineBytes } from '../../run-data/run-file-names';
+import { isMissing, openRegular } from './bounded-file';
+import { jsonOrNothing } from '../common/json';
+import { requireLogSize } from './read-run-file';
+import { mostLineBytes } from '../run-data/run-file-names';
 
 /** Number of bytes before the cursor that are compared to distinguish a grown file from a rewritten one. */
 const memory = 256;

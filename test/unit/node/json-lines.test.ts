@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { JsonLines } from '../../../../extension/vscode/run-files/json-lines';
+import { JsonLines } from '../../../extension/node/json-lines';
 
 let folder: string;
 let file: string;
