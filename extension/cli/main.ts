@@ -21,6 +21,7 @@ import { answer } from './output/answer';
 import { endWithReader } from './output/closed-output';
 import { addQuery } from './query/query';
 import { addReport } from './report/report';
+import { addAttach } from './runs/attach';
 import { addEpisodes } from './runs/episodes';
 import { addEval } from './runs/eval';
 import { addInspect } from './runs/inspect';
@@ -45,6 +46,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addSft,
   addResume,
   addRuns,
+  addAttach,
   addStop,
   addPause,
   addSet,

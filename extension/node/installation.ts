@@ -14,6 +14,7 @@ export const installation = {
   sweeps: join(root, 'media', 'sweeps'),
   models: join(root, 'media', 'models'),
   environments: join(root, 'envs'),
+  cli: join(bundles, 'cli.cjs'),
   trainer: join(bundles, 'trainer.cjs'),
   engineWorker: join(bundles, 'engine-worker.cjs'),
   environmentHost: join(bundles, 'environment-host.cjs'),

@@ -6,7 +6,7 @@
 import { actionOutcomes } from './action-outcomes';
 import { recordOf } from '../common/records';
 import { mostLineBytes } from './run-file-names';
-import { type Episode } from './episode';
+import { hasTokens, type Episode } from './episode';
 
 /** Numbers stored for each episode. Flags are 0 and 1. */
 export const indexColumns = [
@@ -14,12 +14,12 @@ export const indexColumns = [
   'member',
   'tag', // index into `tags`
   'seed',
-  'success',
+  'success', // null if unknown
   'score',
   'reward',
   'advantage', // null if the episode was not trained on
   'turns',
-  'tokens', // number of sampled tokens
+  'tokens', // number of sampled tokens; null if the tokens are not stored
   'invalid', // actions unknown to the environment, plus answers without an action
   'kept', // whether the rollout filter and the trajectory filter kept the episode; null for validation
   'first', // hash of the first turn's state; 0 for an episode without turns
@@ -59,12 +59,12 @@ export function addToIndex(line: EpisodeIndexLine, episode: Episode, to: number,
     member: episode.member,
     tag: line.tags.indexOf(episode.tag),
     seed: episode.seed,
-    success: Number(episode.success),
+    success: episode.success === null ? null : Number(episode.success),
     score: episode.score,
     reward: episode.reward,
     advantage: episode.advantage === null ? null : Number(episode.advantage.toPrecision(6)),
     turns: episode.turns.length,
-    tokens,
+    tokens: hasTokens(episode) ? tokens : null,
     invalid: invalidActions(episode),
     kept: episode.kept === null ? null : Number(episode.kept),
     first: episode.turns.length > 0 ? textHash(episode.turns[0].state) : 0,

@@ -53,7 +53,7 @@ export const episodeSchema = z.object({
   seed: z.number().int(),
   terminated: z.boolean(),
   truncated: z.boolean(),
-  success: z.boolean(),
+  success: z.boolean().nullable().describe('null if another trainer trained the run and stored no success'),
   reward: z.number().describe('sum of turn rewards'),
   penalty: z.number().describe('sum of format penalties'),
   score: z.number().describe('reward + penalty, before normalisation'),
@@ -76,6 +76,7 @@ export const episodeSchema = z.object({
       'reason in one sentence if the episode ended because the next prompt exceeded the context; otherwise absent',
     ),
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
+  /** Empty lists if another trainer trained the run and stored no tokens (hasTokens). */
   tokens: z.object({
     ids: z.array(z.number().int()),
     mask: z.array(z.union([z.literal(0), z.literal(1)])).describe('1 for sampled tokens, 0 for other tokens'),
@@ -103,3 +104,7 @@ export const episodeSchema = z.object({
   what_if: whatIfSchema.optional(),
 });
 export type Episode = z.infer<typeof episodeSchema>;
+
+/** Whether the tokens of an episode are stored. Runs of other trainers may lack them. */
+export const hasTokens = ({ tokens, turns }: Pick<Episode, 'tokens' | 'turns'>): boolean =>
+  tokens.ids.length > 0 || turns.length === 0;

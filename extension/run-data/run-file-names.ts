@@ -45,6 +45,8 @@ export const runFiles = {
   evaluation: 'evaluation.json',
   /** Signature of the trainer that wrote the manifest (run-trust.ts). */
   signature: 'signature.json',
+  /** Which files of another trainer were converted to episodes (foreign-runs/attached-episodes.ts). */
+  attached: 'attached.json',
 } as const;
 
 /**

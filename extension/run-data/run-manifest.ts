@@ -33,6 +33,17 @@ export const manifestSchema = z.object({
     .object({ run: z.string().describe('id of the run'), step: z.number().int().describe('step of its checkpoint') })
     .optional()
     .describe('present only if the run is a fork: the run and the checkpoint from which it started'),
+  trainer: z
+    .object({
+      name: z.string().min(1).describe('name of the trainer, such as `verl`'),
+      version: z.string().optional(),
+      adapter: z.string().describe('id of the adapter that reads its files'),
+      source: z.string().describe('absolute path of the folder or file into which the trainer writes'),
+    })
+    .optional()
+    .describe(
+      'present only if another trainer trains the run; this folder then contains converted copies of its files',
+    ),
   tags: z.array(z.string()).optional(),
   sha256: z
     .string()

@@ -4,7 +4,11 @@ import { z } from 'zod';
 
 /** A line of `metrics.jsonl`: step, time, then metrics by RAGEN's key names. Non-finite values are left out. */
 export const metricsLineSchema = z
-  .object({ step: z.number().int(), time: z.string(), wall_s: z.number() })
+  .object({
+    step: z.number().int(),
+    time: z.string(),
+    wall_s: z.number().optional().describe('absent if another trainer trained the run and stored no durations'),
+  })
   .catchall(z.union([z.number(), z.string()]));
 export type MetricsLine = z.infer<typeof metricsLineSchema>;
 

@@ -54,7 +54,7 @@ export function summarize(
     diagnosis = diagnoses.add(line.step, metrics) ?? diagnosis;
     rates.rollout.add(line['perf/rollout_tokens_per_s']);
     rates.train.add(line['perf/train_tokens_per_s']);
-    wallSeconds = line.wall_s;
+    wallSeconds = line.wall_s ?? wallSeconds;
   }
   const alarms: Finding[] = [];
   let earlyStop: Finding | null = null;

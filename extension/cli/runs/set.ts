@@ -6,6 +6,7 @@ import { UserError } from '../../common/user-error';
 import { shown } from '../../trainer/config/config-error';
 import { LeaseWatch } from '../../trainer/store/held-lease';
 import { RunFolder } from '../../trainer/store/run-folder';
+import { requireOwn } from '../../trainer/run/trusted-run';
 import { changedConfig } from '../../trainer/run/stored-config';
 import { answer } from '../output/answer';
 import { changeSettings, joinTrainer } from '../run-lifecycle/follow';
@@ -23,6 +24,7 @@ export function addSet(program: Command): void {
     .action((id: string, settings: string[], flags: CommonFlags) =>
       answer(flags, async () => {
         const folder = RunFolder.find(workspaceOf(flags.workspace), id);
+        requireOwn(folder);
         if (settings.length > 0) return ask(folder, Object.fromEntries(settings.map(valueOf)));
         const present = changeable(changedConfig(folder));
         return { document: present, plainText: present.map(({ key, value }) => `${key}=${value}`).join('\n') };

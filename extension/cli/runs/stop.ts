@@ -7,11 +7,12 @@ import { clusterOfJob, withOn, type OnFlags } from '../jobs/job-options';
 import { cancelJob } from '../jobs/settled-run';
 import type { CommonFlags } from '../options/run-options';
 import { follow } from '../run-lifecycle/follow';
+import { unfollow } from '../run-lifecycle/follower-process';
 import { addHalt } from '../run-lifecycle/halt';
 
 export const addStop = (program: Command): void => {
   const description = 'end a run, with a checkpoint of its last finished step';
-  const command = addHalt(program, 'stop', description, stop, cancel);
+  const command = addHalt(program, 'stop', description, stop, cancel, unfollow);
   withOn(command, 'Ray cluster of a run whose job is queued (default: RAY_ADDRESS)');
 };
 

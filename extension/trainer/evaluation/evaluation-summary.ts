@@ -87,6 +87,7 @@ function asPlayed(record: Episode): RolloutEpisode {
   const raw = record.turns.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
   return {
     ...record,
+    success: record.success === true,
     mode: 'val',
     context_full: record.metrics[addedMetrics.contextFull] === 1,
     context_shortened: record.metrics[addedMetrics.contextShortened] === 1,

@@ -13,6 +13,17 @@ import type { RunFolder } from '../store/run-folder';
 export const trustFlag = '--trust-code';
 
 /**
+ * Requires that this product trained the run, because a run of another trainer has neither a model nor checkpoints here.
+ * @throws UserError that names the trainer
+ */
+export function requireOwn({ id, manifest: { trainer } }: Pick<RunFolder, 'id' | 'manifest'>): void {
+  if (trainer)
+    throw new UserError(
+      `run ${id} belongs to ${trainer.name}, and only its files are shown here: control it with ${trainer.name}, or choose a run that RAGEN Workbench has trained`,
+    );
+}
+
+/**
  * Requires that a run's manifest is signed or accepted. Must be called before the trainer executes environments, models
  * or programs that the manifest names.
  * @param trustCode sha256 of a manifest that the user accepts once
@@ -20,9 +31,10 @@ export const trustFlag = '--trust-code';
  * @throws UserError that names the manifest and its hash if it is neither signed nor accepted
  */
 export function requireTrusted(
-  { id, path, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifestCode'>,
+  { id, path, manifest, manifestCode }: Pick<RunFolder, 'id' | 'path' | 'manifest' | 'manifestCode'>,
   { trustCode, remedy = 'read the file, then repeat the command' }: { trustCode?: string; remedy?: string },
 ): void {
+  requireOwn({ id, manifest });
   if (untrusted(id, [manifestCode], trustCode === undefined ? [] : [trustCode]).length === 0) return;
   const { file, sha256 } = manifestCode;
   throw new UserError(

@@ -38,7 +38,14 @@ export class EpisodeIndexLog {
     this.attempt(() => {
       const line = indexLine(mode, step, from);
       for (const [episode, to] of episodes) addToIndex(line, episode, to);
-      if (episodes.length > 0) this.log?.append(line);
+      this.appendLine(line);
+    });
+  }
+
+  /** Adds the episodes of a line; a line without episodes is not written. */
+  appendLine(line: EpisodeIndexLine): void {
+    this.attempt(() => {
+      if (line.to > line.from) this.log?.append(line);
     });
   }
 

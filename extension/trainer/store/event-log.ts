@@ -4,6 +4,7 @@
 // TensorBoard discard the earlier values of all steps after n.
 // @roboflow/tfrecords is not used, because it writes TensorFlow's Examples instead of Events.
 import { Writer } from 'protobufjs';
+import { maskedCrc } from '../../common/crc32c';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';
 
@@ -79,22 +80,4 @@ function tfRecord(message: Writer): Uint8Array {
   record.set(payload, 12);
   view.setUint32(12 + payload.length, maskedCrc(payload), true);
   return record;
-}
-
-/** CRC-32C (Castagnoli, reflected) of each byte value. */
-const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte;
-  for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
-  return crc >>> 0;
-});
-
-/**
- * Returns TFRecord's masked CRC. The mask is part of the format: an unmasked CRC over data that itself contains CRCs
- * detects errors less reliably.
- */
-function maskedCrc(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = crcTable[(crc ^ byte) & 0xff] ^ (crc >>> 8);
-  crc = ~crc >>> 0;
-  return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 }

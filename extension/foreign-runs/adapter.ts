@@ -1,0 +1,126 @@
+// The interface between the readers of other trainers' files (the adapters) and the code that shows these files as a
+// run. An adapter recognises its trainer by the names and contents of files, and returns sources of metrics and
+// rollouts. It reads only files that the listing contains, never writes, and never opens a path that a file contains.
+// docs/FOREIGN-RUNS.md explains how to write one.
+import type { Episode } from '../run-data/episode';
+import type { SourceFolder } from './source-folder';
+
+/** Metrics of one step; several rows of a step are merged, and later values win. */
+export interface MetricRow {
+  step: number;
+  /** Milliseconds since 1970; absent if the trainer does not store the time. */
+  time?: number;
+  /** Finite numbers by the trainer's names. */
+  values: Record<string, number>;
+}
+
+/** A file or a set of files with metrics, which may grow. */
+export interface MetricSource {
+  /** Path relative to the source folder, for messages. */
+  name: string;
+  /**
+   * Passes the rows that were added since the last call to `add`. Returns true if the source was truncated or replaced
+   * since the last call; all its rows are then passed again.
+   */
+  read(add: (row: MetricRow) => void): Promise<boolean>;
+}
+
+export interface ChatMessage {
+  role: string;
+  content: string;
+  /** Reasoning that the trainer stores outside of `content`. */
+  reasoning?: string;
+  /** Whether the policy wrote the message; by default, messages of the role `assistant`. */
+  sampled?: boolean;
+  /** Reward of the turn that this message is; absent if the trainer stores no rewards of turns. */
+  reward?: number;
+  tokens?: MessageTokens;
+}
+
+/** Token ids of a message. */
+export interface MessageTokens {
+  ids: number[];
+  /** True for tokens that the policy sampled. */
+  mask: boolean[];
+  /** Log-probs of the sampled tokens, in order. */
+  logprobs: number[];
+  /** Advantages of the sampled tokens, in order; absent before they are computed. */
+  advantages?: number[];
+}
+
+/** One rollout as an adapter reads it. */
+export interface ForeignEpisode {
+  /** Rollouts with equal keys form one prompt group. */
+  group: string;
+  /** Environment or data source. */
+  tag: string;
+  messages: ChatMessage[];
+  reward: number;
+  /** Null if the trainer stores no success. */
+  success: boolean | null;
+  terminated?: boolean;
+  truncated?: boolean;
+  advantage?: number | null;
+  kept?: boolean | null;
+  /** Seed or index of the prompt; absent if unknown. */
+  seed?: number;
+  metrics?: Record<string, number>;
+  error?: string;
+}
+
+/** The rollouts of one step and mode. */
+export interface RolloutUnit {
+  mode: 'train' | 'val';
+  step: number;
+  /** Paths relative to the source folder, as in the listing. */
+  files: string[];
+  /** Identifies the content; by default, the sizes and modification times of the files. */
+  key?: string;
+  /** Yields the rollouts; null for a line or row that is no rollout of this trainer. */
+  read(): AsyncIterable<ForeignEpisode | null>;
+}
+
+/** What an adapter has found in a folder. */
+export interface ForeignRun {
+  trainer: { name: string; version?: string };
+  /** Name of the run; the folder's name by default. */
+  name: string;
+  config: Record<string, unknown>;
+  /** Planned number of steps; 0 if unknown. */
+  totalSteps: number;
+  /** Sentences about the files that are read. */
+  found: string[];
+  /** What the folder lacks, each with the trainer's setting that writes it. */
+  missing: string[];
+  /** Returns this trainer's name for a metric in RAGEN's terms; the same name if RAGEN has no metric of this meaning. */
+  rename?(name: string): string;
+  /** Metrics whose value is the duration of a step in seconds; the first that a row has is used. */
+  stepSeconds?: readonly string[];
+  metrics: readonly MetricSource[];
+  /**
+   * Returns the rollouts that the folder contains now, in any order. Called after each refresh of the listing. `more` is
+   * true if a part of the files has not been looked at yet; the next call continues.
+   */
+  rollouts(): Promise<{ units: RolloutUnit[]; more?: boolean }>;
+  /** Whether the trainer has marked the run as ended; absent if it never does. */
+  ended?(): Promise<boolean>;
+}
+
+/**
+ * Names that the user gives for files whose trainer is unknown. `fields` maps a field of ours, such as `step` or
+ * `reward`, to a field of the file; `metrics` maps the file's names of metrics to RAGEN's.
+ */
+export interface Mapping {
+  fields?: Partial<Record<string, string>>;
+  metrics?: Record<string, string>;
+}
+
+export interface Adapter {
+  /** Name for `--trainer`, such as `verl`. */
+  id: string;
+  /** Returns what the folder contains; null if it contains no run of this trainer. */
+  find(source: SourceFolder, mapping: Mapping): Promise<ForeignRun | null>;
+}
+
+/** Token data of an episode whose trainer stores none: empty lists. Pages then say that the tokens are missing. */
+export const noTokens: Episode['tokens'] = { ids: [], mask: [], logprobs: [] };

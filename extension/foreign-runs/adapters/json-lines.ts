@@ -1,0 +1,155 @@
+// JSON lines of any script: rows of metrics, and rollouts with messages, or prompt and completion. Which field has which
+// meaning is guessed from usual names; a mapping file names the fields that are called otherwise.
+import { isRecord } from '../../common/json';
+import { UserError } from '../../common/user-error';
+import type { Adapter, ChatMessage, ForeignEpisode, Mapping, MetricRow, RolloutUnit } from '../adapter';
+import { chatMessages, conversation } from '../chat-turns';
+import { looseRecord, milliseconds, numbersIn, rowSource, stepOf } from '../json-rows';
+import { configValue, firstRecord, stem } from '../peek';
+import type { SourceFolder } from '../source-folder';
+import { StepRanges } from '../step-ranges';
+
+/** Usual names of each field; a dot leads into an object. */
+export const fieldNames: Readonly<Record<string, readonly string[]>> = {
+  step: ['step', '_step', 'global_step', 'training_step', 'iteration', 'train/global_step'],
+  time: ['time', 'timestamp', '_timestamp', 'recorded_at'],
+  messages: ['messages', 'conversation', 'chat'],
+  prompt: ['prompt', 'input', 'input_prompt', 'question'],
+  completion: ['completion', 'output', 'response', 'output_response'],
+  reward: ['reward', 'score', 'total_reward', 'metadata.total_reward'],
+  success: ['success', 'is_correct', 'correct', 'acc'],
+  group: ['group_id', 'uid', 'example_id', 'group', 'prompt_id', 'metadata.group_id'],
+  tag: ['env', 'env_name', 'environment', 'data_source', 'task'],
+  advantage: ['advantage'],
+};
+
+/** Maximum number of files that are looked at. */
+const mostFiles = 1000;
+
+export const jsonLines: Adapter = {
+  id: 'json-lines',
+  async find(source, mapping) {
+    requireKnownFields(mapping);
+    const fields = new Fields(mapping);
+    const [metrics, rollouts]: string[][] = [[], []];
+    for (const { name } of source.matching(/\.(?:jsonl|ndjson)$/).slice(0, mostFiles)) {
+      const record = await firstRecord(source, name);
+      if (record && fields.isRollout(record)) rollouts.push(name);
+      else if (record && fields.rowOf(record)) metrics.push(name);
+    }
+    if (metrics.length + rollouts.length === 0) return null;
+    const ranges = new Map(rollouts.map(name => [name, rangesOf(source, name, fields)]));
+    return {
+      trainer: { name: 'JSON lines' },
+      name: stem(source.path),
+      config: {},
+      totalSteps: 0,
+      found: [...metrics.map(name => `metrics: ${name}`), ...rollouts.map(name => `rollouts: ${name}`)],
+      missing: [
+        ...(metrics.length > 0 ? [] : ['metrics: lines with a step and numbers']),
+        ...(rollouts.length > 0 ? [] : ['rollouts: lines with messages, or prompt and completion, and a reward']),
+      ],
+      rename: name => mapping.metrics?.[name] ?? name,
+      metrics: metrics.map(name =>
+        rowSource(source, name, line => {
+          const record = looseRecord(line);
+          return record && fields.rowOf(record);
+        }),
+      ),
+      async rollouts() {
+        let more = false;
+        for (const each of ranges.values()) more = (await each.scan()) || more;
+        return { units: unitsOf(ranges, fields), more };
+      },
+    };
+  },
+};
+
+function requireKnownFields({ fields = {} }: Mapping): void {
+  for (const field of Object.keys(fields))
+    if (!(field in fieldNames))
+      throw new UserError(
+        `fields.${field} in the mapping is unknown: use one of ${Object.keys(fieldNames).join(', ')}`,
+      );
+}
+
+/** Reads the fields of a record by the mapping, else by their usual names. */
+class Fields {
+  constructor(private readonly mapping: Mapping) {}
+
+  get(record: Record<string, unknown>, field: string): unknown {
+    const given = this.mapping.fields?.[field];
+    for (const name of given === undefined ? (fieldNames[field] ?? []) : [given]) {
+      const value = Object.hasOwn(record, name) ? record[name] : configValue(record, name);
+      if (value !== undefined) return value;
+    }
+    return undefined;
+  }
+
+  isRollout(record: Record<string, unknown>): boolean {
+    const hasText = this.get(record, 'messages') !== undefined || this.get(record, 'completion') !== undefined;
+    return hasText && typeof this.get(record, 'reward') === 'number';
+  }
+
+  /** Returns the step of a rollout: its field, else the number in the file's name, else 0. */
+  stepOf(record: Record<string, unknown>, file: string): number | undefined {
+    return stepOf(this.get(record, 'step')) ?? stepOf(/(\d{1,12})(?!.*\d)/.exec(stem(file))?.[1]) ?? 0;
+  }
+
+  rowOf(record: Record<string, unknown>): MetricRow | undefined {
+    const step = stepOf(this.get(record, 'step'));
+    const time = milliseconds(this.get(record, 'time'));
+    const nested = isRecord(record['data']) ? record['data'] : record;
+    const values = numbersIn(nested, [...fieldNames['step'], ...fieldNames['time']]);
+    if (step === undefined || Object.keys(values).length === 0) return undefined;
+    return { step, ...(time !== undefined && { time }), values };
+  }
+
+  rolloutOf(record: Record<string, unknown>): ForeignEpisode | null {
+    const reward = this.get(record, 'reward');
+    if (typeof reward !== 'number' || !this.isRollout(record)) return null;
+    const messages = this.messagesOf(record);
+    const [success, tag, advantage] = ['success', 'tag', 'advantage'].map(field => this.get(record, field));
+    const first = messages.find(({ role }) => role !== 'system')?.content ?? '';
+    return {
+      group: String(this.get(record, 'group') ?? first),
+      tag: typeof tag === 'string' && tag !== '' ? tag : 'rollout',
+      messages,
+      reward,
+      success: typeof success === 'boolean' ? success : typeof success === 'number' ? success > 0 : null,
+      advantage: typeof advantage === 'number' ? advantage : null,
+      metrics: isRecord(record['metrics']) ? numbersIn(record['metrics']) : {},
+    };
+  }
+
+  private messagesOf(record: Record<string, unknown>): ChatMessage[] {
+    const [messages, prompt, completion] = ['messages', 'prompt', 'completion'].map(field => this.get(record, field));
+    if (messages !== undefined) return chatMessages(messages);
+    if (typeof prompt === 'string' && typeof completion === 'string') return conversation(prompt, completion);
+    const responses =
+      typeof completion === 'string' ? [{ role: 'assistant', content: completion }] : chatMessages(completion);
+    return [...chatMessages(prompt), ...responses];
+  }
+}
+
+const rangesOf = (source: SourceFolder, name: string, fields: Fields): StepRanges =>
+  new StepRanges(source, name, record => (fields.isRollout(record) ? fields.stepOf(record, name) : undefined));
+
+/** The rollouts of a step in all files form one unit. */
+function unitsOf(ranges: ReadonlyMap<string, StepRanges>, fields: Fields): RolloutUnit[] {
+  const steps = new Map<number, { files: string[]; keys: string[] }>();
+  for (const [name, each] of ranges)
+    for (const { step, key } of each.steps) {
+      const unit = steps.get(step) ?? { files: [], keys: [] };
+      unit.files.push(name);
+      unit.keys.push(key);
+      steps.set(step, unit);
+    }
+  return [...steps].map(([step, { files, keys }]) => ({
+    ...{ mode: 'train', step, files, key: keys.join('\n') },
+    async *read() {
+      for (const name of files)
+        for await (const record of ranges.get(name)!.records(step)) yield record && fields.rolloutOf(record);
+    },
+  }));
+}

@@ -1,0 +1,86 @@
+// VAGEN: training as verl's (verl.ts), with the chat template's markers in the dumps, and evaluations, one folder per
+// rollout with messages.json and metrics.json. Images are shown as `[image]`; image files are not read.
+// Source: VAGEN of 2026-07, ray_trainer.py, gym_agent_loop.py, vision_workflow.py.
+import { isRecord } from '../../common/json';
+import type { Adapter, ForeignEpisode, ForeignRun, RolloutUnit } from '../adapter';
+import { chatMessages } from '../chat-turns';
+import { numbersIn } from '../json-rows';
+import { firstRecord, stem } from '../peek';
+import type { SourceFolder } from '../source-folder';
+import { findVerl } from './verl';
+
+const evaluated = /^(?:.*\/)?tag_([^/]+)\/([^/]+)\/metrics\.json$/;
+
+export const vagen: Adapter = {
+  id: 'vagen',
+  async find(source) {
+    const hasEvaluation = source.matching(evaluated).length > 0;
+    if (!hasEvaluation && !(await hasVagenDump(source))) return null;
+    const training = await findVerl(source, { name: 'VAGEN' });
+    const base: ForeignRun = training ?? {
+      trainer: { name: 'VAGEN' },
+      name: stem(source.path),
+      config: {},
+      totalSteps: 0,
+      found: [],
+      missing: ['metrics: the files of an evaluation contain none'],
+      metrics: [],
+      rollouts: () => Promise.resolve({ units: [] }),
+    };
+    return {
+      ...base,
+      found: [...base.found, ...(hasEvaluation ? [`evaluation: ${source.matching(evaluated).length} rollouts`] : [])],
+      missing: [...base.missing, 'images: the image files are not shown'],
+      async rollouts() {
+        const { units } = await base.rollouts();
+        const own = evaluationUnit(source);
+        return { units: own ? [...units.filter(({ mode, step }) => mode !== 'val' || step !== own.step), own] : units };
+      },
+    };
+  },
+};
+
+async function hasVagenDump(source: SourceFolder): Promise<boolean> {
+  const [newest] = source.matching(/(?:^|\/)\d+\.jsonl$/).slice(-1);
+  const record = newest && (await firstRecord(source, newest.name));
+  return typeof record?.['input'] === 'string' && 'traj_success' in record && record['input'].includes('<|im_start|>');
+}
+
+/** All rollouts of the evaluation, as the validation of step 0. */
+function evaluationUnit(source: SourceFolder): RolloutUnit | undefined {
+  const found = source.matching(evaluated);
+  if (found.length === 0) return undefined;
+  return {
+    ...{ mode: 'val', step: 0, files: found.map(({ name }) => name) },
+    async *read() {
+      for (const { name, match } of found) {
+        const metrics = await source.json(name);
+        const messages = await source.json(name.replace(/metrics\.json$/, 'messages.json'));
+        yield isRecord(metrics) ? rolloutOf(metrics, messages, match[1]) : null;
+      }
+    },
+  };
+}
+
+function rolloutOf(metrics: Record<string, unknown>, messages: unknown, tag: string): ForeignEpisode | null {
+  const { cumulative_reward, success, terminated, seed, rewards, env_name, rollout_id } = metrics;
+  if (typeof cumulative_reward !== 'number') return null;
+  const chat = chatMessages(messages);
+  const turnRewards = Array.isArray(rewards) ? rewards.filter(reward => typeof reward === 'number') : [];
+  const responses = chat.filter(({ role }) => role === 'assistant');
+  if (turnRewards.length === responses.length)
+    responses.forEach((message, i) => {
+      message.reward = turnRewards[i];
+    });
+  return {
+    group: `${typeof env_name === 'string' ? env_name : tag} ${String(seed ?? rollout_id)}`,
+    tag: typeof env_name === 'string' ? env_name : tag,
+    messages: chat,
+    reward: cumulative_reward,
+    success: typeof success === 'boolean' ? success : null,
+    terminated: terminated === true,
+    truncated: terminated === false,
+    ...(Number.isSafeInteger(seed) && { seed: seed as number }),
+    metrics: numbersIn(metrics, ['seed', 'success', 'terminated', 'cumulative_reward']),
+  };
+}

@@ -1,0 +1,72 @@
+// verifiers without a trainer: the rollouts of an evaluation, shown as the validation of step 0.
+// Source: verifiers 0.4.0 (traces.jsonl) and earlier releases (results.jsonl with metadata.json).
+import { isRecord } from '../../common/json';
+import type { Adapter, MetricSource } from '../adapter';
+import { numbersIn, recordsOf } from '../json-rows';
+import { configIn, firstRecord, onlyRun, stem } from '../peek';
+import type { SourceFolder } from '../source-folder';
+import { legacyRollout, tracedRollout } from '../verifiers-traces';
+
+const files = /^(?!(?:.*\/)?rollouts\/step_)(?:.*\/)?(?:traces|results)\.jsonl$/;
+
+export const verifiers: Adapter = {
+  id: 'verifiers',
+  async find(source) {
+    const found: string[] = [];
+    for (const { name } of source.matching(files).slice(0, 1000)) {
+      const record = await firstRecord(source, name);
+      if (Array.isArray(record?.['traces']) || (record && 'example_id' in record && 'completion' in record))
+        found.push(name);
+    }
+    const name = onlyRun(source, 'verifiers', found);
+    if (name === undefined) return null;
+    const folder = name.includes('/') ? name.slice(0, name.lastIndexOf('/')) : '';
+    const within = folder === '' ? '' : `${folder}/`;
+    const about = (await configIn(source, `${within}metadata.json`)) ?? (await evalConfig(source, within)) ?? {};
+    return {
+      trainer: { name: 'verifiers' },
+      name: stem(folder === '' ? source.path : folder),
+      config: Object.keys(about).length > 0 ? { verifiers: about } : {},
+      totalSteps: 0,
+      found: [`rollouts: ${name}`],
+      missing: ['metrics over steps: an evaluation has none'],
+      metrics: [metadataSource(source, `${within}metadata.json`)],
+      rollouts: () =>
+        Promise.resolve({
+          units: [
+            {
+              ...{ mode: 'val', step: 0, files: [name] },
+              async *read() {
+                for await (const record of recordsOf(source, name))
+                  yield record && (tracedRollout(record) ?? legacyRollout(record));
+              },
+            },
+          ],
+        }),
+    };
+  },
+};
+
+const evalConfig = async (source: SourceFolder, within: string): Promise<Record<string, unknown> | undefined> =>
+  (await configIn(source, `${within}configs/resolved/eval.json`)) ?? configIn(source, `${within}configs/eval.json`);
+
+/** The results in metadata.json, as metrics of step 0. */
+function metadataSource(source: SourceFolder, name: string): MetricSource {
+  return {
+    name,
+    async read(add) {
+      const about = await source.json(name);
+      if (!isRecord(about)) return false;
+      const metrics = isRecord(about['avg_metrics']) ? numbersIn(about['avg_metrics']) : {};
+      const env = typeof about['env_id'] === 'string' ? about['env_id'] : 'rollout';
+      const passed = isRecord(about['pass_at_k']) ? numbersIn(about['pass_at_k']) : {};
+      const values = {
+        ...numbersIn(about, ['num_examples', 'rollouts_per_example', 'time', 'pass_threshold']),
+        ...Object.fromEntries(Object.entries(metrics).map(([key, value]) => [`val-env/${env}/${key}`, value])),
+        ...Object.fromEntries(Object.entries(passed).map(([k, value]) => [`val-env/${env}/pass@${k}`, value])),
+      };
+      add({ step: 0, values });
+      return false;
+    },
+  };
+}

@@ -1,0 +1,201 @@
+// Converts rollouts of another trainer to the episode files of a run folder: newest steps first, one file per step and
+// mode, replaced as a whole if its source has changed. `attached.json` names the sources of each file, so that a later
+// process converts only what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed.
+import { once } from 'node:events';
+import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { z } from 'zod';
+import { UserError } from '../common/user-error';
+import { replaceFile, storeError } from '../node/files';
+import { mostLineBytes, episodesFile, runFiles } from '../run-data/run-file-names';
+import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
+import { EpisodeIndexLog } from '../trainer/store/episode-index-log';
+import type { RunFolder } from '../trainer/store/run-folder';
+import { json, readJson } from '../trainer/store/run-documents';
+import type { RolloutUnit } from './adapter';
+import { episodeRecord } from './episode-record';
+import type { SourceFolder } from './source-folder';
+
+/** Default limit of the converted episodes in bytes. */
+export const defaultEpisodeBytes = 4 * 10 ** 9;
+/** Maximum number of rollouts of a step; the rest is not read. */
+const mostEpisodes = 200_000;
+/** Maximum bytes of an episode's line: its index line and readers have the same limit. */
+const mostEpisodeBytes = mostLineBytes / 2;
+/** A file that changed less than this many milliseconds ago may still be written. */
+const settledMs = 2000;
+
+const convertedSchema = z.object({
+  schema: z.literal(1),
+  units: z.record(z.string(), z.object({ key: z.string(), bytes: z.number(), skipped: z.number() })),
+});
+type Converted = z.infer<typeof convertedSchema>;
+
+export class AttachedEpisodes {
+  private readonly index: EpisodeIndexLog;
+  private readonly converted: Converted;
+  private saved = true;
+  /** Sources that could not be read, each with the reason; tried again when they change. */
+  readonly problems = new Map<string, string>();
+
+  constructor(
+    private readonly folder: RunFolder,
+    private readonly source: SourceFolder,
+    private readonly mostBytes: number,
+  ) {
+    this.index = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
+    const isKnown = existsSync(folder.file(runFiles.attached));
+    this.converted = isKnown ? readJson(folder.path, runFiles.attached, convertedSchema) : { schema: 1, units: {} };
+    for (const [id, { bytes }] of Object.entries(this.converted.units)) {
+      const file = folder.file(fileOf(id));
+      if (!existsSync(file) || statSync(file).size !== bytes) delete this.converted.units[id];
+    }
+  }
+
+  /** Number of lines and rows that were no rollouts. */
+  get skipped(): number {
+    return Object.values(this.converted.units).reduce((sum, { skipped }) => sum + skipped, 0);
+  }
+
+  /** Number of converted steps. */
+  get steps(): number {
+    return Object.keys(this.converted.units).length;
+  }
+
+  /**
+   * Converts new and changed units, newest step first, until `until` returns true. Returns the number of units that
+   * remain, without those beyond the limit of bytes.
+   */
+  async convert(units: readonly RolloutUnit[], until: () => boolean): Promise<number> {
+    const newestFirst = [...units].sort((a, b) => b.step - a.step || (a.mode < b.mode ? 1 : -1));
+    let bytes = 0;
+    let waiting = 0;
+    for (const unit of newestFirst) {
+      const id = idOf(unit);
+      const known = this.converted.units[id];
+      if (bytes >= this.mostBytes) {
+        if (known) this.drop(unit);
+        continue;
+      }
+      const key = this.keyOf(unit);
+      if (known?.key === key || this.problems.has(`${id} ${key}`)) {
+        bytes += known?.bytes ?? 0;
+        continue;
+      }
+      if (until() || this.isYoung(unit)) {
+        waiting++;
+        bytes += known?.bytes ?? 0;
+        continue;
+      }
+      bytes += await this.convertUnit(unit, key);
+    }
+    return waiting;
+  }
+
+  /** Stores which sources are converted. */
+  async save(): Promise<void> {
+    if (this.saved) return;
+    this.saved = true;
+    await replaceFile(this.folder.file(runFiles.attached), json(this.converted));
+  }
+
+  close(): void {
+    this.index.close();
+  }
+
+  private keyOf({ files, key }: RolloutUnit): string {
+    if (key !== undefined) return key;
+    return files
+      .map(name => {
+        const { size = 0, mtimeMs = 0 } = this.source.stat(name) ?? {};
+        return `${name} ${size} ${Math.round(mtimeMs)}`;
+      })
+      .join('\n');
+  }
+
+  private isYoung({ files }: RolloutUnit): boolean {
+    return files.some(name => Math.abs(Date.now() - (this.source.stat(name)?.mtimeMs ?? 0)) < settledMs);
+  }
+
+  /** Writes the episodes of a unit; returns their number of bytes. */
+  private async convertUnit(unit: RolloutUnit, key: string): Promise<number> {
+    const { mode, step } = unit;
+    const id = idOf(unit);
+    const file = this.folder.file(episodesFile(mode, step));
+    try {
+      const { index, bytes, skipped } = await writeEpisodes(unit, `${file}.new`);
+      if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
+      if (bytes > 0) renameSync(`${file}.new`, file);
+      else rmSync(`${file}.new`, { force: true });
+      this.index.appendLine(index);
+      this.converted.units[id] = { key, bytes, skipped };
+      this.saved = false;
+      return bytes;
+    } catch (error) {
+      rmSync(`${file}.new`, { force: true });
+      if (!(error instanceof UserError) || isOwn(error, this.folder.path)) throw error;
+      this.problems.set(`${id} ${key}`, error.message);
+      return 0;
+    }
+  }
+
+  private drop({ mode, step }: RolloutUnit): void {
+    this.index.forget(mode, step);
+    rmSync(this.folder.file(episodesFile(mode, step)), { force: true });
+    delete this.converted.units[idOf({ mode, step })];
+    this.saved = false;
+  }
+}
+
+/** Whether an error is about the run folder instead of the trainer's files. */
+const isOwn = (error: UserError, folder: string): boolean => error.message.includes(folder);
+
+const idOf = ({ mode, step }: Pick<RolloutUnit, 'mode' | 'step'>): string => `${mode}-${step}`;
+
+function fileOf(id: string): string {
+  const [mode, step] = id.split('-');
+  return episodesFile(mode === 'val' ? 'val' : 'train', Number(step));
+}
+
+async function writeEpisodes(
+  unit: RolloutUnit,
+  file: string,
+): Promise<{ index: EpisodeIndexLine; bytes: number; skipped: number }> {
+  const { mode, step } = unit;
+  const groups = new Map<string, { id: number; members: number }>();
+  const index = indexLine(mode, step, 0);
+  let [count, bytes, skipped] = [0, 0, 0];
+  const output = createWriteStream(file);
+  const failed = once(output, 'error').then(([error]) => Promise.reject(storeError('write', file, error)));
+  failed.catch(() => undefined);
+  const write = async (text: string): Promise<void> => {
+    if (!output.write(text)) await Promise.race([once(output, 'drain'), failed]);
+  };
+  try {
+    for await (const rollout of unit.read()) {
+      if (count >= mostEpisodes) break;
+      if (!rollout || !Number.isFinite(rollout.reward)) {
+        skipped++;
+        continue;
+      }
+      const group = groups.get(rollout.group) ?? { id: groups.size, members: 0 };
+      groups.set(rollout.group, group);
+      const place = { mode, step, group_id: group.id, member: group.members, env_id: count };
+      const episode = episodeRecord(rollout, place);
+      const text = `${JSON.stringify(episode)}\n`;
+      const length = Buffer.byteLength(text);
+      if (length > mostEpisodeBytes) {
+        skipped++;
+        continue;
+      }
+      group.members++;
+      bytes += length;
+      await write(text);
+      addToIndex(index, episode, bytes);
+      count++;
+    }
+  } finally {
+    output.end();
+    await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
+  }
+  return { index, bytes, skipped };
+}

@@ -1,0 +1,156 @@
+// The run folder of an attached run: created once per source, and updated from the trainer's files. Nothing outside of
+// this folder is written. One process at a time follows a run; it holds the run's lease.
+import { existsSync } from 'node:fs';
+import { runFiles } from '../run-data/run-file-names';
+import type { Manifest } from '../run-data/run-manifest';
+import type { RunStatus } from '../run-data/run-status-file';
+import { isRecord } from '../common/json';
+import { secrets } from '../node/secrets';
+import { configHash } from '../trainer/config/config-hash';
+import type { LineLog } from '../trainer/store/line-log';
+import { RunFolder } from '../trainer/store/run-folder';
+import type { ForeignRun } from './adapter';
+import { AttachedEpisodes } from './attached-episodes';
+import { MetricTable } from './metric-table';
+import type { SourceFolder } from './source-folder';
+
+/** Returns the runs of a workspace that are attached from this source; the newest first. */
+export const attachedFrom = (workspace: string, path: string): RunFolder[] =>
+  RunFolder.list(workspace).filter(({ manifest }) => manifest.trainer?.source === path);
+
+export class AttachedRun {
+  readonly table: MetricTable;
+  private readonly log: LineLog;
+  private readonly events: LineLog;
+  readonly episodes: AttachedEpisodes;
+  private shown = '';
+  /** Whether the rows of the trainer's files were read once. */
+  private isRead = false;
+  private warned = new Set<string>();
+
+  private constructor(
+    readonly folder: RunFolder,
+    private readonly source: SourceFolder,
+    private readonly run: ForeignRun,
+    episodeBytes: number,
+  ) {
+    this.table = new MetricTable(run.stepSeconds);
+    if (existsSync(folder.file(runFiles.metrics))) this.table.load(folder.file(runFiles.metrics));
+    this.log = folder.metrics();
+    this.events = folder.events();
+    this.episodes = new AttachedEpisodes(folder, source, episodeBytes);
+  }
+
+  /** Creates the run folder. `adapter` is the adapter's id; `name` replaces the name that the adapter proposes. */
+  static async create(
+    workspace: string,
+    source: SourceFolder,
+    run: ForeignRun,
+    { adapter, name }: { adapter: string; name?: string },
+  ): Promise<RunFolder> {
+    const config = withoutSecrets(secrets.value(run.config)) as Record<string, unknown>;
+    const { trainer } = run;
+    const about: Omit<Manifest, 'schema' | 'id' | 'created'> = {
+      name: name ?? (run.name === '' ? trainer.name : run.name),
+      config_name: trainer.name,
+      overrides: [],
+      config,
+      config_hash: configHash(config),
+      seeds: {},
+      versions: trainer.version === undefined ? {} : { [trainer.name]: trainer.version },
+      hardware: {},
+      model: { path: '', sha256: '', parameters: 0 },
+      environments: [],
+      trainer: { ...trainer, adapter, source: source.path },
+    };
+    return RunFolder.create(workspace, about, new Date());
+  }
+
+  /** Opens the writers of a run folder. The caller holds the run's lease. */
+  static open(folder: RunFolder, source: SourceFolder, run: ForeignRun, episodeBytes: number): AttachedRun {
+    return new AttachedRun(folder, source, run, episodeBytes);
+  }
+
+  /** Reads new metrics and writes them. Returns whether there were any. */
+  async updateMetrics(): Promise<boolean> {
+    let [restarted, last] = [!this.isRead, -1];
+    const { run, table } = this;
+    for (const source of run.metrics) {
+      const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
+      const rename = run.rename ?? ((name: string) => name);
+      const again = await source.read(row => {
+        last = Math.max(last, row.step);
+        const values: Record<string, number> = {};
+        for (const [name, value] of Object.entries(row.values)) values[rename(name)] = value;
+        table.merge({ ...row, values }, seen);
+      });
+      restarted ||= again;
+    }
+    // A trainer that went back to a checkpoint repeats its steps; the later rows of its first attempt are void.
+    if (restarted && last >= 0) table.cutAfter(last);
+    this.isRead = true;
+    return table.write(this.log);
+  }
+
+  /** Writes the status if it has changed. */
+  async updateStatus(state: RunStatus['state'], activity?: string): Promise<void> {
+    const { table, run } = this;
+    const success = table.newest(table.keys.filter(key => /^val-env\/[^/]+\/success$/.test(key)));
+    const training = table.newest(table.keys.filter(key => /^train\/[^/]+\/success$/.test(key)));
+    const step = table.steps.at(-1) ?? 0;
+    const seconds = run.stepSeconds && table.newest(run.stepSeconds);
+    const left = run.totalSteps > step ? run.totalSteps - step : 0;
+    const status: Omit<RunStatus, 'updated'> = {
+      state,
+      step,
+      total_steps: run.totalSteps,
+      success: share(success ?? training),
+      success_of: success === undefined ? 'train' : 'val',
+      reward: table.newest(['critic/score/mean']) ?? null,
+      tokens_per_s: table.newest(['perf/throughput']) ?? null,
+      eta_s: state === 'running' && seconds !== undefined && left > 0 ? Math.round(left * seconds) : null,
+      phase: 'following',
+      ...(activity !== undefined && { activity }),
+    };
+    const text = JSON.stringify(status);
+    if (text === this.shown) return;
+    this.shown = text;
+    await this.folder.writeStatus({ ...status, updated: new Date().toISOString() });
+  }
+
+  /** Appends a warning to the run's events; each text once. */
+  warn(message: string): void {
+    if (this.warned.has(message)) return;
+    this.warned.add(message);
+    this.events.append({
+      time: new Date().toISOString(),
+      step: this.table.steps.at(-1) ?? 0,
+      kind: 'warning',
+      message,
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.episodes.save();
+    this.episodes.close();
+    this.log.close();
+    this.events.close();
+  }
+}
+
+const share = (value: number | undefined): number | null =>
+  value === undefined || value < 0 || value > 1 ? null : value;
+
+/** A copy of a configuration in which the values of keys such as `api_key` are replaced by `***`. */
+function withoutSecrets(value: unknown, depth = 0): unknown {
+  if (depth > 50) return null;
+  if (Array.isArray(value)) return value.map(each => withoutSecrets(each, depth + 1));
+  if (!isRecord(value)) return value;
+  const isSecret = (key: string): boolean => /(?:api_?key|token|secret|password)$/i.test(key);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [
+      key,
+      isSecret(key) && typeof each === 'string' ? '***' : withoutSecrets(each, depth + 1),
+    ]),
+  );
+}

@@ -1,0 +1,179 @@
+// Reads the scalars of TensorBoard event files while they grow. A file is a sequence of TFRecords: length (8 bytes),
+// masked CRC-32C of the length, payload, masked CRC-32C of the payload. A payload is an Event
+// (tensorflow/core/util/event.proto). Scalars are stored as simple_value, or by newer writers as a tensor. Several files
+// of a folder belong together: each restart begins one. Records of more than 16 MiB and other kinds of data are skipped;
+// a record whose length has a wrong checksum ends the file.
+import { dirname } from 'node:path';
+import { Reader } from 'protobufjs';
+import { maskedCrc } from '../common/crc32c';
+import { isMissing, openRegular } from '../node/bounded-file';
+import { readRange } from '../node/json-lines';
+import type { MetricRow, MetricSource } from './adapter';
+import type { SourceFolder } from './source-folder';
+
+/** Matches the path of an event file. */
+export const eventFileName = /(?:^|\/)[^/]*\.tfevents\.[^/]*$/;
+
+const mostRecordBytes = 16 * 2 ** 20;
+const blockBytes = 2 ** 20;
+const [headBytes, tailBytes] = [12, 4];
+
+/** Returns the folders with event files, each with its files, relative to the source; the root is the empty text. */
+export function eventFolders(source: SourceFolder): Map<string, string[]> {
+  const folders = new Map<string, string[]>();
+  for (const { name } of source.matching(eventFileName)) {
+    const folder = name.includes('/') ? dirname(name) : '';
+    folders.set(folder, [...(folders.get(folder) ?? []), name]);
+  }
+  return folders;
+}
+
+/**
+ * Returns a source that merges all event files whose folder `isIn` accepts, including files that appear later. Files are
+ * read in the order of their names, which begin with the time of their creation.
+ */
+export function eventSource(source: SourceFolder, name: string, isIn: (folder: string) => boolean): MetricSource {
+  const files = new Map<string, EventFile>();
+  return {
+    name,
+    async read(add) {
+      let restarted = false;
+      for (const [folder, names] of eventFolders(source)) {
+        if (!isIn(folder)) continue;
+        for (const each of names) {
+          const file = files.get(each) ?? new EventFile(source, each);
+          files.set(each, file);
+          restarted = (await file.read(add)) || restarted;
+        }
+      }
+      return restarted;
+    },
+  };
+}
+
+class EventFile {
+  private offset = 0;
+  private damaged = false;
+
+  constructor(
+    private readonly source: SourceFolder,
+    private readonly name: string,
+  ) {}
+
+  /** Reads the records that were appended since the last call; returns true if the file was truncated. */
+  async read(add: (row: MetricRow) => void): Promise<boolean> {
+    const size = this.source.stat(this.name)?.size ?? 0;
+    const restarted = size < this.offset;
+    if (restarted) [this.offset, this.damaged] = [0, false];
+    if (this.damaged || size <= this.offset) return restarted;
+    let handle;
+    try {
+      handle = await openRegular(this.source.at(this.name), this.source.root);
+    } catch (error) {
+      if (isMissing(error)) return restarted;
+      throw error;
+    }
+    try {
+      for (let length = blockBytes; ;) {
+        const bytes = await readRange(handle, this.offset, length);
+        const { used, needed } = this.records(bytes, add);
+        this.offset += used;
+        if (this.damaged || bytes.length < length) break; // the rest of the file is an incomplete record
+        length = used === 0 ? needed : blockBytes;
+      }
+    } finally {
+      await handle.close();
+    }
+    return restarted;
+  }
+
+  /** Reads the complete records in `bytes`. Returns their number of bytes, and the number of bytes of the next record. */
+  private records(bytes: Buffer, add: (row: MetricRow) => void): { used: number; needed: number } {
+    let at = 0;
+    while (at + headBytes <= bytes.length) {
+      const length = bytes.readUInt32LE(at);
+      const isRecord =
+        bytes.readUInt32LE(at + 4) === 0 &&
+        length <= mostRecordBytes &&
+        bytes.readUInt32LE(at + 8) === maskedCrc(bytes.subarray(at, at + 8));
+      if (!isRecord) {
+        this.damaged = true;
+        return { used: at, needed: 0 };
+      }
+      const end = at + headBytes + length + tailBytes;
+      if (end > bytes.length) return { used: at, needed: headBytes + length + tailBytes };
+      const payload = bytes.subarray(at + headBytes, at + headBytes + length);
+      if (bytes.readUInt32LE(end - tailBytes) === maskedCrc(payload)) {
+        const row = rowOf(payload);
+        if (row) add(row);
+      }
+      at = end;
+    }
+    return { used: at, needed: headBytes };
+  }
+}
+
+/** Returns the scalars of an event; undefined if it has none or is no valid message. */
+function rowOf(payload: Uint8Array): MetricRow | undefined {
+  const values: Record<string, number> = {};
+  let [time, step] = [Number.NaN, 0];
+  try {
+    forFields(Reader.create(payload), (field, type, reader) => {
+      if (field === 1 && type === 1) time = reader.double() * 1000;
+      else if (field === 2 && type === 0) step = Number(reader.int64());
+      else if (field === 5 && type === 2) readSummary(reader.bytes(), values);
+      else return false;
+      return true;
+    });
+  } catch {
+    return undefined;
+  }
+  if (!Number.isSafeInteger(step) || step < 0 || Object.keys(values).length === 0) return undefined;
+  return { step, ...(Number.isFinite(time) && Math.abs(time) < 8.64e15 && { time }), values };
+}
+
+function readSummary(bytes: Uint8Array, values: Record<string, number>): void {
+  forFields(Reader.create(bytes), (field, type, reader) => {
+    if (field !== 1 || type !== 2) return false;
+    let [tag, value] = ['', Number.NaN];
+    forFields(Reader.create(reader.bytes()), (inner, kind, item) => {
+      if (inner === 1 && kind === 2) tag = item.string();
+      else if (inner === 2 && kind === 5) value = item.float();
+      else if (inner === 8 && kind === 2) value = scalarOf(item.bytes());
+      else return false;
+      return true;
+    });
+    if (tag !== '' && Number.isFinite(value)) values[tag] = value;
+    return true;
+  });
+}
+
+/** Returns the value of a tensor with one float or double; NaN for other tensors. */
+function scalarOf(bytes: Uint8Array): number {
+  const found: number[] = [];
+  let type = 0;
+  forFields(Reader.create(bytes), (field, kind, reader) => {
+    if (field === 1 && kind === 0) type = reader.int32();
+    else if (field === 4 && kind === 2) {
+      const content = reader.bytes();
+      const view = new DataView(content.buffer, content.byteOffset, content.byteLength);
+      if (type === 1 && content.length === 4) found.push(view.getFloat32(0, true));
+      else if (type === 2 && content.length === 8) found.push(view.getFloat64(0, true));
+    } else if (field === 5 && (kind === 5 || kind === 2)) {
+      if (kind === 2) {
+        if (reader.uint32() !== 4) throw new RangeError('not a scalar');
+      }
+      found.push(reader.float());
+    } else return false;
+    return true;
+  });
+  return found.length === 1 ? found[0] : Number.NaN;
+}
+
+/** Calls `read` for each field; skips a field for which `read` returns false. Throws on invalid bytes. */
+function forFields(reader: Reader, read: (field: number, type: number, reader: Reader) => boolean): void {
+  while (reader.pos < reader.len) {
+    const key = reader.uint32();
+    if (!read(key >>> 3, key & 7, reader)) reader.skipType(key & 7);
+  }
+}

@@ -1,0 +1,146 @@
+// Follows the files of another trainer: reads what was added, and updates the run folder. Metrics come first, then the
+// rollouts of the newest step. The folder is listed again at intervals, because watchers miss changes on network drives
+// and in containers; changes of the metrics' folders are noticed at once where the system reports them.
+import { dirname, join } from 'node:path';
+import { watch, type FSWatcher } from 'chokidar';
+import { counted } from '../common/numbers';
+import { UserError } from '../common/user-error';
+import { acquireLease, newToken, readLease } from '../trainer/store/held-lease';
+import type { RunFolder } from '../trainer/store/run-folder';
+import type { ForeignRun } from './adapter';
+import { AttachedRun } from './attached-run';
+import type { SourceFolder } from './source-folder';
+
+/** Milliseconds between two listings; longer if a listing takes long. */
+const pollMs = 1000;
+const longestPollMs = 30_000;
+/** Milliseconds for which rollouts are converted between two looks at the metrics. */
+const sliceMs = 1000;
+/** A run is called silent after this many times the duration of a step, and at least this many milliseconds. */
+const [silentSteps, leastSilentMs] = [3, 120_000];
+
+export interface FollowOptions {
+  /** Maximum bytes of the converted episodes. */
+  episodeBytes: number;
+  /** Read the files once, instead of until they no longer change. */
+  once: boolean;
+  signal: AbortSignal;
+  /** Called when the metrics were read for the first time, and whenever something has changed. */
+  onChange(run: AttachedRun, isFirst: boolean): void;
+}
+
+/** Whether another process follows the run. */
+export const isFollowed = (folder: RunFolder): boolean => readLease(folder.path)?.live === true;
+
+/**
+ * Follows a run until it has ended, `signal` is aborted or, with `once`, everything is read. Throws a UserError if
+ * another process follows it or the files cannot be read.
+ */
+export async function followRun(
+  folder: RunFolder,
+  source: SourceFolder,
+  run: ForeignRun,
+  { episodeBytes, once, signal, onChange }: FollowOptions,
+): Promise<void> {
+  const lost = new AbortController();
+  const lease = await acquireLease({
+    runFolder: folder.path,
+    run: folder.id,
+    pid: process.pid,
+    endpoint: '',
+    token: newToken(),
+    onLost: sentence => lost.abort(new UserError(sentence)),
+  });
+  const attached = AttachedRun.open(folder, source, run, episodeBytes);
+  const alarm = new Alarm();
+  const stop = (): void => alarm.ring();
+  for (const each of [signal, lost.signal]) each.addEventListener('abort', stop, { once: true });
+  const watcher = once ? undefined : watchMetrics(source, run, stop);
+  let ended = false;
+  try {
+    for (let isFirst = true; !signal.aborted && !lost.signal.aborted; isFirst = false) {
+      const began = performance.now();
+      if (!isFirst) await source.refresh();
+      const walkMs = performance.now() - began;
+      const grown = await attached.updateMetrics();
+      await attached.updateStatus('running', silence(source, attached, run));
+      if (isFirst) onChange(attached, true);
+      const before = attached.episodes.steps;
+      const waiting = await convert(attached, run, once, signal);
+      if (!isFirst && (grown || attached.episodes.steps !== before)) onChange(attached, false);
+      ended = (await run.ended?.()) ?? hasAllSteps(attached, run);
+      if (waiting === 0 && (once || ended)) break;
+      const wait = waiting > 0 && !isFirst ? pollMs / 4 : Math.min(longestPollMs, Math.max(pollMs, 10 * walkMs));
+      await alarm.wait(wait);
+    }
+    if (lost.signal.aborted) throw lost.signal.reason;
+  } finally {
+    for (const each of [signal, lost.signal]) each.removeEventListener('abort', stop);
+    await watcher?.close();
+    if (!lost.signal.aborted) {
+      await attached.updateStatus(ended ? 'finished' : 'stopped');
+      await attached.close();
+    }
+    lease.release();
+  }
+}
+
+/** Converts rollouts for a while; returns the number of steps that remain. */
+async function convert(attached: AttachedRun, run: ForeignRun, once: boolean, signal: AbortSignal): Promise<number> {
+  const began = performance.now();
+  const until = (): boolean => signal.aborted || (!once && performance.now() - began > sliceMs);
+  const { units, more = false } = await run.rollouts();
+  const waiting = await attached.episodes.convert(units, until);
+  await attached.episodes.save();
+  for (const message of attached.episodes.problems.values()) attached.warn(message);
+  const { skipped } = attached.episodes;
+  if (waiting === 0 && skipped > 0)
+    attached.warn(`${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown`);
+  return waiting + Number(more);
+}
+
+/** Whether the last planned step is there. */
+const hasAllSteps = ({ table }: AttachedRun, { totalSteps }: ForeignRun): boolean =>
+  totalSteps > 0 && (table.steps.at(-1) ?? 0) >= totalSteps;
+
+/** Returns since when no file of the run has changed, if this is long; no trainer reports that it has ended. */
+function silence(source: SourceFolder, { table }: AttachedRun, { stepSeconds = [] }: ForeignRun): string | undefined {
+  const changed = source.files.reduce((newest, name) => Math.max(newest, source.stat(name)?.mtimeMs ?? 0), 0);
+  const step = (table.newest(stepSeconds) ?? 0) * 1000;
+  const isSilent = changed > 0 && Date.now() - changed > Math.max(leastSilentMs, silentSteps * step);
+  return isSilent
+    ? `no new data since ${new Date(changed).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+    : undefined;
+}
+
+function watchMetrics(source: SourceFolder, run: ForeignRun, onChange: () => void): FSWatcher {
+  const names = run.metrics.map(({ name }) => name).filter(name => source.stat(name) !== undefined);
+  const folders = new Set(names.map(name => dirname(join(source.root, name))));
+  const watcher = watch([...folders], { ignoreInitial: true, depth: 0, followSymlinks: false });
+  watcher.on('all', onChange);
+  watcher.on('error', () => undefined); // the next listing shows the change
+  return watcher;
+}
+
+/** Waits for a time that a call of `ring` shortens. */
+class Alarm {
+  private wake: (() => void) | undefined;
+  private rung = false;
+
+  ring(): void {
+    this.rung = true;
+    this.wake?.();
+  }
+
+  async wait(ms: number): Promise<void> {
+    if (!this.rung)
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, ms);
+        this.wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    this.rung = false;
+  }
+}

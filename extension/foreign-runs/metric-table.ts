@@ -1,0 +1,192 @@
+// The metrics of an attached run: rows of several sources, merged by step, and written to the run's metrics.jsonl in the
+// order of their steps. Only lines that have changed and the lines after them are written again. Invariant: the file
+// contains one line per written row, and `lines` has the byte offset of each.
+import { readLines, type LineLog } from '../trainer/store/line-log';
+import { isRecord, jsonOrNothing } from '../common/json';
+import { UserError } from '../common/user-error';
+import type { MetricRow } from './adapter';
+
+/** Maximum number of values, 8 bytes each, and of names. */
+const mostCells = 2 ** 25;
+const mostNames = 16_384;
+/** Number of lines per write. */
+const batchLines = 512;
+
+interface Row {
+  /** Milliseconds since 1970. */
+  time: number;
+  /** Whether the trainer stored the time. */
+  isTimed: boolean;
+  /** Values by the number of their name; NaN for a missing value. */
+  cells: Float64Array;
+}
+
+export class MetricTable {
+  private readonly rows = new Map<number, Row>();
+  private readonly names: string[] = [];
+  private readonly numbers = new Map<string, number>();
+  private cells = 0;
+  private sorted: number[] | undefined;
+  private lines: { step: number; from: number }[] = [];
+  /** The smallest step that differs from the file. */
+  private dirty = Infinity;
+
+  /** `stepSeconds`: see ForeignRun. */
+  constructor(private readonly stepSeconds: readonly string[] = []) {}
+
+  /** Reads the rows that an earlier process wrote to `file`. */
+  load(file: string): void {
+    let from = 0;
+    for (const { text, next } of readLines(file)) {
+      const line = jsonOrNothing(text);
+      if (isRecord(line) && Number.isSafeInteger(line['step']) && typeof line['time'] === 'string') {
+        const { step, time, wall_s: _wall, ...rest } = line;
+        const values = Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value === 'number'));
+        this.merge({ step: step as number, values: values as Record<string, number> }, Date.parse(time as string));
+        this.lines.push({ step: step as number, from });
+      }
+      from = next;
+    }
+    this.dirty = Infinity;
+  }
+
+  /** Steps in ascending order. */
+  get steps(): readonly number[] {
+    this.sorted ??= [...this.rows.keys()].sort((a, b) => a - b);
+    return this.sorted;
+  }
+
+  /** Time of the first row, in milliseconds since 1970; undefined if the trainer stores no times. */
+  get began(): number | undefined {
+    const first = this.rows.get(this.steps[0]);
+    return first?.isTimed ? first.time : undefined;
+  }
+
+  /** Returns the newest value of the first of these metrics that any row has; undefined if none has. */
+  newest(names: readonly string[]): number | undefined {
+    for (const name of names) {
+      const number = this.numbers.get(name);
+      if (number === undefined) continue;
+      for (let i = this.steps.length - 1; i >= 0; i--) {
+        const value = this.rows.get(this.steps[i])!.cells[number];
+        if (Number.isFinite(value)) return value;
+      }
+    }
+    return undefined;
+  }
+
+  /** Returns all names of metrics, in the order of their first appearance. */
+  get keys(): readonly string[] {
+    return this.names;
+  }
+
+  /** Adds values to a step; values of the same name are replaced. `seen` is the time of a row without a time. */
+  merge({ step, time, values }: MetricRow, seen: number): void {
+    let row = this.rows.get(step);
+    if (!row) {
+      row = { time: time ?? seen, isTimed: time !== undefined, cells: new Float64Array(0) };
+      this.rows.set(step, row);
+      if (this.sorted && step > (this.sorted.at(-1) ?? -1)) this.sorted.push(step);
+      else this.sorted = undefined;
+      this.dirty = Math.min(this.dirty, step);
+    } else if (time !== undefined && (!row.isTimed || time < row.time)) {
+      if (row.time !== time) this.dirty = Math.min(this.dirty, step);
+      [row.time, row.isTimed] = [time, true];
+    }
+    for (const [name, value] of Object.entries(values)) {
+      const number = this.numberOf(name);
+      if (number >= row.cells.length) this.widen(row);
+      if (row.cells[number] === value) continue;
+      row.cells[number] = value;
+      this.dirty = Math.min(this.dirty, step);
+    }
+  }
+
+  /** Removes the rows after a step, because the trainer went back to it. */
+  cutAfter(step: number): void {
+    for (const later of this.steps.filter(each => each > step)) {
+      this.cells -= this.rows.get(later)!.cells.length;
+      this.rows.delete(later);
+      this.dirty = Math.min(this.dirty, later);
+    }
+    this.sorted = undefined;
+  }
+
+  /** Writes the changed rows to the log; returns whether there were any. */
+  write(log: LineLog): boolean {
+    if (this.dirty === Infinity) return false;
+    const kept = this.lines.findIndex(({ step }) => step >= this.dirty);
+    if (kept >= 0) {
+      log.truncateTo(this.lines[kept].from);
+      this.lines.length = kept;
+    }
+    const from = this.dirty;
+    const walls = this.wallSeconds();
+    let batch: unknown[] = [];
+    const flush = (): void => {
+      let offset = log.offset;
+      for (const line of batch as { step: number }[]) {
+        this.lines.push({ step: line.step, from: offset });
+        offset += Buffer.byteLength(JSON.stringify(line)) + 1;
+      }
+      log.appendAll(batch);
+      batch = [];
+    };
+    this.steps.forEach((step, i) => {
+      if (step < from) return;
+      batch.push(this.line(step, walls?.[i]));
+      if (batch.length >= batchLines) flush();
+    });
+    flush();
+    this.dirty = Infinity;
+    return true;
+  }
+
+  private line(step: number, wall: number | undefined): Record<string, string | number> {
+    const { time, cells } = this.rows.get(step)!;
+    const line: Record<string, string | number> = { step, time: new Date(time).toISOString() };
+    if (wall !== undefined) line['wall_s'] = Math.round(wall * 10) / 10;
+    cells.forEach((value, number) => {
+      const name = this.names[number];
+      if (Number.isFinite(value) && !reserved.has(name)) line[name] = value;
+    });
+    return line;
+  }
+
+  /**
+   * Returns the run time at the end of each row in seconds: the sum of the steps' durations, else the time since the
+   * first row; undefined if the trainer stores neither.
+   */
+  private wallSeconds(): number[] | undefined {
+    const number = this.stepSeconds.map(name => this.numbers.get(name)).find(found => found !== undefined);
+    if (number !== undefined) {
+      let sum = 0;
+      return this.steps.map(step => (sum += this.rows.get(step)!.cells[number] || 0));
+    }
+    const began = this.began;
+    return began === undefined ? undefined : this.steps.map(step => (this.rows.get(step)!.time - began) / 1000);
+  }
+
+  private numberOf(name: string): number {
+    const known = this.numbers.get(name);
+    if (known !== undefined) return known;
+    if (this.names.length >= mostNames)
+      throw new UserError(`the metrics have more than ${mostNames} names: attach a file with fewer metrics`);
+    this.numbers.set(name, this.names.length);
+    return this.names.push(name) - 1;
+  }
+
+  private widen(row: Row): void {
+    const cells = new Float64Array(this.names.length).fill(Number.NaN);
+    cells.set(row.cells);
+    this.cells += cells.length - row.cells.length;
+    row.cells = cells;
+    if (this.cells > mostCells)
+      throw new UserError(
+        `the metrics have more than ${mostCells} values: attach a folder with fewer steps or metrics`,
+      );
+  }
+}
+
+/** Names that a line has for other purposes. */
+const reserved = new Set(['step', 'time', 'wall_s', '__proto__']);

@@ -1,0 +1,50 @@
+// Finds out which trainer has written a folder. The adapters are asked in an order in which a more specific one
+// precedes: prime-rl stores verifiers' traces, and RAGEN and VAGEN write what verl writes.
+import { UserError } from '../common/user-error';
+import type { Adapter, ForeignRun, Mapping } from './adapter';
+import { jsonLines } from './adapters/json-lines';
+import { primeRl } from './adapters/prime-rl';
+import { ragen } from './adapters/ragen';
+import { skyrl } from './adapters/skyrl';
+import { tensorboard } from './adapters/tensorboard';
+import { tinkerCookbook } from './adapters/tinker-cookbook';
+import { trl } from './adapters/trl';
+import { vagen } from './adapters/vagen';
+import { verifiers } from './adapters/verifiers';
+import { verl } from './adapters/verl';
+import type { SourceFolder } from './source-folder';
+
+/** All adapters, in the order in which they are asked. */
+export const adapters: readonly Adapter[] = [
+  primeRl,
+  verifiers,
+  tinkerCookbook,
+  trl,
+  skyrl,
+  vagen,
+  ragen,
+  verl,
+  tensorboard,
+  jsonLines,
+];
+
+/**
+ * Returns the adapter that recognises the folder, and what it has found. `id` names the adapter to ask; by default, all
+ * are asked. Throws a UserError if none recognises it.
+ */
+export async function recognise(
+  source: SourceFolder,
+  id?: string,
+  mapping: Mapping = {},
+): Promise<{ adapter: Adapter; run: ForeignRun }> {
+  const names = adapters.map(adapter => adapter.id).join(', ');
+  const asked = id === undefined ? adapters : adapters.filter(adapter => adapter.id === id);
+  if (asked.length === 0) throw new UserError(`there is no trainer ${id}: use one of ${names}`);
+  for (const adapter of asked) {
+    const run = await adapter.find(source, mapping);
+    if (run) return { adapter, run };
+  }
+  throw new UserError(
+    `${source.path} contains no files of ${id ?? 'a known trainer'} (known: ${names}): give the folder into which the trainer writes, or a JSON-lines file`,
+  );
+}

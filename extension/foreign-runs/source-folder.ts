@@ -1,0 +1,137 @@
+// The folder or file from which a run is attached, as a bounded listing. Links are not followed, and only files of the
+// listing are opened, so no text in a file can name another file. Folders that contain no records, such as checkpoints
+// and repositories, are left out. Modification times and sizes come from one walk, which `refresh` repeats.
+import { lstat, realpath } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { jsonOrNothing } from '../common/json';
+import { UserError } from '../common/user-error';
+import { isMissing, listBounded, readBounded } from '../node/bounded-file';
+import { storeError } from '../node/files';
+
+/** Maximum number of files in a listing, and maximum depth of folders. */
+const mostFiles = 200_000;
+const mostDepth = 10;
+
+/** Maximum bytes of a document, such as a configuration, that is read completely. */
+const mostDocumentBytes = 64 * 2 ** 20;
+
+/** Folders that are not searched. */
+const skipped = new Set(['.git', '.ragen', 'node_modules', '__pycache__', '.venv', 'site-packages', 'broadcasts']);
+
+export interface SourceFile {
+  size: number;
+  mtimeMs: number;
+}
+
+export class SourceFolder {
+  private listing = new Map<string, SourceFile>();
+  /** Whether the folder has more files than are listed. */
+  cut = false;
+
+  private constructor(
+    /** Absolute path of the folder, without links. */
+    readonly root: string,
+    /** Name of the only file that is used; undefined if a folder was given. */
+    readonly only: string | undefined,
+  ) {}
+
+  /** Opens a folder, or a single file. Throws a UserError if the path is neither. */
+  static async open(path: string): Promise<SourceFolder> {
+    const given = resolve(path);
+    try {
+      const target = await realpath(given);
+      const stats = await lstat(target);
+      if (!stats.isDirectory() && !stats.isFile())
+        throw new UserError(`${given} is neither a folder nor a file: give the folder into which the trainer writes`);
+      const source = stats.isDirectory()
+        ? new SourceFolder(target, undefined)
+        : new SourceFolder(dirname(target), basename(target));
+      await source.refresh();
+      return source;
+    } catch (error) {
+      throw storeError('read', given, error);
+    }
+  }
+
+  /** Absolute path of what was given: the folder, or the file. */
+  get path(): string {
+    return this.only === undefined ? this.root : join(this.root, this.only);
+  }
+
+  /** Relative paths with `/`, sorted. */
+  get files(): string[] {
+    return [...this.listing.keys()];
+  }
+
+  /** Returns size and modification time; undefined for a file that is not listed. */
+  stat(name: string): SourceFile | undefined {
+    return this.listing.get(name);
+  }
+
+  /** Returns the listed files whose path matches, with the match, sorted by path. */
+  matching(pattern: RegExp): { name: string; match: RegExpExecArray }[] {
+    return this.files.flatMap(name => {
+      const match = pattern.exec(name);
+      return match ? [{ name, match }] : [];
+    });
+  }
+
+  /** Absolute path of a listed file. */
+  at(name: string): string {
+    if (!this.listing.has(name)) throw new UserError(`${join(this.root, name)} does not exist: check the path`);
+    return join(this.root, name);
+  }
+
+  /** Reads the listing again. A folder that cannot be read keeps its former files. */
+  async refresh(): Promise<void> {
+    const found = new Map<string, SourceFile>();
+    if (this.only === undefined) await this.walk('', 0, found);
+    else await this.add(this.only, found);
+    this.cut = found.size >= mostFiles;
+    this.listing = new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  private async walk(folder: string, depth: number, found: Map<string, SourceFile>): Promise<void> {
+    let entries;
+    try {
+      entries = await listBounded(join(this.root, folder), { most: mostFiles, within: this.root });
+    } catch (error) {
+      if (depth === 0) throw error;
+      return; // removed or unreadable
+    }
+    entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const { name, kind } of entries) {
+      if (found.size >= mostFiles) return;
+      const path = folder === '' ? name : `${folder}/${name}`;
+      if (kind === 'file') await this.add(path, found);
+      else if (kind === 'folder' && depth < mostDepth && !skipped.has(name)) await this.walk(path, depth + 1, found);
+    }
+  }
+
+  private async add(name: string, found: Map<string, SourceFile>): Promise<void> {
+    try {
+      const stats = await lstat(join(this.root, name));
+      if (stats.isFile()) found.set(name, { size: stats.size, mtimeMs: stats.mtimeMs });
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  /** Returns a listed document as text; undefined if it is missing, too large or unreadable. */
+  async text(name: string): Promise<string | undefined> {
+    if (!this.listing.has(name)) return undefined;
+    try {
+      return (await readBounded(join(this.root, name), { most: mostDocumentBytes, within: this.root })).toString(
+        'utf8',
+      );
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Returns a listed JSON document; undefined if it is missing or invalid. */
+  async json(name: string): Promise<unknown> {
+    const text = await this.text(name);
+    return text === undefined ? undefined : jsonOrNothing(text);
+  }
+}
