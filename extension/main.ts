@@ -11,6 +11,7 @@ import { registerNewRun } from './vscode/new-run/new-run-panel';
 import { registerLive } from './vscode/pages/live-panel';
 import { registerLeaderboard } from './vscode/pages/leaderboard-panel';
 import { registerQuery } from './vscode/pages/query-panel';
+import { registerAttach } from './vscode/runs/commands/attach-run';
 import { registerRunCommands } from './vscode/runs/commands/run-commands';
 import { registerRunsView } from './vscode/runs/view/runs-view';
 import { registerSecrets } from './vscode/secrets/secret-dialog';
@@ -26,6 +27,7 @@ import { registerWalkthrough } from './vscode/walkthrough';
 export function activate(context: vscode.ExtensionContext): void {
   const host = createHost(context);
   registerRunCommands(context, host);
+  registerAttach(context, host);
   registerSecrets(context, host);
   registerEngines(context, host);
   registerNewRun(context, host);

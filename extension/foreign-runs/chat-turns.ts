@@ -97,7 +97,7 @@ function callText(call: unknown): string {
 /**
  * Returns thought and answer of a response. Reasoning that the trainer stores separately is the thought. Otherwise the
  * thought is the text in `<think>…</think>`, and the answer is the text in `<answer>…</answer>` or, without these tags,
- * the text after the thought. The thought is null if the response has none.
+ * the text after the thought. Both are null if the response is empty; the thought is empty if there is only an answer.
  */
 export function parsedResponse({ content, reasoning }: ChatMessage): { thought: string | null; answer: string | null } {
   const tagged = thoughtAndAnswer(content);
@@ -108,5 +108,6 @@ export function parsedResponse({ content, reasoning }: ChatMessage): { thought: 
   const thought = reasoning ?? thinking?.inner ?? (close >= 0 ? content.slice(0, close) : null);
   const rest = thinking ? content.slice(thinking.end) : close >= 0 ? content.slice(close + '</think>'.length) : content;
   const answer = (between(rest, '<answer>', '</answer>')?.inner ?? rest).trim();
-  return { thought: thought === null ? null : thought.trim(), answer: answer === '' ? null : answer };
+  if (answer === '') return { thought: thought === null ? null : thought.trim(), answer: null };
+  return { thought: thought === null ? '' : thought.trim(), answer };
 }

@@ -67,7 +67,7 @@ function turnsOf({ messages, reward }: ForeignEpisode): { turns: EpisodeTurn[]; 
       turns.push({
         turn: turns.length + 1,
         state: state.join('\n\n'),
-        actions_left: 0,
+        actions_left: null,
         raw:
           message.reasoning === undefined ? message.content : `<think>${message.reasoning}</think>${message.content}`,
         ...{ thought, answer, parsed: actions, executed: actions },

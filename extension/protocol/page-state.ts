@@ -20,6 +20,8 @@ export interface RunSummary {
   colour?: RunColour;
   /** The run, by id, and the step of the checkpoint from which this run was forked; absent for other runs. */
   parent?: Manifest['parent'];
+  /** The other trainer to which an attached run belongs; absent for runs of this product. */
+  trainer?: Manifest['trainer'];
   /** First words of `notes.md`; absent without notes. */
   notes?: string;
   status: RunStatus;
@@ -28,7 +30,8 @@ export interface RunSummary {
   /** Host of the running trainer, if it is another machine or container, whose socket may be unreachable. */
   otherHost?: string;
   /**
-   * Whether the run's trainer is alive (`trainerLife` in node/lease-liveness.ts), or the run's job is queued. A run with
+   * Whether the run's trainer is alive (`trainerLife` in node/lease-liveness.ts), the process that follows an attached run
+   * is alive, or the run's job is queued. A run with
    * status `running` that is not live was interrupted.
    */
   live: boolean;

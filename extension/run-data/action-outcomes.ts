@@ -26,7 +26,7 @@ export function actionOutcomes(turn: EpisodeTurn, endsEpisode: boolean): ActionO
     } else if (done < executed.length) {
       outcomes.push({ name, reason: 'not an action of this environment' });
     } else {
-      outcomes.push({ name, reason: leftOver(executed.length, actions_left, endsEpisode) });
+      outcomes.push({ name, reason: leftOver(executed.length, actions_left ?? Infinity, endsEpisode) });
     }
   }
   return [...outcomes, ...cutOff(turn).map(name => ({ name, reason: 'over max_actions_per_turn' }))];

@@ -90,7 +90,8 @@ function termTest(term: Term, table: EpisodeTable): (row: number) => boolean {
   switch (term.kind) {
     case 'flag': {
       const [column, value] = [table.column(term.field), Number(term.value)];
-      return row => column[row] === value;
+      const judged = table.column('judged');
+      return row => column[row] === value && (term.field !== 'success' || judged[row] === 1);
     }
     case 'number': {
       const column = table.column(columnOf(term.field));

@@ -12,15 +12,16 @@ export interface EpisodeRow {
   group_id: number;
   member: number;
   tag: string;
-  success: boolean;
+  /** Null if unknown. */
+  success: boolean | null;
   score: number;
   /** Sum of turn rewards, without penalties. */
   reward?: number;
   /** Mean advantage over trained tokens; null if the episode was not used for training. */
   advantage?: number | null;
   turns: number;
-  /** Number of sampled tokens. */
-  tokens: number;
+  /** Number of sampled tokens; null if the tokens are not stored. */
+  tokens: number | null;
   kept: boolean | null;
   /**
    * Number of actions that the environment does not know, plus the number of answers without an action. Absent if these
@@ -32,7 +33,8 @@ export interface EpisodeRow {
 }
 
 /**
- * `mode` is 0 for training and 1 for validation. `kept` is −1 if no rollout filter was applied. A missing `advantage`
+ * `mode` is 0 for training and 1 for validation. `success` is 0 if `judged` is 0, which means that the success is unknown.
+ * `tokens` is −1 if the tokens are not stored. `kept` is −1 if no rollout filter was applied. A missing `advantage`
  * is NaN.
  */
 const columnTypes = {
@@ -43,6 +45,7 @@ const columnTypes = {
   tag: Uint16Array,
   seed: Float64Array,
   success: Uint8Array,
+  judged: Uint8Array,
   score: Float64Array,
   reward: Float64Array,
   advantage: Float32Array,
@@ -91,6 +94,14 @@ export class EpisodeTable {
       columns.kept.map(x => x ?? -1),
       from,
     );
+    to.judged.set(
+      columns.success.map(x => Number(x !== null)),
+      from,
+    );
+    to.tokens.set(
+      columns.tokens.map(x => x ?? -1),
+      from,
+    );
     // In these columns, null (missing) is stored as 0.
     for (const name of [
       'group',
@@ -100,7 +111,6 @@ export class EpisodeTable {
       'score',
       'reward',
       'turns',
-      'tokens',
       'invalid',
       'first',
     ] as const)
@@ -134,12 +144,12 @@ export class EpisodeTable {
       id: episodeId(about),
       ...about,
       tag: this.tags[columns.tag[row]] ?? '',
-      success: columns.success[row] === 1,
+      success: columns.judged[row] === 0 ? null : columns.success[row] === 1,
       score: columns.score[row],
       reward: columns.reward[row],
       advantage: Number.isNaN(advantage) ? null : advantage,
       turns: columns.turns[row],
-      tokens: columns.tokens[row],
+      tokens: columns.tokens[row] < 0 ? null : columns.tokens[row],
       invalid: columns.invalid[row],
       seed: columns.seed[row],
       kept: kept < 0 ? null : kept === 1,

@@ -5,7 +5,7 @@ import { z } from 'zod';
 export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
   state: z.string(),
-  actions_left: z.number().int(),
+  actions_left: z.number().int().nullable().describe('null if another trainer trained the run'),
   /** The model's complete text of the turn, including the generation prefix. */
   raw: z.string(),
   thought: z.string().nullable().describe('null if the response could not be parsed'),
@@ -108,3 +108,7 @@ export type Episode = z.infer<typeof episodeSchema>;
 /** Whether the tokens of an episode are stored. Runs of other trainers may lack them. */
 export const hasTokens = ({ tokens, turns }: Pick<Episode, 'tokens' | 'turns'>): boolean =>
   tokens.ids.length > 0 || turns.length === 0;
+
+/** Formats the success of an episode; it is unknown if another trainer trained the run and stored no success. */
+export const successLabel = (success: boolean | null): string =>
+  success === null ? 'success unknown' : success ? 'success' : 'no success';

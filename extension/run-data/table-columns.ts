@@ -14,6 +14,7 @@ export const tableFields = [
   'notes',
   'created',
   'configuration',
+  'trainer',
   'id',
 ] as const;
 export type TableField = (typeof tableFields)[number];

@@ -22,7 +22,7 @@ const isSilent = ({ status, silent_s }: RunSummary): boolean => silent_s !== und
 export function statusLabel(run: RunSummary): string {
   const { status, live, silent_s } = run;
   if (isSilent(run)) return `not responding for ${formatDuration(silent_s!)}`;
-  const displayed = displayStatus({ status, live });
+  const displayed = run.trainer && status.state === 'stopped' ? 'not followed' : displayStatus({ status, live });
   const phase = displayed === 'running' && !['', 'idle'].includes(status.phase) ? status.phase : null;
   const activity = phase && status.activity ? ` · ${status.activity}` : '';
   const halted = displayed === 'running' && status.debugging ? ' · debugger attached' : '';

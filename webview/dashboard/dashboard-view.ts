@@ -34,7 +34,7 @@ export function dashboardView(state: DashboardState, charts: Charts | null, acti
           ? nothing
           : notice({ kind: 'error', title: 'The file was not written', text: refusal, action: close })
       }
-      ${ending ? endingBanner(ending, actions.command, actions.closeEnding) : nothing}
+      ${ending ? endingBanner(ending, run.trainer !== undefined, actions.command, actions.closeEnding) : nothing}
       ${run.status.episodes ? nothing : pickedRow(state.picked, actions.openEpisode)}
       ${body(run, state, charts, actions)}
     </main>

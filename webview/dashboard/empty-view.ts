@@ -9,6 +9,13 @@ export function emptyView(run: RunSummary, openLog: () => void): TemplateResult 
   const { episodes } = status;
   const displayed = displayStatus(run);
   const isWorking = ['queued', 'starting', 'running'].includes(displayed);
+  if (run.trainer)
+    return notice({
+      kind: 'empty',
+      title: 'No metrics',
+      text: `The files of ${run.trainer.name} in ${run.trainer.source} contain no metrics yet. The Episodes page shows the rollouts.`,
+      action: { label: 'Open the log', run: openLog },
+    });
   const atWork =
     displayed === 'queued'
       ? `${name} is queued as Ray job ${run.job?.id ?? ''}. It starts when resources of the cluster are free.`

@@ -57,7 +57,7 @@ const memoryWarning = ({ planned, available, phase }: PlannedMemory): string =>
 /** Renders the buttons for the commands available in the run's status, and for the run's other pages. */
 function commandButtons(run: RunSummary, send: (command: DashboardCommand) => void): TemplateResult {
   const displayed = displayStatus(run);
-  const commands = commandsFor(displayed).map(command => {
+  const commands = (run.trainer ? [] : commandsFor(displayed)).map(command => {
     const [label, icon, title] = labels[command];
     return button({ label, icon, iconOnly: true, title, onClick: () => send(command) });
   });
@@ -68,15 +68,16 @@ function commandButtons(run: RunSummary, send: (command: DashboardCommand) => vo
     title: 'Change learning rate, coefficients, temperature, filter or number of steps, from the next step on',
     onClick: () => send('settings'),
   });
-  return html`${commands}${['running', 'paused'].includes(displayed) ? settings : nothing}${button({
-    label: 'Collapse',
-    title: 'Check whether the reasoning still depends on the prompt',
-    onClick: () => send('collapse'),
-  })}${button({
+  const timeline = button({
     label: 'Timeline',
     title: 'See where the time of each step goes',
     onClick: () => send('timeline'),
-  })}${button({ label: 'Log', title: 'Read what the run reported, by step or with errors first', onClick: () => send('log') })}${button(
+  });
+  return html`${commands}${['running', 'paused'].includes(displayed) && !run.trainer ? settings : nothing}${button({
+    label: 'Collapse',
+    title: 'Check whether the reasoning still depends on the prompt',
+    onClick: () => send('collapse'),
+  })}${run.trainer ? nothing : timeline}${button({ label: 'Log', title: 'Read what the run reported, by step or with errors first', onClick: () => send('log') })}${button(
     {
       label: 'Episodes',
       primary: true,

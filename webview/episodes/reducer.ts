@@ -147,7 +147,8 @@ function listed(state: EpisodesState, query: Query, rows: Uint32Array, searched:
   const { table, order } = data;
   const success = table.column('success');
   const listing = new Listing(table, rows, settings.sort === null, order);
-  const solved = rows.reduce((total, row) => total + success[row], 0);
+  const judged = table.column('judged');
+  const solved = rows.some(row => judged[row] === 1) ? rows.reduce((total, row) => total + success[row], 0) : null;
   const next = { ...state, query, matches: { listing, solved, searched }, searchFailure: null };
   if (state.subject || table.rows === 0) return next;
   if (settings.open === null)

@@ -15,7 +15,8 @@ import type { Subject } from './reader/reader-subject';
 export interface Matches {
   readonly listing: Listing;
   /** Number of successful listed episodes. */
-  readonly solved: number;
+  /** Null if the success of no matching episode is known. */
+  readonly solved: number | null;
   /** Share of the episodes that a running text search has read; null if no search is running. */
   readonly searched: number | null;
 }
@@ -106,7 +107,7 @@ export function listedFilter({ data, query, settings }: EpisodesState): string {
 function summary({ listing: { rows }, solved }: Matches, all: number): string {
   const number = (count: number): string => (count < 10_000 ? String(count) : formatNumber(count));
   const count = rows.length === all ? `${number(all)} episodes` : `${number(rows.length)} of ${number(all)} episodes`;
-  return rows.length === 0 ? count : `${count} · ${formatPercent(solved / rows.length)} success`;
+  return rows.length === 0 || solved === null ? count : `${count} · ${formatPercent(solved / rows.length)} success`;
 }
 
 /** Problems of the filter line, or the error message of the text search; empty if there are none. */

@@ -29,6 +29,8 @@ export function fieldCell(run: RunSummary, field: TableField): Cell {
       return run.created;
     case 'configuration':
       return run.config_name;
+    case 'trainer':
+      return run.trainer?.name ?? null;
     case 'id':
       return run.id;
   }
@@ -57,6 +59,7 @@ const fieldHeads: Readonly<Record<TableField, ColumnHead>> = {
   notes: { title: 'Notes', detail: '', hint: 'First line of the notes. Click a cell to edit the notes', width: 240 },
   created: { title: 'Started', detail: '', hint: 'When the run was created', width: 180 },
   configuration: { title: 'Configuration', detail: '', hint: 'Name of the configuration', width: 128 },
+  trainer: { title: 'Trainer', detail: '', hint: 'The other trainer that trains the run', width: 128 },
   id: { title: 'Id', detail: '', hint: 'Name of the run folder', width: 220 },
 };
 

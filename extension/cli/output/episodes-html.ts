@@ -27,7 +27,7 @@ ${episodes.map(article).join('\n')}
 function article(episode: Episode): string {
   const { id, tag, seed, success, score, turns, final_state, error } = episode;
   return `<details${turns.length > 0 ? '' : ' open'}>
-<summary>${success ? '✓' : '✗'} ${escapeHtml(id)} · ${escapeHtml(tag)} · seed ${seed} · score ${score}</summary>
+<summary>${success === null ? '–' : success ? '✓' : '✗'} ${escapeHtml(id)} · ${escapeHtml(tag)} · seed ${seed} · score ${score}</summary>
 ${turns.map(({ turn, state, raw, reward }) => `<h3>Turn ${turn}</h3>\n<pre>${escapeHtml(state)}</pre>\n<pre class="answer">${escapeHtml(raw)}</pre>\n<p class="reward">Reward ${reward}</p>`).join('\n')}
 <h3>End</h3>
 <pre>${escapeHtml(final_state)}</pre>${error ? `\n<p>${escapeHtml(error)}</p>` : ''}

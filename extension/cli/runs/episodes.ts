@@ -78,9 +78,9 @@ function search(folder: RunFolder, line: string, limit: number): Found[] {
 }
 
 function formatRow({ id, tag, success, score, turns, tokens, invalid, kept }: EpisodeRow): string {
-  const marks = [success ? '✓' : '✗', kept === false ? 'dropped' : ''].join(' ');
+  const marks = [success === null ? '–' : success ? '✓' : '✗', kept === false ? 'dropped' : ''].join(' ');
   return printable(
-    `${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens} tokens  ${invalid} invalid  ${marks}`,
+    `${id}  ${tag}  ${score.toFixed(2).padStart(7)}  ${turns} turns  ${tokens ?? 'unknown'} tokens  ${invalid} invalid  ${marks}`,
   );
 }
 

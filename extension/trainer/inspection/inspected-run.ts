@@ -20,7 +20,7 @@ import type { StoredCheckpoint } from '../store/checkpoint';
 import { readLines } from '../store/line-log';
 import { RunFolder } from '../store/run-folder';
 import { presentConfig } from '../run/stored-config';
-import { requireTrustedCode } from '../run/trusted-run';
+import { requireOwn, requireTrustedCode } from '../run/trusted-run';
 import { keptCode } from '../store/environment-store';
 
 /** Number of characters at the start of an episode's line that are searched for its id. */
@@ -46,6 +46,7 @@ export class InspectedRun {
    */
   static open(path: string): InspectedRun {
     const folder = RunFolder.open(path);
+    requireOwn(folder);
     folder.verifySeal();
     const config = presentConfig(folder, otherVersion);
     if (config.model_config !== null)

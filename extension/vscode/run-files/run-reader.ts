@@ -32,6 +32,7 @@ import { metricsLineSchema, type MetricsLine } from '../../run-data/step-lines';
 import { statusSchema, type RunStatus } from '../../run-data/run-status-file';
 import { type Episode } from '../../run-data/episode';
 import { hasEntry, namesInRun, readRunFile } from '../../node/read-run-file';
+import { isUnended } from '../../run-data/run-progress';
 import { isElsewhere } from '../../node/run-requests';
 import {
   comparedEpisodeSchema,
@@ -183,7 +184,7 @@ export class RunReader {
     const silentMs = this.touches.silentMs(dependencies.monotonic());
     const life = holder === 'none' ? 'gone' : trainerLife(holder, silentMs);
     const held = life !== 'gone';
-    const { id, created, config_name, parent } = manifest;
+    const { id, created, config_name, parent, trainer } = manifest;
     const { name = manifest.name, tags = manifest.tags ?? [], archived = false, colour } = this.labels;
     const { job } = this;
     const queued = job !== undefined && holder === 'none' && isQueuedStatus(status);
@@ -194,18 +195,26 @@ export class RunReader {
       created,
       config_name,
       folder: this.folder,
-      status,
+      // A process that was killed could not record that it no longer follows the run.
+      status: trainer && !live && isUnended(status.state) ? { ...status, state: 'stopped' } : status,
       live,
       ...(life === 'silent' && { silent_s: Math.floor(silentMs / 1000) }),
       ...(tags.length > 0 && { tags }),
       ...(archived && { archived }),
       ...(colour && { colour }),
       ...(parent && { parent }),
+      ...(trainer && { trainer }),
       ...(this.notes !== '' && { notes: this.notes }),
       ...(job && { job: { address: job.address, id: job.id, ...(job.host !== undefined && { host: job.host }) } }),
       ...(live && this.otherHost !== undefined && { otherHost: this.otherHost }),
       ...(this.statusFile.problem !== undefined && { problem: this.statusFile.problem }),
     };
+  }
+
+  /** Whether the process that followed a run of another trainer has ended without recording it. */
+  get lostFollower(): boolean {
+    const { readManifest, status, summary } = this;
+    return Boolean(readManifest?.trainer && status && isUnended(status.state) && summary?.live === false);
   }
 
   /** The manifest; undefined until `refresh` has read it. */

@@ -38,11 +38,11 @@ export function resumeOutcome(run: Pick<RunSummary, 'status' | 'live'>): 'resume
 }
 
 /** Returns the `contextValue` of a run's tree item, for the menus in package.json. */
-export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived'>): string {
+export function contextOf(run: Pick<RunSummary, 'status' | 'live' | 'archived' | 'trainer'>): string {
   const phase = runPhase(run);
   const ended = phase === 'finished' ? phase : 'ended';
   const marks = [...(isEvaluation(run.status) ? ['evaluation'] : []), ...(run.archived ? ['archived'] : [])];
-  return ['run', isActive(run) ? phase : ended, ...marks].join('.');
+  return [run.trainer ? 'attached' : 'run', isActive(run) ? phase : ended, ...marks].join('.');
 }
 
 /**

@@ -132,6 +132,10 @@ export class RunStore implements vscode.Disposable {
    * Returns the connection to a run's trainer. Throws a UserError if no trainer is alive or the workspace is untrusted.
    */
   trainer(run: Run): TrainerClient {
+    if (run.summary.trainer)
+      throw new UserError(
+        `run ${run.summary.name} belongs to ${run.summary.trainer.name}, which RAGEN Workbench cannot control: control it with ${run.summary.trainer.name}`,
+      );
     if (isQueuedStatus(run.summary.status) && run.summary.job)
       throw new UserError(
         `run ${run.summary.name} is queued on ${run.summary.job.address} and has no trainer yet: wait for its job, or stop the run`,
@@ -220,7 +224,7 @@ export class RunStore implements vscode.Disposable {
     if (!summary || this.entries.get(folder) !== entry) return;
     const [before, shown] = [entry.summary, JSON.stringify(summary)];
     entry.summary = summary;
-    if (summary.live && vscode.workspace.isTrusted) entry.trainer ??= this.connect(folder, entry, summary.name);
+    if (summary.live && !summary.trainer && vscode.workspace.isTrusted) entry.trainer ??= this.connect(folder, entry, summary.name);
     else if (entry.trainer) entry.trainer = void entry.trainer.dispose();
     if (shown === entry.shown) return;
     entry.shown = shown;

@@ -10,12 +10,12 @@ import { briefly, duration, isActive, percent, runPhase, waitsBecause, type RunP
  * Formats progress as `step 12/40 · validation 61 %`. A success rate that is unknown is omitted. Before the first
  * validation, the training success is shown.
  */
-export function formatProgress({ status }: RunSummary): string {
+export function formatProgress({ status, trainer }: RunSummary): string {
   const { unit, done, of } = progressOf(status);
   const progress =
     unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
-    isQueuedStatus(status) ? vscode.l10n.t('queued') : of > 0 ? progress : vscode.l10n.t('starting'),
+    isQueuedStatus(status) ? vscode.l10n.t('queued') : of > 0 ? progress : trainer ? vscode.l10n.t('step {0}', done) : vscode.l10n.t('starting'),
     ...(status.success === null ? [] : [formatSuccess(status.success, status.success_of)]),
   ];
   return parts.join(' · ');
@@ -43,7 +43,7 @@ export function formatState(run: RunSummary): string {
           : state,
     paused: because === undefined ? vscode.l10n.t('paused') : vscode.l10n.t('paused: {0}', briefly(because)),
     finished: vscode.l10n.t('finished'),
-    stopped: vscode.l10n.t('stopped'),
+    stopped: run.trainer ? vscode.l10n.t('not followed') : vscode.l10n.t('stopped'),
     failed: vscode.l10n.t('failed'),
     interrupted: vscode.l10n.t('interrupted: the trainer process exited unexpectedly'),
   };

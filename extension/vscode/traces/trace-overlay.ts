@@ -1,6 +1,7 @@
 // The token overlay of all visible traces. A status bar item shows the overlay's name and range. The user changes the
 // overlay with this item, commands or keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
+import { hasTokens } from '../../run-data/episode';
 import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './tokens/token-overlays';
 import { tokenFacts } from './tokens/token-facts';
 import { TraceDecorations } from './trace-decorations';
@@ -156,7 +157,9 @@ export class TraceOverlay implements vscode.Disposable {
     const failure = this.needsModel() && !range ? this.scores.failure(location) : undefined;
     const message =
       trace.tokens.length === 0
-        ? vscode.l10n.t('tokens unknown')
+        ? hasTokens(trace.episode)
+          ? vscode.l10n.t('tokens unknown')
+          : vscode.l10n.t('tokens not stored by the trainer')
         : failure !== undefined
           ? vscode.l10n.t('cannot be scored')
           : this.message(range, rescored !== undefined);

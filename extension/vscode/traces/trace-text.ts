@@ -5,7 +5,7 @@
 // text without token positions.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
-import type { Episode, EpisodeTurn } from '../../run-data/episode';
+import { hasTokens, successLabel, type Episode, type EpisodeTurn } from '../../run-data/episode';
 import { shown, spell, type Span } from './tokens/spelling';
 import type { TokenBytes } from './tokens/token-bytes';
 
@@ -146,7 +146,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   );
   line(`tag ${tag}`, `seed ${seed}`, `environment ${environment.name} ${environment.version}`);
   line(
-    success ? 'success' : 'no success',
+    successLabel(success),
     `score ${formatSigned(score)}`,
     `return ${formatSigned(reward)}`,
     `penalty ${formatSigned(penalty)}`,
@@ -156,7 +156,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   line(
     counted(turns.length, 'turn'),
     counted(actions, 'action'),
-    `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`,
+    hasTokens(episode) ? `${sampled} of ${counted(tokens.ids.length, 'token')} sampled` : 'the trainer stored no tokens',
   );
 }
 
@@ -263,7 +263,7 @@ function locatedIn(text: string, { from, to }: Span, episode: Episode, index: nu
 /** Describes the end of an episode: terminated, truncated, out of turns, or an environment error. */
 function endingOf({ success, terminated, truncated, error }: Episode): string {
   const how = terminated ? 'terminated' : truncated ? 'truncated' : 'out of turns';
-  return error === undefined ? `${how}, ${success ? 'success' : 'no success'}` : `${how} by an environment error`;
+  return error === undefined ? `${how}, ${successLabel(success)}` : `${how} by an environment error`;
 }
 
 /** Builds a text line by line and returns the positions of its parts. */

@@ -13,9 +13,10 @@ const titles: Record<RunEnding['state'], string> = {
   failed: 'The run failed',
 };
 
-/** Renders the banner. `close` hides it. */
+/** Renders the banner. `isAttached`: whether the run belongs to another trainer. `close` hides it. */
 export function endingBanner(
   ending: RunEnding,
+  isAttached: boolean,
   send: (command: DashboardCommand) => void,
   close: () => void,
 ): TemplateResult {
@@ -30,7 +31,7 @@ export function endingBanner(
     <div class="buttons">
       ${next('Compare', 'compare', 'Compare this run with other runs')}
       ${
-        ending.unit === 'episode'
+        ending.unit === 'episode' || isAttached
           ? nothing
           : html`${next('Evaluate', 'evaluate', 'Play the validation episodes with the newest checkpoint')}
             ${next('Fork', 'fork', 'Start a new run from a checkpoint of this run')}`

@@ -6,11 +6,14 @@ import { hostOfJob } from '../../../extension/run-data/job-record';
 import { progressOf } from '../../../extension/run-data/run-progress';
 import { formatDuration, formatNumber, formatPercent } from '../../shared/format';
 
-export function runFacts({ status, live, job }: RunSummary): TemplateResult {
+export function runFacts({ status, live, job, trainer }: RunSummary): TemplateResult {
   const { unit, done, of } = progressOf(status);
   const facts: [label: string, value: string, title: string][] = [
-    [unit, `${done} / ${of}`, `${unit}s finished / planned`],
+    of > 0 || !trainer
+      ? [unit, `${done} / ${of}`, `${unit}s finished / planned`]
+      : [unit, String(done), `${unit}s finished; the trainer’s files do not say how many are planned`],
   ];
+  if (trainer) facts.unshift(['trainer', trainer.name, `Files of ${trainer.name} in ${trainer.source}`]);
   if (status.success !== null)
     facts.push(
       status.success_of === 'val'

@@ -1,6 +1,7 @@
 // Renders the list's items as rows: headings of steps and groups, and episodes. The titles of the columns are in
 // list-head.ts, and their widths are in episodes.css.
 import { html, nothing, type TemplateResult } from 'lit';
+import { successLabel } from '../../../extension/run-data/episode';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { ListRow } from '../../components/virtual-list';
 import { counted, formatNumber, formatSigned } from '../../shared/format';
@@ -49,7 +50,7 @@ export function renderItem(item: ListItem, sort: Sort | null): ListRow {
 function groupRow({ tag, group_id, count, size, solved, std, kept }: ListItem & { kind: 'group' }): ListRow {
   const facts = [
     count < size && `${count} of ${size} shown`,
-    `${solved}/${size} solved`,
+    solved !== null && `${solved}/${size} solved`,
     `std ${formatNumber(std)}`,
     kept === false && 'dropped',
   ]
@@ -75,7 +76,7 @@ function episodeRow({ row, unit, tagged }: ListItem & { kind: 'episode' }, sort:
   }${number(formatSigned(row.reward ?? row.score), 'reward')}${number(formatSigned(row.score), 'score', 'number')}${number(
     String(row.turns),
     'turns',
-  )}${number(formatNumber(row.tokens), 'tokens')}${
+  )}${number(row.tokens === null ? '–' : formatNumber(row.tokens), 'tokens')}${
     row.invalid ? number(String(row.invalid), 'invalid', 'number warning') : number('·', 'invalid')
   }${filterMark(row.kept)}`;
   const names = ['episode-row', flat && 'flat', added && 'extended', row.kept === false && 'dropped'];
@@ -116,11 +117,11 @@ function spokenRow(row: EpisodeRow, unit: Unit): string {
     ...(unit === 'member' ? [] : [`group ${row.group_id}`, row.tag]),
     ...(unit === 'group' && row.seed !== undefined ? [`seed ${row.seed}`] : []),
     `member ${row.member}`,
-    row.success ? 'success' : 'no success',
+    successLabel(row.success),
     `return ${formatSigned(row.reward ?? row.score)}`,
     `score ${formatSigned(row.score)}`,
     counted(row.turns, 'turn'),
-    counted(row.tokens, 'token'),
+    row.tokens === null ? 'tokens not stored' : counted(row.tokens, 'token'),
     ...(row.invalid ? [counted(row.invalid, 'invalid action')] : []),
     ...(row.kept === null ? [] : [row.kept ? 'kept' : 'dropped by the rollout filter']),
   ].join(', ');

@@ -15,7 +15,8 @@ export type ListItem =
       count: number;
       size: number;
       /** Number of successful episodes of the group, including episodes that are not listed. */
-      solved: number;
+      /** Null if the success of no episode is known. */
+      solved: number | null;
       std: number;
       kept: boolean | null;
     }
@@ -161,8 +162,9 @@ export class Listing {
     const count = to - from;
     if (kind === 'step') return { kind, key: `step ${mode} ${step}`, step, mode, count };
     const members = this.groupOf(rows[from]);
-    const [success, score] = [table.column('success'), table.column('score')];
-    const solved = members.reduce((total, row) => total + success[row], 0);
+    const [success, judged, score] = [table.column('success'), table.column('judged'), table.column('score')];
+    const isJudged = members.some(row => judged[row] === 1);
+    const solved = isJudged ? members.reduce((total, row) => total + success[row], 0) : null;
     const std = deviation(Array.from(members, row => score[row]));
     return {
       ...{ kind, key: `group ${mode} ${step} ${group_id}`, tag, group_id },

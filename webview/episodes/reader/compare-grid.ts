@@ -2,7 +2,7 @@
 // marked: words of the reasoning, actions, and the first turn whose actions differ.
 import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
-import type { Episode } from '../../../extension/run-data/episode';
+import { successLabel, type Episode } from '../../../extension/run-data/episode';
 import { formatSigned } from '../../shared/format';
 import { markChanges } from './text-diff';
 import { markedText } from './marked-text';
@@ -58,7 +58,7 @@ function head(
   choose: (id: string) => void,
 ): TemplateResult {
   const { id, success, score, reward, penalty, advantage } = episode;
-  const outcome = success ? 'success' : 'no success';
+  const outcome = successLabel(success);
   const parts = `Return ${formatSigned(reward)}, penalties ${formatSigned(penalty)}`;
   const mean = (value: number): TemplateResult =>
     html`<span class="muted" title="Mean advantage over the trained tokens">adv. ${formatSigned(value)}</span>`;

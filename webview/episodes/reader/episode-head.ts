@@ -1,7 +1,7 @@
 // Identity and outcome of an episode, and the other members of its prompt group.
 import { html, nothing, type TemplateResult } from 'lit';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
-import type { Episode } from '../../../extension/run-data/episode';
+import { hasTokens, successLabel, type Episode } from '../../../extension/run-data/episode';
 import { formatNumber, formatSigned } from '../../shared/format';
 import type { EpisodesActions } from '../actions';
 import { successMark } from '../list/success-mark';
@@ -52,7 +52,9 @@ function factsOf(episode: Episode): Fact[] {
       `${environment.name} ${environment.version.slice(0, 8)}`,
       `Version of the environment’s code: ${environment.version}`,
     ],
-    ['tokens', formatNumber(sampled), `${sampled} sampled of ${tokens.ids.length}`],
+    hasTokens(episode)
+      ? ['tokens', formatNumber(sampled), `${sampled} sampled of ${tokens.ids.length}`]
+      : ['tokens', 'not stored', 'The trainer stored neither token ids nor log-probs'],
     ...filter,
   ];
 }
@@ -66,7 +68,7 @@ function membersView(members: readonly EpisodeRow[], id: string, actions: Episod
 /** Renders a button that opens a group member. The button is filled if the episode succeeded. */
 function memberButton(row: EpisodeRow, current: boolean, { open }: EpisodesActions): TemplateResult {
   const { member, success, reward, score } = row;
-  const outcome = success ? 'success' : 'no success';
+  const outcome = successLabel(success);
   const title = `member ${member}: ${outcome}, return ${formatSigned(reward ?? score)}, score ${formatSigned(score)}`;
   return html`<button
     class="plain member-button ${success ? 'success' : 'failure'}"

@@ -45,6 +45,7 @@ export function ending({
   turns,
 }: Pick<Episode, 'success' | 'terminated' | 'truncated' | 'turns'>): string {
   if (success) return 'The task was solved.';
+  if (success === null) return terminated ? 'The episode ended.' : `Ended after ${counted(turns.length, 'turn')}.`;
   if (truncated) return 'The environment ended the episode without success, or no actions were left.';
   if (terminated) return 'The environment ended the episode.';
   return `Reached the turn limit after ${counted(turns.length, 'turn')}.`;

@@ -31,7 +31,8 @@ export function groupView(
     columns.findIndex(column => column.current),
   );
   const solved = columns.filter(({ episode }) => episode.success).length;
-  const facts = `${solved}/${columns.length} solved · differences from member ${member} are highlighted`;
+  const judged = columns.some(({ episode }) => episode.success !== null);
+  const facts = `${judged ? `${solved}/${columns.length} solved · ` : ''}differences from member ${member} are highlighted`;
   return html`<article
     class="compared"
     style="--columns:${columns.length}"

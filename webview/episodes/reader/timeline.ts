@@ -8,14 +8,14 @@ import type { PromptHistory } from './reader-subject';
 
 export function timelineView(history: PromptHistory, { goOccurrence }: EpisodesActions): TemplateResult {
   const { table, all, at } = history;
-  const [success, reward] = [table.column('success'), table.column('reward')];
+  const [success, judged, reward] = [table.column('success'), table.column('judged'), table.column('reward')];
   const { rows } = all[at];
   const solved = rows.reduce((total, row) => total + success[row], 0);
   const mean = rows.reduce((total, row) => total + reward[row], 0) / rows.length;
   const where = [
     occurrenceName(all[at]),
     `${at + 1} of ${all.length}`,
-    `${solved}/${rows.length} solved`,
+    ...(rows.some(row => judged[row] === 1) ? [`${solved}/${rows.length} solved`] : []),
     `mean return ${formatSigned(mean)}`,
   ];
   const onInput = ({ target }: Event): void => goOccurrence(Number((target as HTMLInputElement).value));

@@ -3,12 +3,12 @@
 import type { TurnOptions } from './turn-options';
 import { html, nothing, type TemplateResult } from 'lit';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
-import type { Episode, EpisodeTurn } from '../../../extension/run-data/episode';
+import { hasTokens, type Episode, type EpisodeTurn } from '../../../extension/run-data/episode';
 import { counted, formatSigned } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
 import { stateView } from './state-view';
-import { sampledTokens, tokenStrip, tokenSummary } from './token-log-probs';
+import { sampledTokens, tokenStrip, tokenSummary, type SampledToken } from './token-log-probs';
 
 /**
  * Renders a turn. `running` is the return up to and including this turn, without penalties. `largest` is the largest
@@ -25,7 +25,10 @@ export function turnView(
   const turn = episode.turns[index];
   const last = index === episode.turns.length - 1;
   const sampled = sampledTokens(episode, turn);
-  const facts = [`${counted(turn.actions_left, 'action')} left`, tokenSummary(sampled)].join(' · ');
+  const facts = [
+    ...(turn.actions_left === null ? [] : [`${counted(turn.actions_left, 'action')} left`]),
+    ...(hasTokens(episode) ? [tokenSummary(sampled)] : []),
+  ].join(' · ');
   const cut = html`<span class="warning" title="Generation reached the token limit"
     >truncated at the length limit</span
   >`;
@@ -39,12 +42,18 @@ export function turnView(
     <div class="turn-body">
       <div class="turn-state">${stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options)}</div>
       <div class="turn-answer">
-        ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()} ${tokens ? tokenStrip(sampled, theme) : nothing}
+        ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()} ${tokens ? tokensView(episode, sampled, theme) : nothing}
         ${rewardView(turn, running, largest, theme)}
       </div>
     </div>
   </section>`;
 }
+
+/** Renders the tokens of a turn, or says that the trainer stored none. */
+const tokensView = (episode: Episode, sampled: readonly SampledToken[], theme: Theme): TemplateResult =>
+  hasTokens(episode)
+    ? tokenStrip(sampled, theme)
+    : html`<p class="muted">The trainer stored neither token ids nor log-probs.</p>`;
 
 function thoughtView({ thought, raw }: EpisodeTurn): TemplateResult {
   if (thought === null)

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { jsonOrNothing } from '../../../common/json';
 import { namesInRun, openRunFile } from '../../../node/read-run-file';
 import type { EpisodeRow } from '../../../run-data/episode-table';
-import { episodeSchema, type Episode } from '../../../run-data/episode';
+import { episodeSchema, hasTokens, type Episode } from '../../../run-data/episode';
 import { episodesFile, runFiles } from '../../../run-data/run-file-names';
 import { lineSlices, openOrNothing, readRange } from '../../../node/json-lines';
 import { stampOf } from '../small-file';
@@ -94,5 +94,6 @@ function rowOf(episode: Episode): EpisodeRow {
   let tokens = 0;
   for (const sampled of episode.tokens.mask) tokens += sampled;
   const turns = episode.turns.length;
-  return { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept, turns, tokens };
+  const sampled = hasTokens(episode) ? tokens : null;
+  return { id, step, mode, group_id, member, tag, success, score, reward, advantage, kept, turns, tokens: sampled };
 }

@@ -3,7 +3,7 @@
 import * as vscode from 'vscode';
 import { isEvaluation } from '../../../run-data/run-progress';
 import { changeable, configInEffect } from '../../../run-data/changeable-settings';
-import { noRuns, takesNoSteps } from './run-checks';
+import { noRuns, ownRun, takesNoSteps } from './run-checks';
 import type { Command } from '../../command';
 import { notifyBriefly } from '../../notifications';
 import type { Run } from '../run-store';
@@ -25,7 +25,7 @@ const names = (): Record<string, string> => ({
 
 /** `RAGEN: Change Settings of a Run`. */
 export const changeSettings: Command = host => async argument => {
-  const trains = (summary: Run['summary']) => isActive(summary) && !isEvaluation(summary.status);
+  const trains = (summary: Run['summary']) => ownRun(summary) && isActive(summary) && !isEvaluation(summary.status);
   await host.store.scanned;
   const none =
     host.store.runs.length === 0

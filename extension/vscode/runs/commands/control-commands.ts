@@ -9,7 +9,7 @@ import { notifyInformation, withProgress } from '../../notifications';
 import { isQueuedStatus } from '../../../run-data/job-record';
 import { askCli } from '../../processes/cli-command';
 import { jobOptions, resumeOptions } from '../start/cluster';
-import { noRuns, takesNoSteps } from './run-checks';
+import { noRuns, ownRun, takesNoSteps } from './run-checks';
 import { isActive, resumeOutcome, runPhase } from '../run-format';
 import { workspaceOf, type Run } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
@@ -20,7 +20,7 @@ import { trusted } from '../../workspace-trust';
 const is =
   (...phases: string[]) =>
   (run: RunSummary): boolean =>
-    phases.includes(runPhase(run));
+    ownRun(run) && phases.includes(runPhase(run));
 
 export const controlCommands: Record<string, Command> = {
   'ragen.pause': host => async (argument, all) => {
@@ -39,7 +39,7 @@ export const controlCommands: Record<string, Command> = {
     }
   },
   'ragen.stop': host => async (argument, all) => {
-    const runs = await host.picker.pickMany(argument, all, isActive, vscode.l10n.t('No run is running.'));
+    const runs = await host.picker.pickMany(argument, all, is('running', 'paused'), vscode.l10n.t('No run is running.'));
     await Promise.all(runs.map(run => stop(host, run)));
   },
   'ragen.saveCheckpoint': host => async (argument, all) => {
@@ -53,7 +53,7 @@ export const controlCommands: Record<string, Command> = {
   },
   'ragen.resumeFromCheckpoint': host => async argument => {
     if (!trusted()) return;
-    const ended = (run: RunSummary) => !isActive(run) && !isEvaluation(run.status);
+    const ended = (run: RunSummary) => ownRun(run) && !isActive(run) && !isEvaluation(run.status);
     const run = await host.picker.pick(argument, ended, vscode.l10n.t('No run has ended yet.'));
     if (!run || takesNoSteps(run)) return;
     const question = vscode.l10n.t('Resume {0} from which checkpoint?', run.summary.name);
@@ -63,7 +63,7 @@ export const controlCommands: Record<string, Command> = {
   },
   'ragen.forkRun': host => async argument => {
     if (!trusted()) return;
-    const trained = ({ status }: RunSummary): boolean => !isEvaluation(status);
+    const trained = (run: RunSummary): boolean => ownRun(run) && !isEvaluation(run.status);
     const run = await host.picker.pick(argument, trained, noRuns());
     if (!run || takesNoSteps(run)) return;
     const question = vscode.l10n.t('Start a new run from which checkpoint of {0}?', run.summary.name);

@@ -4,7 +4,7 @@ import type { RunSummary } from '../../../protocol/page-state';
 import { isEvaluation } from '../../../run-data/run-progress';
 import type { Command } from '../../command';
 import { notifyInformation } from '../../notifications';
-import { anyRun, noRuns, takesNoSteps } from './run-checks';
+import { noRuns, ownRun, takesNoSteps } from './run-checks';
 import { workspaceOf } from '../run-store';
 import { trustOptions } from '../run-trust-dialog';
 import { begin } from '../start/begin-run';
@@ -34,13 +34,13 @@ export const startCommands: Record<string, Command> = {
   },
   'ragen.duplicateRun': host => async argument => {
     if (!trusted()) return;
-    const run = await host.picker.pick(argument, anyRun, noRuns());
-    if (!run) return;
+    const run = await host.picker.pick(argument, ownRun, noRuns());
+    if (!run || (run.summary.trainer && takesNoSteps(run))) return;
     await vscode.commands.executeCommand('ragen.newRun', { run: run.folder });
   },
   'ragen.evaluateRun': host => async argument => {
     if (!trusted()) return;
-    const trained = ({ status }: RunSummary): boolean => !isEvaluation(status);
+    const trained = (run: RunSummary): boolean => ownRun(run) && !isEvaluation(run.status);
     const run = await host.picker.pick(argument, trained, noRuns());
     if (!run || takesNoSteps(run)) return;
     const { id, name } = run.summary;

@@ -57,7 +57,7 @@ export function noticeEnds(
     const commands = new Map([
       [vscode.l10n.t('Dashboard'), 'ragen.openDashboard'],
       [vscode.l10n.t('Compare'), 'ragen.compareRuns'],
-      ...(isEvaluation(summary.status)
+      ...(isEvaluation(summary.status) || summary.trainer
         ? []
         : ([
             [vscode.l10n.t('Evaluate'), 'ragen.evaluateRun'],

@@ -83,7 +83,8 @@ export function runItem(
   const where = place === undefined ? [] : [plain(place)];
   const parent = formatParent(summary, nameOf);
   const lineage = parent === undefined ? [] : [plain(vscode.l10n.t('fork of {0}', parent))];
-  const rest = [...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...lineage, ...began].join(' · ');
+  const trainer = summary.trainer ? [plain(summary.trainer.name)] : [];
+  const rest = [...trainer, ...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...lineage, ...began].join(' · ');
   const silent = summary.silent_s !== undefined && isActive(summary);
   const waits = waitsBecause(summary) !== undefined || silent;
   const { problem } = summary;
@@ -123,7 +124,7 @@ function tooltipOf(run: RunSummary, parent: string | undefined): vscode.Markdown
   const { unit, done, of } = progressOf(status);
   const rows: [string, string | undefined][] = [
     [vscode.l10n.t('State'), formatState(run)],
-    [unit === 'step' ? vscode.l10n.t('Step') : vscode.l10n.t('Episode'), `${done} / ${of}`],
+    [unit === 'step' ? vscode.l10n.t('Step') : vscode.l10n.t('Episode'), of > 0 ? `${done} / ${of}` : String(done)],
     [
       status.success_of === 'val' ? vscode.l10n.t('Validation success') : vscode.l10n.t('Success'),
       status.success === null ? undefined : percent(status.success),
@@ -131,7 +132,9 @@ function tooltipOf(run: RunSummary, parent: string | undefined): vscode.Markdown
     [vscode.l10n.t('Return'), status.reward === null ? undefined : short(status.reward)],
     [vscode.l10n.t('Tokens/s'), status.tokens_per_s === null || !run.live ? undefined : short(status.tokens_per_s)],
     [vscode.l10n.t('ETA'), status.eta_s === null || !run.live ? undefined : duration(status.eta_s)],
-    [vscode.l10n.t('Configuration'), run.config_name],
+    [vscode.l10n.t('Trainer'), run.trainer && [run.trainer.name, run.trainer.version].filter(Boolean).join(' ')],
+    [vscode.l10n.t('Source'), run.trainer?.source],
+    [vscode.l10n.t('Configuration'), run.trainer ? undefined : run.config_name],
     [vscode.l10n.t('Forked from'), parent],
     [vscode.l10n.t('Tags'), run.tags?.join(', ')],
     [vscode.l10n.t('Notes'), run.notes],

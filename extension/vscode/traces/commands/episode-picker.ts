@@ -26,7 +26,7 @@ const stepName = ({ step, mode }: Pick<EpisodeHead, 'step' | 'mode'>): string =>
 
 /** Returns the list item of an episode. */
 export function headItem(head: EpisodeHead, isCurrent = false): HeadItem {
-  const mark = head.success ? '$(pass)' : '$(circle-slash)';
+  const mark = head.success === null ? '$(question)' : head.success ? '$(pass)' : '$(circle-slash)';
   const parts = [
     head.tag,
     stepName(head),

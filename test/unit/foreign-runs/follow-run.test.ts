@@ -1,0 +1,115 @@
+// Files that grow, restart, rotate and end in the middle of a line.
+import { appendFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { AttachedRun } from '../../../extension/foreign-runs/attached-run';
+import { followRun } from '../../../extension/foreign-runs/follow-run';
+import { recognise } from '../../../extension/foreign-runs/recognition';
+import { SourceFolder } from '../../../extension/foreign-runs/source-folder';
+import { isIndexLine } from '../../../extension/run-data/episode-index-line';
+import { attachOnce, contentsOf } from '../../support/attached';
+import { temporaryFolder } from '../../support/temporary-folder';
+
+const workspace = temporaryFolder();
+
+const row = (step: number, score: number): string => `${JSON.stringify({ step, data: { 'critic/score/mean': score } })}\n`;
+const rollout = (input: string, score: number): string =>
+  `${JSON.stringify({ input: `user\n${input}\nassistant\n`, output: '<think>x</think><answer>y</answer>', score, gts: '', step: 1 })}\n`;
+
+/** Creates a verl run and returns the paths of its files. */
+function foreign(): { folder: string; metrics: string; dump(step: number, lines: string[]): void } {
+  const folder = join(workspace(), 'verl-run');
+  mkdirSync(join(folder, 'rollouts'), { recursive: true });
+  const old = new Date(Date.now() - 60_000);
+  return {
+    folder,
+    metrics: join(folder, 'log.jsonl'),
+    dump(step, lines) {
+      const file = join(folder, 'rollouts', `${step}.jsonl`);
+      writeFileSync(file, lines.join(''));
+      utimesSync(file, old, old); // a file that changed a moment ago may still be written
+    },
+  };
+}
+
+it('shows steps as they are written, also with a truncated last line and rewritten files', async () => {
+  const { folder, metrics, dump } = foreign();
+  writeFileSync(metrics, row(1, 0.1) + row(2, 0.2).slice(0, 20));
+  dump(1, [rollout('a', 1), rollout('a', 0)]);
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  const attached = await AttachedRun.create(workspace(), source, run, { adapter: adapter.id });
+  const stop = new AbortController();
+  const following = followRun(attached, source, run, {
+    ...{ episodeBytes: 1e9, once: false, signal: stop.signal },
+    onChange: () => undefined,
+  });
+  const scores = () => contentsOf(attached).metrics.map(line => [line.step, line['critic/score/mean']]);
+  const counts = () => Object.entries(contentsOf(attached).episodes).map(([name, { length }]) => [name, length]);
+  await expect.poll(scores).toEqual([[1, 0.1]]);
+  await expect.poll(counts).toEqual([['step-000001', 2]]);
+  expect(attached.readStatus()).toMatchObject({ state: 'running', step: 1 });
+
+  appendFileSync(metrics, row(2, 0.2).slice(20) + row(3, 0.3));
+  dump(2, [rollout('b', 1)]);
+  dump(1, [rollout('a', 1), rollout('a', 0), rollout('c', 1)]);
+  await expect.poll(scores).toEqual([[1, 0.1], [2, 0.2], [3, 0.3]]); // prettier-ignore
+  await expect.poll(counts).toEqual([['step-000001', 3], ['step-000002', 1]]); // prettier-ignore
+
+  // verl empties its file when it resumes from a checkpoint: steps 2 and 3 are repeated, step 1 is only known here.
+  writeFileSync(metrics, row(2, 0.25));
+  await expect.poll(scores).toEqual([[1, 0.1], [2, 0.25]]); // prettier-ignore
+
+  stop.abort();
+  await following;
+  expect(attached.readStatus()?.state).toBe('stopped');
+  expect(existsSync(attached.file('lease'))).toBe(false);
+  const index = readFileSync(attached.file('episodes/index.jsonl'), 'utf8').trim().split('\n');
+  expect(index.map(line => JSON.parse(line) as unknown).every(isIndexLine)).toBe(true);
+});
+
+it('a second process continues: it converts only what is new, and keeps what the trainer has erased', async () => {
+  const { folder, metrics, dump } = foreign();
+  writeFileSync(metrics, row(1, 0.1) + row(2, 0.2));
+  dump(1, [rollout('a', 1)]);
+  const first = await attachOnce(workspace(), folder);
+  const stamp = readFileSync(first.folder.file('attached.json'), 'utf8');
+  writeFileSync(metrics, row(3, 0.3));
+  const second = await attachOnce(workspace(), folder, { earlier: first.folder });
+  expect(second.metrics.map(line => line['critic/score/mean'])).toEqual([0.1, 0.2, 0.3]);
+  expect(readFileSync(first.folder.file('attached.json'), 'utf8')).toBe(stamp);
+});
+
+it('only one process follows a run', async () => {
+  const { folder, metrics } = foreign();
+  writeFileSync(metrics, row(1, 0.1));
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  const attached = await AttachedRun.create(workspace(), source, run, { adapter: adapter.id });
+  const stop = new AbortController();
+  const options = { episodeBytes: 1e9, once: false, signal: stop.signal, onChange: () => undefined };
+  const following = followRun(attached, source, run, options);
+  await expect.poll(() => attached.readStatus()?.state).toBe('running');
+  await expect(followRun(attached, source, run, options)).rejects.toThrow('already');
+  stop.abort();
+  await following;
+});
+
+it('keeps the newest episodes within the limit of bytes, and reports lines that are no rollouts', async () => {
+  const { folder, metrics, dump } = foreign();
+  writeFileSync(metrics, row(1, 0.1));
+  for (let step = 1; step <= 9; step++) dump(step, [rollout(`prompt ${step}`, 1), 'no JSON\n', '{"input": 1}\n']);
+  const all = await attachOnce(workspace(), folder);
+  expect(Object.keys(all.episodes)).toHaveLength(9);
+  expect(readFileSync(all.folder.file('events.jsonl'), 'utf8')).toContain('18 lines of the rollouts could not be read');
+  const bytes = readFileSync(all.folder.file('episodes/step-000009.jsonl')).length;
+  const few = await attachOnce(workspace(), folder, { earlier: all.folder, bytes: 2.5 * bytes });
+  expect(Object.keys(few.episodes)).toEqual(['step-000007', 'step-000008', 'step-000009']);
+});
+
+it('a run whose paths lead elsewhere is not followed there', async () => {
+  const { folder, metrics } = foreign();
+  writeFileSync(join(workspace(), 'secret.jsonl'), row(1, 0.5));
+  symlinkSync(join(workspace(), 'secret.jsonl'), metrics);
+  await expect(attachOnce(workspace(), folder)).rejects.toThrow('contains no files of a known trainer');
+});
