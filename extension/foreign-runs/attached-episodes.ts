@@ -34,13 +34,16 @@ export class AttachedEpisodes {
   private readonly index: EpisodeIndexLog;
   private readonly converted: Converted;
   private saved = true;
+  /** Whether steps are left out because of the limit of bytes. */
+  isCut = false;
   /** Sources that could not be read, each with the reason; tried again when they change. */
   readonly problems = new Map<string, string>();
 
   constructor(
     private readonly folder: RunFolder,
     private readonly source: SourceFolder,
-    private readonly mostBytes: number,
+    /** Maximum bytes of the converted episodes; the step that exceeds them is the last. */
+    readonly mostBytes: number,
   ) {
     this.index = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
     const isKnown = existsSync(folder.file(runFiles.attached));
@@ -73,6 +76,7 @@ export class AttachedEpisodes {
       const id = idOf(unit);
       const known = this.converted.units[id];
       if (bytes >= this.mostBytes) {
+        this.isCut = true;
         if (known) this.drop(unit);
         continue;
       }

@@ -63,12 +63,12 @@ export async function followRun(
       if (!isFirst) await source.refresh();
       const walkMs = performance.now() - began;
       const grown = await attached.updateMetrics();
-      await attached.updateStatus('running', silence(source, attached, run));
+      ended = (await run.ended?.()) ?? hasAllSteps(attached, run);
+      await attached.updateStatus(ended ? 'finished' : 'running', silence(source, attached, run));
       if (isFirst) onChange(attached, true);
       const before = attached.episodes.steps;
       const waiting = await convert(attached, run, once, signal);
       if (!isFirst && (grown || attached.episodes.steps !== before)) onChange(attached, false);
-      ended = (await run.ended?.()) ?? hasAllSteps(attached, run);
       if (waiting === 0 && (once || ended)) break;
       const wait = waiting > 0 && !isFirst ? pollMs / 4 : Math.min(longestPollMs, Math.max(pollMs, 10 * walkMs));
       await alarm.wait(wait);
@@ -93,6 +93,10 @@ async function convert(attached: AttachedRun, run: ForeignRun, once: boolean, si
   const waiting = await attached.episodes.convert(units, until);
   await attached.episodes.save();
   for (const message of attached.episodes.problems.values()) attached.warn(message);
+  if (attached.episodes.isCut)
+    attached.warn(
+      `the episodes of the oldest steps are not shown, because all converted episodes would take more than ${attached.episodes.mostBytes / 1e9} GB: attach the run with a larger --space`,
+    );
   const { skipped } = attached.episodes;
   if (waiting === 0 && skipped > 0)
     attached.warn(`${counted(skipped, 'line')} of the rollouts could not be read, so these rollouts are not shown`);

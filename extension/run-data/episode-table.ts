@@ -103,17 +103,7 @@ export class EpisodeTable {
       from,
     );
     // In these columns, null (missing) is stored as 0.
-    for (const name of [
-      'group',
-      'member',
-      'seed',
-      'success',
-      'score',
-      'reward',
-      'turns',
-      'invalid',
-      'first',
-    ] as const)
+    for (const name of ['group', 'member', 'seed', 'success', 'score', 'reward', 'turns', 'invalid', 'first'] as const)
       to[name].set(columns[name] as number[], from);
   }
 

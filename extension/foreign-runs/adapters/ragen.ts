@@ -1,5 +1,6 @@
 // RAGEN: training as verl's (verl.ts), and the rollouts of evaluations, `val_rollouts_<time>.jsonl`.
 // Source: RAGEN of 2026-04, ragen/llm_agent/agent_proxy.py; its training dumps and its file logger do not work there.
+import { counted } from '../../common/numbers';
 import { isRecord } from '../../common/json';
 import type { Adapter, ForeignEpisode, ForeignRun, RolloutUnit } from '../adapter';
 import { chatMessages } from '../chat-turns';
@@ -36,7 +37,10 @@ function withEvaluations(source: SourceFolder, training: ForeignRun | null, file
   };
   return {
     ...run,
-    found: [...run.found, ...(files.length > 0 ? [`evaluations: ${files.length} files val_rollouts_*.jsonl`] : [])],
+    found: [
+      ...run.found,
+      ...(files.length > 0 ? [`evaluations: ${counted(files.length, 'file')} val_rollouts_*.jsonl`] : []),
+    ],
     async rollouts() {
       const { units } = await run.rollouts();
       if (files.length === 0) return { units };

@@ -1,4 +1,5 @@
 // Runs of which only TensorBoard event files are known: the curves of one folder of event files.
+import { counted } from '../../common/numbers';
 import type { Adapter } from '../adapter';
 import { eventFolders, eventSource } from '../event-files';
 import { onlyRun, stem } from '../peek';
@@ -14,7 +15,7 @@ export const tensorboard: Adapter = {
       name: stem(folder === '' ? source.root : folder),
       config: {},
       totalSteps: 0,
-      found: [`metrics: ${eventFolders(source).get(folder)!.length} event files`],
+      found: [`metrics: ${counted(eventFolders(source).get(folder)!.length, 'event file')}`],
       missing: ['rollouts: TensorBoard files contain none'],
       rename: name => metrics[name] ?? name,
       metrics: [eventSource(source, folder, each => each === folder)],

@@ -1,6 +1,7 @@
 // VAGEN: training as verl's (verl.ts), with the chat template's markers in the dumps, and evaluations, one folder per
 // rollout with messages.json and metrics.json. Images are shown as `[image]`; image files are not read.
 // Source: VAGEN of 2026-07, ray_trainer.py, gym_agent_loop.py, vision_workflow.py.
+import { counted } from '../../common/numbers';
 import { isRecord } from '../../common/json';
 import type { Adapter, ForeignEpisode, ForeignRun, RolloutUnit } from '../adapter';
 import { chatMessages } from '../chat-turns';
@@ -29,7 +30,10 @@ export const vagen: Adapter = {
     };
     return {
       ...base,
-      found: [...base.found, ...(hasEvaluation ? [`evaluation: ${source.matching(evaluated).length} rollouts`] : [])],
+      found: [
+        ...base.found,
+        ...(hasEvaluation ? [`evaluation: ${counted(source.matching(evaluated).length, 'rollout')}`] : []),
+      ],
       missing: [...base.missing, 'images: the image files are not shown'],
       async rollouts() {
         const { units } = await base.rollouts();

@@ -43,14 +43,17 @@ export async function findVerl(source: SourceFolder, flavour: Flavour): Promise<
     totalSteps: configCount(config, 'trainer.total_training_steps'),
     found: [
       ...(metrics ? [`metrics: ${metrics.source.name}`] : []),
-      ...chosen.map(({ folder, mode }) => `${mode === 'train' ? 'rollouts' : 'validation rollouts'}: ${folder}`),
+      ...chosen.map(
+        ({ folder, mode }) =>
+          `${mode === 'train' ? 'rollouts' : 'validation rollouts'}: ${folder === '' ? stem(source.path) : folder}`,
+      ),
       ...(configFile === undefined ? [] : [`configuration: ${configFile}`]),
     ],
     missing: [
       ...(metrics ? [] : ['metrics: set trainer.logger=["console","file"] or ["console","tensorboard"]']),
       ...(train ? [] : [flavour.rolloutsMissing ?? 'rollouts: set trainer.rollout_data_dir']),
       ...(val ? [] : ['validation rollouts: set trainer.validation_data_dir']),
-      'token ids, log-probs and advantages: verl writes none',
+      `token ids, log-probs and advantages: ${flavour.name} writes none`,
     ],
     stepSeconds: ['timing_s/step', 'perf/time_per_step'],
     metrics: metrics ? [metrics.source] : [],

@@ -224,7 +224,8 @@ export class RunStore implements vscode.Disposable {
     if (!summary || this.entries.get(folder) !== entry) return;
     const [before, shown] = [entry.summary, JSON.stringify(summary)];
     entry.summary = summary;
-    if (summary.live && !summary.trainer && vscode.workspace.isTrusted) entry.trainer ??= this.connect(folder, entry, summary.name);
+    if (summary.live && !summary.trainer && vscode.workspace.isTrusted)
+      entry.trainer ??= this.connect(folder, entry, summary.name);
     else if (entry.trainer) entry.trainer = void entry.trainer.dispose();
     if (shown === entry.shown) return;
     entry.shown = shown;

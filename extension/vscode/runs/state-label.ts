@@ -15,7 +15,13 @@ export function formatProgress({ status, trainer }: RunSummary): string {
   const progress =
     unit === 'step' ? vscode.l10n.t('step {0}/{1}', done, of) : vscode.l10n.t('episode {0}/{1}', done, of);
   const parts = [
-    isQueuedStatus(status) ? vscode.l10n.t('queued') : of > 0 ? progress : trainer ? vscode.l10n.t('step {0}', done) : vscode.l10n.t('starting'),
+    isQueuedStatus(status)
+      ? vscode.l10n.t('queued')
+      : of > 0
+        ? progress
+        : trainer
+          ? vscode.l10n.t('step {0}', done)
+          : vscode.l10n.t('starting'),
     ...(status.success === null ? [] : [formatSuccess(status.success, status.success_of)]),
   ];
   return parts.join(' · ');

@@ -27,7 +27,17 @@ const trainers = [
 ];
 
 /** Values that replace a JSON value. */
-const strange = ['null', '1e999', '-1', 'NaN', '[]', '{}', '"<img src=x onerror=alert(1)>"', '"../../etc/passwd"', '1e15'];
+const strange = [
+  'null',
+  '1e999',
+  '-1',
+  'NaN',
+  '[]',
+  '{}',
+  '"<img src=x onerror=alert(1)>"',
+  '"../../etc/passwd"',
+  '1e15',
+];
 
 interface Change {
   file: number;

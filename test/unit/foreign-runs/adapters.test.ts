@@ -122,7 +122,11 @@ it('SkyRL: evaluations, with scores per token summed', async () => {
 it('TRL: completions as messages and as text, and the history of the newest checkpoint', async () => {
   const newer = await attach('trl/trl-1.16');
   expect(newer.adapter).toBe('trl');
-  expect(newer.metrics[0]).toMatchObject({ 'critic/score/mean': 0.25, 'actor/entropy': 0.6, frac_reward_zero_std: 0.5 });
+  expect(newer.metrics[0]).toMatchObject({
+    'critic/score/mean': 0.25,
+    'actor/entropy': 0.6,
+    frac_reward_zero_std: 0.5,
+  });
   expect(newer.folder.readStatus()?.state).toBe('finished');
   const [first, second] = newer.episodes['step-000002'];
   expect([first.advantage, second.advantage, first.group_id, second.group_id]).toEqual([1, -1, 0, 0]);
@@ -160,7 +164,9 @@ it('JSON lines: usual names of fields, steps in the lines, and a mapping for oth
     ['step-000001', 1],
     ['step-000002', 1], // the last line may still be written
   ]);
-  await expect(attachOnce(workspace(), own, { mapping: { fields: { rewards: 'x' } } })).rejects.toThrow('fields.rewards');
+  await expect(attachOnce(workspace(), own, { mapping: { fields: { rewards: 'x' } } })).rejects.toThrow(
+    'fields.rewards',
+  );
 });
 
 it('nothing in the trainer’s folder is written or touched', async () => {

@@ -34,7 +34,13 @@ it('converts messages with parts, images and tool calls; other values are droppe
   const calls = [{ function: { name: 'move', arguments: '{"to":1}' } }];
   expect(
     chatMessages([
-      { role: 'user', content: [{ type: 'text', text: 'see' }, { type: 'image_url', image_url: { url: 'x' } }] },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'see' },
+          { type: 'image_url', image_url: { url: 'x' } },
+        ],
+      },
       { role: 'assistant', content: null, tool_calls: calls },
       { content: 'no role' },
       7,

@@ -12,7 +12,8 @@ import { temporaryFolder } from '../../support/temporary-folder';
 
 const workspace = temporaryFolder();
 
-const row = (step: number, score: number): string => `${JSON.stringify({ step, data: { 'critic/score/mean': score } })}\n`;
+const row = (step: number, score: number): string =>
+  `${JSON.stringify({ step, data: { 'critic/score/mean': score } })}\n`;
 const rollout = (input: string, score: number): string =>
   `${JSON.stringify({ input: `user\n${input}\nassistant\n`, output: '<think>x</think><answer>y</answer>', score, gts: '', step: 1 })}\n`;
 

@@ -3,6 +3,8 @@ import { html, type TemplateResult } from 'lit';
 import { successLabel } from '../../../extension/run-data/episode';
 
 export const successMark = (success: boolean | null): TemplateResult =>
-  html`<span class=${success === null ? 'mark muted' : success ? 'mark success' : 'mark failure'} title=${successLabel(success)}
+  html`<span
+    class=${success === null ? 'mark muted' : success ? 'mark success' : 'mark failure'}
+    title=${successLabel(success)}
     >${success === null ? '–' : success ? '✓' : '✗'}</span
   >`;

@@ -46,12 +46,20 @@ function factsOf(episode: Episode): Fact[] {
     advantage === null
       ? ['advantage', '–', 'Not used for training']
       : ['advantage', formatSigned(advantage), 'Mean over the trained tokens'],
-    ['seed', String(seed), 'Seed of the prompt group'],
-    [
-      'environment',
-      `${environment.name} ${environment.version.slice(0, 8)}`,
-      `Version of the environment’s code: ${environment.version}`,
-    ],
+    environment.version === ''
+      ? [
+          'prompt',
+          String(seed),
+          'Number of the prompt: its seed or index if the trainer stores one, else a hash of its text',
+        ]
+      : ['seed', String(seed), 'Seed of the prompt group'],
+    environment.version === ''
+      ? ['environment', environment.name, 'Environment or data source, as the trainer names it']
+      : [
+          'environment',
+          `${environment.name} ${environment.version.slice(0, 8)}`,
+          `Version of the environment’s code: ${environment.version}`,
+        ],
     hasTokens(episode)
       ? ['tokens', formatNumber(sampled), `${sampled} sampled of ${tokens.ids.length}`]
       : ['tokens', 'not stored', 'The trainer stored neither token ids nor log-probs'],

@@ -42,8 +42,8 @@ export function turnView(
     <div class="turn-body">
       <div class="turn-state">${stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options)}</div>
       <div class="turn-answer">
-        ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()} ${tokens ? tokensView(episode, sampled, theme) : nothing}
-        ${rewardView(turn, running, largest, theme)}
+        ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()}
+        ${tokens ? tokensView(episode, sampled, theme) : nothing} ${rewardView(turn, running, largest, theme)}
       </div>
     </div>
   </section>`;

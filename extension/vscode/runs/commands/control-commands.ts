@@ -39,7 +39,12 @@ export const controlCommands: Record<string, Command> = {
     }
   },
   'ragen.stop': host => async (argument, all) => {
-    const runs = await host.picker.pickMany(argument, all, is('running', 'paused'), vscode.l10n.t('No run is running.'));
+    const runs = await host.picker.pickMany(
+      argument,
+      all,
+      is('running', 'paused'),
+      vscode.l10n.t('No run is running.'),
+    );
     await Promise.all(runs.map(run => stop(host, run)));
   },
   'ragen.saveCheckpoint': host => async (argument, all) => {

@@ -22,7 +22,11 @@ export const noRuns = (): string =>
  */
 export function takesNoSteps({ summary: { name, status, trainer } }: Run): boolean {
   if (trainer) {
-    const owner = vscode.l10n.t('Run {0} belongs to {1}; RAGEN Workbench shows it, but cannot train it.', name, trainer.name);
+    const owner = vscode.l10n.t(
+      'Run {0} belongs to {1}; RAGEN Workbench shows it, but cannot train it.',
+      name,
+      trainer.name,
+    );
     void notifyInformation(owner);
     return true;
   }

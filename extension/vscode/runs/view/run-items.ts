@@ -84,7 +84,14 @@ export function runItem(
   const parent = formatParent(summary, nameOf);
   const lineage = parent === undefined ? [] : [plain(vscode.l10n.t('fork of {0}', parent))];
   const trainer = summary.trainer ? [plain(summary.trainer.name)] : [];
-  const rest = [...trainer, ...(tags === '' ? [] : [tags]), formatProgress(summary), ...where, ...lineage, ...began].join(' · ');
+  const rest = [
+    ...trainer,
+    ...(tags === '' ? [] : [tags]),
+    formatProgress(summary),
+    ...where,
+    ...lineage,
+    ...began,
+  ].join(' · ');
   const silent = summary.silent_s !== undefined && isActive(summary);
   const waits = waitsBecause(summary) !== undefined || silent;
   const { problem } = summary;

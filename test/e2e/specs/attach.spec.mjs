@@ -1,0 +1,99 @@
+// A run of another trainer in the real editor: the command opens verl's files, the dashboard follows them while they
+// grow, the Episodes page shows the rollouts and says what verl does not store, and commands that need a trainer of this
+// product are missing.
+import assert from 'node:assert/strict';
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
+import { root } from '../install.mjs';
+
+const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
+const elsewhere = mkdtempSync(join(tmpdir(), 'ragen-verl-'));
+const source = join(elsewhere, 'lake');
+const metrics = join(source, 'verl_examples', 'frozenlake_grpo.jsonl');
+let editor;
+const scenario = scenarios(() => editor);
+
+before(async () => {
+  cpSync(join(root, 'test/golden/foreign-runs/verl'), source, { recursive: true });
+  const config = join(source, 'outputs/2026-11-22/10-00-00/.hydra/config.yaml');
+  // The run is not finished, so its files are followed.
+  writeFileSync(config, readFileSync(config, 'utf8').replace('total_training_steps: 3', 'total_training_steps: 10'));
+  editor = await Editor.start(workspace);
+});
+after(async () => {
+  await editor?.stop();
+  for (const folder of [workspace, elsewhere]) rmSync(folder, { recursive: true, force: true });
+});
+
+const runs = () => join(workspace, '.ragen', 'runs');
+const listing = () => readdirSync(source, { recursive: true }).sort();
+
+scenario('the command recognises verl, and opens the dashboard of the run', async () => {
+  const before = listing();
+  await editor.showRuns();
+  await editor.command('RAGEN: Open Run of Another Trainer');
+  await editor.choose('Type a path');
+  await editor.answer(source);
+  const page = await editor.webview('.top-bar');
+  await page.locator('.facts', { hasText: 'verl' }).waitFor();
+  await page.locator('.facts', { hasText: '3 / 10' }).waitFor();
+  await page.locator('h1', { hasText: 'frozenlake_grpo' }).waitFor();
+  await editor.page.locator('.notification-toast', { hasText: 'token ids, log-probs and advantages' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0);
+  assert.deepEqual(listing(), before);
+  await editor.picture('attach-dashboard');
+});
+
+scenario('the dashboard follows the file', async () => {
+  const page = await editor.webview('.top-bar');
+  appendFileSync(metrics, `${JSON.stringify({ step: 4, data: { 'critic/score/mean': 0.9, 'actor/entropy': 0.2 } })}\n`);
+  await page.locator('.facts', { hasText: '4 / 10' }).waitFor();
+});
+
+scenario('the Episodes page shows the rollouts, and says that verl stores no tokens', async () => {
+  await editor.command('RAGEN: Open Episodes');
+  const page = await editor.webview('.episode-row');
+  await page.getByText('Now two columns are left, so right twice.').first().waitFor();
+  await page.locator('.facts', { hasText: 'not stored' }).waitFor();
+  await editor.picture('attach-episodes');
+  await page.getByRole('button', { name: 'Tokens' }).click();
+  await page.getByText('The trainer stored neither token ids nor log-probs.').first().waitFor();
+  await editor.picture('attach-tokens');
+});
+
+scenario('the tree names the trainer and offers only what applies; following is ended and started again', async () => {
+  await editor.showRuns();
+  const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /frozenlake_grpo/ });
+  await item.locator('.label-description', { hasText: 'verl' }).waitFor();
+  const lease = join(onlyEntry(runs()), 'lease');
+  const status = () => JSON.parse(readFileSync(join(onlyEntry(runs()), 'status.json'), 'utf8')).state;
+  await editor.takeFromMenu(item, 'Stop Following');
+  await until(
+    'the end of the follower',
+    () => status() === 'stopped' && !readdirSync(onlyEntry(runs())).includes('lease'),
+  );
+  await item.click({ button: 'right' });
+  const menu = editor.page.locator('.monaco-menu');
+  await menu.locator('.action-menu-item', { hasText: 'Follow Files' }).waitFor();
+  for (const missing of ['Resume', 'Fork', 'Evaluate', 'Duplicate'])
+    assert.equal(await menu.locator('.action-menu-item', { hasText: missing }).count(), 0, missing);
+  await editor.picture('attach-menu');
+  await editor.page.keyboard.press('Escape');
+  await editor.takeFromMenu(item, 'Follow Files');
+  await until('a new follower', () => status() === 'running' && readFileSync(lease, 'utf8') !== '');
+});
+
+scenario('a run of verl and other attached runs are compared on one chart', async () => {
+  await editor.command('RAGEN: Open Run of Another Trainer');
+  await editor.choose('Type a path');
+  await editor.answer(join(root, 'test/golden/foreign-runs/trl/trl-1.16'));
+  const dashboard = await editor.webview('.top-bar');
+  await dashboard.locator('.facts', { hasText: 'TRL' }).waitFor();
+  await editor.command('RAGEN: Open Run Table');
+  const table = await editor.webview('.run-table');
+  await table.locator('.facts-row', { hasText: '2 runs' }).waitFor();
+  await editor.picture('attach-table');
+});
