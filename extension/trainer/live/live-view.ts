@@ -200,7 +200,7 @@ export class LiveView implements RolloutObserver {
       return {
         turn: turn.turn,
         state: turn.state,
-        actions_left: turn.actions_left,
+        actions_left: turn.actions_left!, // known for each turn that this trainer plays
         prefix,
         tokens: this.tokensOf(watched, turn.turn),
         outcome: { thought, answer, executed, reward, penalty },

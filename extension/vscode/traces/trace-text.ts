@@ -193,7 +193,8 @@ function writeTurn(
   const extent = writer.section(() => {
     heading = writer.block(`## Turn ${turn.turn} · reward ${formatSigned(turn.reward)}`);
     stateSection = writer.section(() => {
-      writer.line(`### State · ${counted(turn.actions_left, 'action')} left`);
+      const left = turn.actions_left === null ? '' : ` · ${counted(turn.actions_left, 'action')} left`;
+      writer.line(`### State${left}`);
       state = writer.block(shown(turn.state));
     });
     answerSection = writer.section(() => {

@@ -150,6 +150,7 @@ const rules: [string, Rule][] = [
   ['jobs', words => finishes(words)],
   ['plan', words => finishes(words)],
   ['runs', words => finishes(words)],
+  ['attach', words => attaches(words)],
   ['presets', words => finishes(words)],
   ['config', words => finishes(words)],
   ['doctor', words => finishes(words, words.includes('half') ? [0, 1] : [0])],
@@ -180,6 +181,14 @@ const rules: [string, Rule][] = [
   ['env versions', words => finishes(words)],
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
 ];
+
+/** Attaches a sample in place of the documented path, and reads it once. */
+async function attaches(words: string[]): Promise<void> {
+  workspace.write('mapping.yaml', 'fields: {reward: reward}\n');
+  const sample = words[1].endsWith('.jsonl') ? 'openai-messages/rollouts.jsonl' : 'verl';
+  const path = join(root, 'test/golden/foreign-runs', sample);
+  await finishes([words[0], path, ...words.slice(2), '--once']);
+}
 
 /** Probes a simulated server in place of the documented one. */
 async function probes(words: string[]): Promise<void> {
