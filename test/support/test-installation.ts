@@ -13,6 +13,7 @@ export function testInstallation() {
       sweeps: join(root, 'media/sweeps'),
       models: join(root, 'media/models'),
       environments: join(root, 'envs'),
+      cli: join(root, 'dist/cli.cjs'),
       trainer: join(root, 'dist/trainer.cjs'),
       engineWorker: join(root, 'dist/engine-worker.cjs'),
       environmentHost: join(root, 'dist/environment-host.cjs'),

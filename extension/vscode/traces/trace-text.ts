@@ -156,7 +156,9 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
   line(
     counted(turns.length, 'turn'),
     counted(actions, 'action'),
-    hasTokens(episode) ? `${sampled} of ${counted(tokens.ids.length, 'token')} sampled` : 'the trainer stored no tokens',
+    hasTokens(episode)
+      ? `${sampled} of ${counted(tokens.ids.length, 'token')} sampled`
+      : 'the trainer stored no tokens',
   );
 }
 

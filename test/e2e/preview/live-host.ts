@@ -26,7 +26,7 @@ export function watchedEpisode(episode: Episode, turns: number, tokens?: number)
     const all = tokensOf(turn.raw.slice(prefix.length));
     const done = i < turns;
     return {
-      ...{ turn: turn.turn, state: turn.state, actions_left: turn.actions_left, prefix },
+      ...{ turn: turn.turn, state: turn.state, actions_left: turn.actions_left!, prefix },
       tokens: done ? all : all.slice(0, tokens),
       outcome: done ? { thought, answer, executed, reward, penalty } : null,
     };
@@ -38,7 +38,7 @@ export function watchedEpisode(episode: Episode, turns: number, tokens?: number)
     ...{ id, mode, step, tag, group_id, member, seed, environment, over },
     turns: shown,
     state: over ? final_state : episode.turns[turns].state,
-    success: over && episode.success,
+    success: over && episode.success === true,
     reward: sum('reward'),
     penalty: sum('penalty'),
   };

@@ -180,7 +180,7 @@ describe('the dashboard', () => {
     axis.dispatchEvent(new Event('change'));
     await settle();
     expect(plot('entropy').axis).toBe('time');
-    expect(plot('entropy').lines[0].points.at(-1)!.x).toBeCloseTo(metricLines(140)[139].wall_s, 6);
+    expect(plot('entropy').lines[0].points.at(-1)!.x).toBeCloseTo(metricLines(140)[139].wall_s!, 6);
   });
 
   it('searches names and keys', async () => {
