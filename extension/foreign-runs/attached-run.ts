@@ -26,6 +26,8 @@ export class AttachedRun {
   private shown = '';
   /** Whether the rows of the trainer's files were read once. */
   private isRead = false;
+  /** Whether a source was truncated, also before this process began, and no row of it was read since. */
+  private hasRestarted = true;
   private warned = new Set<string>();
 
   private constructor(
@@ -73,7 +75,7 @@ export class AttachedRun {
 
   /** Reads new metrics and writes them. Returns whether there were any. */
   async updateMetrics(): Promise<boolean> {
-    let [restarted, last] = [!this.isRead, -1];
+    let last = -1;
     const { run, table } = this;
     for (const source of run.metrics) {
       const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
@@ -84,10 +86,13 @@ export class AttachedRun {
         for (const [name, value] of Object.entries(row.values)) values[rename(name)] = value;
         table.merge({ ...row, values }, seen);
       });
-      restarted ||= again;
+      this.hasRestarted ||= again;
     }
     // A trainer that went back to a checkpoint repeats its steps; the later rows of its first attempt are void.
-    if (restarted && last >= 0) table.cutAfter(last);
+    if (this.hasRestarted && last >= 0) {
+      table.cutAfter(last);
+      this.hasRestarted = false;
+    }
     this.isRead = true;
     return table.write(this.log);
   }
@@ -107,7 +112,7 @@ export class AttachedRun {
       success: share(success ?? training),
       success_of: success === undefined ? 'train' : 'val',
       reward: table.newest(['critic/score/mean']) ?? null,
-      tokens_per_s: table.newest(['perf/throughput']) ?? null,
+      tokens_per_s: null, // verl's throughput is per GPU, and other trainers log none
       eta_s: state === 'running' && seconds !== undefined && left > 0 ? Math.round(left * seconds) : null,
       phase: 'following',
       ...(activity !== undefined && { activity }),

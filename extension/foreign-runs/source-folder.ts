@@ -82,11 +82,19 @@ export class SourceFolder {
     return join(this.root, name);
   }
 
-  /** Reads the listing again. A folder that cannot be read keeps its former files. */
+  /**
+   * Reads the listing again. If the folder cannot be read, for example because a drive is disconnected, the listing stays
+   * as it was.
+   */
   async refresh(): Promise<void> {
     const found = new Map<string, SourceFile>();
-    if (this.only === undefined) await this.walk('', 0, found);
-    else await this.add(this.only, found);
+    try {
+      if (this.only === undefined) await this.walk('', 0, found);
+      else await this.add(this.only, found);
+    } catch (error) {
+      if (this.listing.size === 0) throw error;
+      return;
+    }
     this.cut = found.size >= mostFiles;
     this.listing = new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
   }

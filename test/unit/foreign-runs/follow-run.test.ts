@@ -69,6 +69,27 @@ it('shows steps as they are written, also with a truncated last line and rewritt
   expect(index.map(line => JSON.parse(line) as unknown).every(isIndexLine)).toBe(true);
 });
 
+it('rows that a trainer repeats replace the later rows, also if its file was empty in between', async () => {
+  const { folder, metrics } = foreign();
+  writeFileSync(metrics, row(1, 0.1) + row(2, 0.2) + row(3, 0.3));
+  const source = await SourceFolder.open(folder);
+  const { adapter, run } = await recognise(source);
+  const made = await AttachedRun.create(workspace(), source, run, { adapter: adapter.id });
+  const attached = AttachedRun.open(made, source, run, 1e9);
+  const steps = async () => {
+    await attached.updateMetrics();
+    return contentsOf(made).metrics.map(line => [line.step, line['critic/score/mean']]);
+  };
+  expect(await steps()).toHaveLength(3);
+  writeFileSync(metrics, '');
+  expect(await steps()).toHaveLength(3);
+  appendFileSync(metrics, row(2, 0.25));
+  expect(await steps()).toEqual([[1, 0.1], [2, 0.25]]); // prettier-ignore
+  appendFileSync(metrics, row(3, 0.35));
+  expect(await steps()).toEqual([[1, 0.1], [2, 0.25], [3, 0.35]]); // prettier-ignore
+  await attached.close();
+});
+
 it('a second process continues: it converts only what is new, and keeps what the trainer has erased', async () => {
   const { folder, metrics, dump } = foreign();
   writeFileSync(metrics, row(1, 0.1) + row(2, 0.2));
