@@ -109,7 +109,9 @@ const selectedRuns = (state: RunTableState): readonly RunSummary[] =>
 function selectionBar(state: RunTableState, actions: RunTableActions): TemplateResult {
   const runs = selectedRuns(state);
   const folders = runs.map(({ folder }) => folder);
-  const stoppable = runs.filter(run => !run.trainer && ['running', 'starting', 'paused', 'queued'].includes(displayStatus(run)));
+  const stoppable = runs.filter(
+    run => !run.trainer && ['running', 'starting', 'paused', 'queued'].includes(displayStatus(run)),
+  );
   const archived = runs.every(run => run.archived);
   const act = (label: string, run: () => void, isOff = false): TemplateResult =>
     html`<button class="plain link" type="button" ?disabled=${isOff} @click=${run}>${label}</button>`;
