@@ -123,10 +123,11 @@ export class AttachedRun {
     await this.folder.writeStatus({ ...status, updated: new Date().toISOString() });
   }
 
-  /** Appends a warning to the run's events; each text once. */
+  /** Appends a warning to the run's events; once for texts that differ only in numbers. */
   warn(message: string): void {
-    if (this.warned.has(message)) return;
-    this.warned.add(message);
+    const kind = message.replace(/\d+/g, '0');
+    if (this.warned.has(kind)) return;
+    this.warned.add(kind);
     this.events.append({
       time: new Date().toISOString(),
       step: this.table.steps.at(-1) ?? 0,

@@ -74,6 +74,9 @@ export async function followRun(
       await alarm.wait(wait);
     }
     if (lost.signal.aborted) throw lost.signal.reason;
+  } catch (error) {
+    if (error instanceof UserError && !lost.signal.aborted) attached.warn(error.message); // shown on the Log page
+    throw error;
   } finally {
     for (const each of [signal, lost.signal]) each.removeEventListener('abort', stop);
     await watcher?.close();

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { contextOf } from '../../../extension/vscode/runs/run-format';
+import type { RunSummary } from '../../../extension/protocol/page-state';
 import type { RunStatus } from '../../../extension/run-data/run-status-file';
 
 const text = readFileSync('package.json', 'utf8');
@@ -41,9 +42,15 @@ it('each context key that completes a walkthrough step is set by the extension',
 });
 
 it('a row of the Runs view offers the commands that its run supports', () => {
-  const offered = (state: RunStatus['state'], more: { episodes?: RunStatus['episodes']; archived?: boolean } = {}) => {
-    const { episodes, archived } = more;
-    const context = contextOf({ status: { state, episodes } as RunStatus, live: state === 'paused', archived });
+  type More = Pick<RunSummary, 'archived' | 'trainer'> & Pick<RunStatus, 'episodes'>;
+  const offered = (state: RunStatus['state'], more: More = {}) => {
+    const { episodes, archived, trainer } = more;
+    const context = contextOf({
+      status: { state, episodes } as RunStatus,
+      live: ['paused', 'running'].includes(state),
+      archived,
+      trainer,
+    });
     const fits = ({ when }: { when: string }) => new RegExp(/viewItem =~ \/(.*)\//.exec(when)![1]).test(context);
     return new Set(contributes.menus['view/item/context'].filter(fits).map(({ command }) => command.slice(6)));
   };
@@ -57,6 +64,16 @@ it('a row of the Runs view offers the commands that its run supports', () => {
   expect(offered('paused')).toContain('changeSettings');
   expect(offered('paused', { episodes })).not.toContain('changeSettings');
   expect(offered('paused', { episodes })).toContain('stop');
+  const trainer = { name: 'verl', adapter: 'verl', source: '/runs/lake' };
+  expect([...offered('stopped', { trainer })].sort()).toEqual(
+    [...offered('finished', { trainer })].sort(), // nothing depends on a trainer of this product
+  );
+  for (const shown of ['followRun', 'openEpisodes', 'compareRuns', 'exportRun', 'deleteRuns', 'archiveRuns'])
+    expect(offered('finished', { trainer })).toContain(shown);
+  for (const hidden of ['pause', 'resume', 'stop', 'forkRun', 'evaluateRun', 'duplicateRun', 'changeSettings'])
+    expect(offered('running', { trainer })).not.toContain(hidden);
+  expect(offered('running', { trainer })).toContain('unfollowRun');
+  expect(offered('stopped')).not.toContain('followRun');
 });
 
 it('each referenced command and each page of the walkthrough exists', () => {
@@ -85,6 +102,7 @@ const withoutRuns = [
     'copyDoctorReport',
     'keepSecret',
   ],
+  'attachRun',
   ...['newEnvironment', 'playEnvironment', 'checkEnvironment'],
   ...['startConfiguration', 'checkConfiguration', 'showResolvedConfiguration'],
 ];
