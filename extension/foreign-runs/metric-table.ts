@@ -42,7 +42,7 @@ export class MetricTable {
       if (isRecord(line) && Number.isSafeInteger(line['step']) && typeof line['time'] === 'string') {
         const { step, time, wall_s: _wall, ...rest } = line;
         const values = Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value === 'number'));
-        this.merge({ step: step as number, values: values as Record<string, number> }, Date.parse(time as string));
+        this.merge({ step: step as number, values: values as Record<string, number> }, Date.parse(time));
         this.lines.push({ step: step as number, from });
       }
       from = next;

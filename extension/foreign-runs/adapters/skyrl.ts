@@ -111,7 +111,7 @@ function rolloutOf(record: Record<string, unknown>, file: string): ForeignEpisod
     group: `${String(data_source ?? file)} ${typeof index === 'number' ? index : input_prompt}`,
     tag: typeof env_class === 'string' ? env_class : file,
     messages: conversation(input_prompt, output_response),
-    reward: (parts as number[]).reduce((sum, part) => sum + part, 0),
+    reward: parts.reduce((sum, part) => sum + part, 0),
     success: null,
     terminated: stop_reason === 'stop',
     truncated: stop_reason === 'length',

@@ -2,6 +2,7 @@
 // log; rollout and validation dumps, one file of JSON lines per step. Names of metrics are RAGEN's already.
 // Source: verl 0.4 to 0.9.1, trainer/ppo/ray_trainer.py, trainer_base.py (_dump_generations), utils/tracking.py.
 import { isRecord } from '../../common/json';
+import { maximum } from '../../common/lists';
 import type { Adapter, ForeignEpisode, ForeignRun, MetricRow, MetricSource, RolloutUnit } from '../adapter';
 import { conversation } from '../chat-turns';
 import { eventFolders, eventSource } from '../event-files';
@@ -91,7 +92,10 @@ function chosenFolder(
   const candidates = folders.filter(folder => folder.mode === mode);
   const named = configured && candidates.find(({ folder }) => stem(folder) === stem(configured));
   const newest = ({ folder }: DumpFolder): number =>
-    Math.max(...source.matching(dumpName).map(f => (f.match[1] === folder ? source.stat(f.name)!.mtimeMs : 0)));
+    maximum(
+      source.matching(dumpName).map(({ name, match }) => (match[1] === folder ? source.stat(name)!.mtimeMs : 0)),
+      0,
+    );
   return named || candidates.sort((a, b) => newest(b) - newest(a))[0];
 }
 

@@ -146,7 +146,7 @@ it('tinker-cookbook: steps from 0, summaries without texts', async () => {
     ['action: Down || Down', 0],
     ['action: Right || Right', 1],
   ]);
-  expect(episodes['val-000000']).toBeDefined();
+  expect(episodes['val-000000'].map(({ mode }) => mode)).toContain('val');
   expect(folder.readStatus()?.state).toBe('finished');
 });
 
