@@ -17,7 +17,7 @@ import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import { headIndex } from './graphs/head-index';
 import { packPass } from './graphs/packing';
-import { planPasses } from './graphs/pass-plan';
+import { passCosts, planPasses } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import type { Network } from './graphs/policy-graphs';
 
@@ -78,7 +78,7 @@ export class CrossScoring {
     const samples = columns.values.map(ids => ({ ids }));
     const total = columns.values.length * parts.length;
     let done = 0;
-    for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows })) {
+    for (const { shared, ...pass } of planPasses(samples, { maxTokens, maxRows }, passCosts(config))) {
       const packed = packPass({ shared, ...pass }, samples, config);
       const ends = packed.members.map((column, k) => packed.at(k, columns.values[column].length - 1));
       const session = await this.sessions.get(

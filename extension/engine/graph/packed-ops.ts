@@ -3,8 +3,7 @@
 // second gather with the inverse index. The gradient of a gather is therefore a gather, too. A gather is deterministic;
 // a scatter that adds is not.
 import type { Dim, Graph, Value } from './graph';
-import { reduced, reshape } from './ops';
-import { expectType } from './shapes';
+import { expectDims, expectType } from './shapes';
 
 /**
  * Copies rows of x [n, width] into blocks, one block for each index array in `forward` (int32, any shape). Block i has
@@ -88,16 +87,24 @@ function cutTimes(g: Graph, x: Value, lengths: readonly Dim[]): Value[] {
   return g.emitMany('Split', [x, g.emit('Concat', sizes, 'int64', [sizes.length], { axis: 0 })], parts, { axis });
 }
 
-/** Repeats x [p, k, …] m times along a new axis: [p, k, m, …]. `members` is the symbol for m. */
-export function repeatMembers(g: Graph, x: Value, members: string): Value {
-  const [p, k, ...rest] = x.dims;
-  const once = reshape(g, x, [p, k, 1, ...rest]);
-  const dims: Dim[] = [p, k, members, ...rest];
-  const before = g.integers([1, 1]);
-  const after = g.integers(rest.map(() => 1));
-  const times = g.emit('Concat', [before, g.symbolSize(members), after], 'int64', [once.dims.length], { axis: 0 });
-  const y = g.emit('Expand', [once, times], x.type, dims);
-  g.record([once], [y], ([dy]) => [dy && reduced(g, 'ReduceSum', dy, [2])]);
+/**
+ * Copies blocks of x [p, …] along the first axis: block i of the result is block `index[i]` of x. `index` is int32 [b].
+ * `memberships` [p, b] is 1 where result i is a copy of block p, else 0. The gradient of a block is the sum over its
+ * copies, computed as a matmul with `memberships`, so that its order is fixed.
+ */
+export function repeatBlocks(g: Graph, x: Value, index: Value, memberships: Value): Value {
+  expectType('repeatBlocks', index, 'int32');
+  const [p, ...rest] = x.dims;
+  const [b] = index.dims;
+  expectDims('repeatBlocks', memberships, [p, b]);
+  const y = g.emit('Gather', [x, index], x.type, [b, ...rest], { axis: 0 });
+  g.record([x], [y], ([dy]) => {
+    if (!dy) return [null];
+    const size = rest.join('*');
+    const copies = g.emit('Reshape', [dy, g.integers([0, -1])], x.type, [b, size]);
+    const sums = g.emit('MatMul', [memberships, copies], x.type, [p, size]);
+    return [g.emit('Reshape', [sums, g.shapeVector(x.dims, [p])], x.type, x.dims)];
+  });
   return y;
 }
 

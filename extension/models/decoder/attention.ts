@@ -11,7 +11,7 @@ import {
   collect,
   concatLast,
   joinTimes,
-  repeatMembers,
+  repeatBlocks,
   splitLast,
   splitTimes,
 } from '../../engine/graph/packed-ops';
@@ -21,29 +21,34 @@ import type { DecoderConfig } from './decoder-config';
 const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `${groups}*${size}`);
 
 /**
- * Causal attention among packed tokens. Without shared prefixes, the tokens form b rows of t tokens. With shared
- * prefixes, there are p prefixes of u tokens, and each prefix is followed by m rows of t tokens. The tokens of a row
- * attend to their prefix and to the row itself. Each row is split into e early and l late tokens. Scores of early
- * queries with late keys are not computed, because the causal mask would remove all of them. This saves a quarter of
- * the scores.
+ * Causal attention among packed tokens, which form b rows of t tokens. With shared prefixes, there are also p prefixes
+ * of u tokens, and each row continues one prefix: its tokens attend to the prefix and to the row itself. Each row is
+ * split into e early and l late tokens. Scores of early queries with late keys are not computed, because the causal
+ * mask would remove all of them. This saves a quarter of the scores.
  */
 export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
   const groups = c.heads / c.kvHeads;
-  const batch: Dim[] = shared ? ['p', c.kvHeads, 'm'] : ['b', c.kvHeads];
+  const batch: Dim[] = ['b', c.kvHeads];
   const [gt, gu] = [stacked('t', groups), stacked('u', groups)];
   const index = (name: string, dims: readonly Dim[]): Value => g.input(name, 'int32', dims);
   const queryRows = index('query_rows', [...batch, gt]);
   const keyRows = index('key_rows', [...batch, 't']);
-  const maskOf = (name: string, own: string, seen: string): Value =>
-    g.input(name, 'float32', shared ? ['p', 1, 1, 1, own, `u+${seen}`] : [own, seen]);
-  const masks = [maskOf('early_mask', 'e', 'e'), maskOf('late_mask', 'l', 't')];
   const beginning = shared
     ? {
         queries: index('query_prefixes', ['p', c.kvHeads, gu]),
         keys: index('key_prefixes', ['p', c.kvHeads, 'u']),
         causal: g.input('prefixes_mask', 'float32', ['u', 'u']),
+        ofRows: index('row_prefixes', ['b']),
+        memberships: g.input('prefix_rows', 'float32', ['p', 'b']),
       }
     : undefined;
+  /** Mask of one half of each row. A prefix that is shorter than u has a mask for the remaining slots. */
+  const maskOf = (half: string, own: string, seen: string): Value => {
+    const causal = g.input(`${half}_mask`, 'float32', [own, shared ? `u+${seen}` : seen]);
+    if (!shared) return causal;
+    return add(g, g.input(`${half}_slots`, 'float32', ['b', 1, 1, 1, `u+${seen}`]), causal);
+  };
+  const masks = [maskOf('early', 'e', 'e'), maskOf('late', 'l', 't')];
   const queryPlaces = index('query_places', ['n*h']);
   const keyPlaces = index('key_places', ['n*k']);
   const alpha = c.headSize ** -0.5;
@@ -70,7 +75,7 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
      */
     const seen = (row: Value, prefix: Value | undefined): Value[] => {
       const [early, late] = splitTimes(g, row, ['e', 'l']);
-      const before = prefix ? [repeatMembers(g, prefix, 'm')] : [];
+      const before = prefix && beginning ? [repeatBlocks(g, prefix, beginning.ofRows, beginning.memberships)] : [];
       const until = (parts: Value[], dim: string): Value =>
         parts.length === 1 ? parts[0] : joinTimes(g, parts, prefix ? `u+${dim}` : dim);
       return [until([...before, early], 'e'), until([...before, early, late], 't')];

@@ -25,7 +25,7 @@ import { parameterSpecs } from './decoder-config';
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { PackedSessions, passSize } from '../graphs/packed-sessions';
-import { planPasses } from '../graphs/pass-plan';
+import { passCosts, planPasses } from '../graphs/pass-plan';
 import type { Sample } from '../graphs/pass-plan';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { outputGradients, packedHidden } from '../graphs/policy-graphs';
@@ -75,7 +75,7 @@ export class Critic {
   /** Returns the values of the masked tokens, per sample. */
   async values(samples: readonly Sample[], budget: PassBudget, units = unwatched): Promise<Float32Array[]> {
     const found: Float32Array[] = [];
-    const passes = planPasses(samples, budget);
+    const passes = planPasses(samples, budget, passCosts(this.network.config));
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
       const { feeds, scatter } = batchFeeds(pass, samples, this.network.config);
@@ -98,7 +98,7 @@ export class Critic {
     this.bank.clearGradient();
     const sums = { loss: 0, clipped: 0, predicted: 0 };
     let tokens = 0;
-    const passes = planPasses(samples, budget);
+    const passes = planPasses(samples, budget, passCosts(this.network.config));
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
       const { feeds, gather, count } = batchFeeds(pass, samples, this.network.config);

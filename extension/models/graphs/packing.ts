@@ -30,7 +30,7 @@ export function packPass(
   c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): PackedPass {
   const members = clusters.flatMap(cluster => cluster.members);
-  const rows = maximum(clusters.map(cluster => cluster.members.length));
+  const rows = members.length;
   const u = maximum(clusters.map(({ prefix }) => prefix));
   // Each row of t tokens is split into two halves for attention; t is at least 2, because neither half may be empty.
   const t = maximum(
@@ -47,18 +47,20 @@ export function packPass(
     }
     return start;
   };
-  // Index of the packed token in each slot of the prefix blocks [p, u] and of the row blocks [p, m, t]; −1 for empty
-  // slots.
+  // Index of the packed token in each slot of the prefix blocks [p, u] and of the row blocks [b, t]; −1 for empty slots.
   const prefixPlaces = new Int32Array(clusters.length * u).fill(-1);
-  const rowPlaces = new Int32Array(clusters.length * rows * t).fill(-1);
+  const rowPlaces = new Int32Array(rows * t).fill(-1);
   const starts: { prefixStart: number; prefix: number; rowStart: number }[] = [];
+  const prefixOf = new Int32Array(rows);
   clusters.forEach(({ members, prefix }, p) => {
     const prefixStart = append(samples[members[0]].ids, 0, prefix);
     for (let i = 0; i < prefix; i++) prefixPlaces[p * u + i] = prefixStart + i;
-    members.forEach((member, m) => {
+    members.forEach(member => {
       const { ids: own } = samples[member];
       const rowStart = append(own, prefix, own.length);
-      for (let i = 0; i < own.length - prefix; i++) rowPlaces[(p * rows + m) * t + i] = rowStart + i;
+      const row = starts.length;
+      for (let i = 0; i < own.length - prefix; i++) rowPlaces[row * t + i] = rowStart + i;
+      prefixOf[row] = p;
       starts.push({ prefixStart, prefix, rowStart });
     });
   });
@@ -72,24 +74,19 @@ export function packPass(
   const n = ids.length;
   const blocks = [
     ...(shared ? [{ places: prefixPlaces, outer: clusters.length, inner: 1, length: u }] : []),
-    {
-      places: rowPlaces,
-      outer: shared ? clusters.length : clusters.length * rows,
-      inner: shared ? rows : 1,
-      length: t,
-    },
+    { places: rowPlaces, outer: rows, inner: 1, length: t },
   ];
   const groups = c.heads / c.kvHeads;
   const queries = headIndex(blocks, n, dummyToken, c.kvHeads, groups);
   const keys = headIndex(blocks, n, dummyToken, c.kvHeads, 1);
-  const rowDims = shared ? [clusters.length, c.kvHeads, rows] : [clusters.length * rows, c.kvHeads];
+  const rowDims = [rows, c.kvHeads];
   const prefixDims = [clusters.length, c.kvHeads];
   const feeds: Record<string, Tensor> = {
     ids: int64(BigInt64Array.from(ids, BigInt), [n]),
     positions: int64(BigInt64Array.from(positions, BigInt), [n]),
     query_rows: int32(queries.forward.at(-1)!, [...rowDims, groups * t]),
     key_rows: int32(keys.forward.at(-1)!, [...rowDims, t]),
-    ...halfMasks(t, u, shared ? clusters : null),
+    ...halfMasks(t, u),
     query_places: int32(queries.back, [n * c.heads]),
     key_places: int32(keys.back, [n * c.kvHeads]),
   };
@@ -97,6 +94,7 @@ export function packPass(
     feeds.query_prefixes = int32(queries.forward[0], [...prefixDims, groups * u]);
     feeds.key_prefixes = int32(keys.forward[0], [...prefixDims, u]);
     feeds.prefixes_mask = causalMask(u);
+    Object.assign(feeds, prefixFeeds(clusters, prefixOf, t, u));
   }
   return {
     feeds,
@@ -110,22 +108,39 @@ export function packPass(
 }
 
 /**
- * Returns the additive masks of the two halves of a row of t tokens. Tokens of the early half attend to the early half;
- * tokens of the late half attend to the complete row. If there are clusters, each mask starts with u slots for the
- * shared prefix of a cluster. If this prefix has fewer than u tokens, the remaining slots are masked.
+ * Returns the additive causal masks of the two halves of a row of t tokens that continues a prefix of u tokens. Tokens
+ * of the early half attend to the prefix and the early half; tokens of the late half attend to the prefix and the
+ * complete row.
  */
-function halfMasks(t: number, u: number, clusters: readonly Cluster[] | null): Record<string, Tensor> {
-  const early = Math.ceil(t / 2);
+function halfMasks(t: number, u: number): Record<string, Tensor> {
   const mask = (from: number, to: number): Tensor => {
     const width = u + to;
-    const data = new Float32Array((clusters?.length ?? 1) * (to - from) * width);
-    let at = 0;
-    for (const { prefix } of clusters ?? [{ prefix: 0 }])
-      for (let i = from; i < to; i++, at += width) {
-        data.fill(masked, at + prefix, at + u);
-        data.fill(masked, at + u + i + 1, at + width);
-      }
-    return float32(data, clusters ? [clusters.length, 1, 1, 1, to - from, width] : [to - from, width]);
+    const data = new Float32Array((to - from) * width);
+    for (let i = from; i < to; i++) data.fill(masked, (i - from) * width + u + i + 1, (i - from + 1) * width);
+    return float32(data, [to - from, width]);
   };
+  const early = Math.ceil(t / 2);
   return { early_mask: mask(0, early), late_mask: mask(early, t) };
+}
+
+/**
+ * Returns the feeds that connect rows to prefixes: the prefix of each row, as an index and as a matrix, and the masks
+ * of the slots that each half of a row sees. If a prefix has fewer than u tokens, its remaining slots are masked.
+ */
+function prefixFeeds(clusters: readonly Cluster[], prefixOf: Int32Array, t: number, u: number): Record<string, Tensor> {
+  const rows = prefixOf.length;
+  const memberships = new Float32Array(clusters.length * rows);
+  prefixOf.forEach((p, row) => (memberships[p * rows + row] = 1));
+  const slots = (to: number): Tensor => {
+    const width = u + to;
+    const data = new Float32Array(rows * width);
+    prefixOf.forEach((p, row) => data.fill(masked, row * width + clusters[p].prefix, row * width + u));
+    return float32(data, [rows, 1, 1, 1, width]);
+  };
+  return {
+    row_prefixes: int32(prefixOf, [rows]),
+    prefix_rows: float32(memberships, [clusters.length, rows]),
+    early_slots: slots(Math.ceil(t / 2)),
+    late_slots: slots(t),
+  };
 }

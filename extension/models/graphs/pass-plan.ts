@@ -1,7 +1,10 @@
 // Splits samples into passes with a maximum number of tokens. Samples of a group share their common prefix within a
-// pass. The plan is a pure function of the token ids.
-import { maximum, minimum } from '../../common/lists';
+// pass. Attention pads the rows of a pass to the longest row, so rows of very different length are put into different
+// passes, as long as the additional passes cost less than the padding. The plan is a pure function of the token ids and
+// of the costs.
+import { minimum } from '../../common/lists';
 import type { PassBudget, TrainingSample } from '../../engine/training-samples';
+import type { DecoderConfig } from '../decoder/decoder-config';
 
 export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
 
@@ -12,52 +15,124 @@ export interface Cluster {
 }
 
 /**
- * Clusters that are computed in one pass. Either every cluster has a shared prefix, or every cluster is a single
- * sample.
+ * Clusters that are computed in one pass. If the pass is shared, attention computes prefixes and rows apart. The prefix
+ * of a cluster with a single sample then also counts as prefix, so that its row is not longer than the others.
  */
 export interface Pass {
   shared: boolean;
   clusters: Cluster[];
 }
 
-/** Minimum length of a shared prefix in tokens; a shorter prefix saves less time than its extra matmuls take. */
-const leastPrefix = 8;
-
-/**
- * Returns passes over all samples, in a deterministic order. Rows of similar length share a pass, which reduces
- * attention padding.
- */
-export function planPasses(samples: readonly Pick<Sample, 'ids'>[], { maxTokens, maxRows }: PassBudget): Pass[] {
-  const clusters = clusterByPrefix(samples, maxRows).flatMap(cluster => cutToSize(cluster, samples, maxTokens));
-  const longest = ({ members }: Cluster): number => maximum(members.map(i => samples[i].ids.length));
-  const sorted = clusters
-    .map((cluster, order) => ({ cluster, order, rows: cluster.members.length, longest: longest(cluster) }))
-    .sort((a, b) => a.rows - b.rows || b.longest - a.longest || a.order - b.order);
-  const passes: (Pass & { tokens: number; rows: number })[] = [];
-  for (const { cluster, rows } of sorted) {
-    const shared = cluster.prefix > 0;
-    const tokens = tokensOf(cluster, samples);
-    const last = passes.at(-1);
-    const fits =
-      last !== undefined &&
-      last.shared === shared &&
-      last.tokens + tokens <= maxTokens &&
-      last.rows + rows <= maxRows &&
-      // Attention pads every cluster of a pass to the largest number of members, so clusters of very different size are
-      // not mixed.
-      last.clusters[0].members.length * 2 > rows;
-    if (fits) {
-      last.clusters.push(cluster);
-      last.tokens += tokens;
-      last.rows += rows;
-    } else passes.push({ shared, clusters: [cluster], tokens, rows });
-  }
-  return passes.map(({ shared, clusters: chosen }) => ({ shared, clusters: chosen }));
+/** Costs of the parts of a pass. The unit is the cost of one query-key pair of all heads in attention. */
+export interface PassCosts {
+  /** Products of one token with all weights of a layer. */
+  token: number;
+  /** Overhead of a pass. */
+  pass: number;
 }
 
-/** Returns the number of packed tokens of a cluster. */
-function tokensOf({ members, prefix }: Cluster, samples: readonly Pick<Sample, 'ids'>[]): number {
-  return members.reduce((sum, i) => sum + samples[i].ids.length - prefix, prefix);
+/**
+ * Number of multiply-adds in the time of a layer's share of a pass's overhead: calling operators, whatever their size.
+ * Measured on two cores with models of 3 to 6 layers.
+ */
+const layerOverhead = 2 ** 24;
+/** Number of tokens whose products take as long as reading a layer's weights and adding its gradients. */
+const tokensPerWeights = 16;
+
+/** Returns the costs of passes through a decoder. */
+export function passCosts(
+  c: Pick<DecoderConfig, 'hiddenSize' | 'intermediateSize' | 'heads' | 'kvHeads' | 'headSize'>,
+): PassCosts {
+  const pair = 2 * c.heads * c.headSize;
+  const weights = c.hiddenSize * (2 * (c.heads + c.kvHeads) * c.headSize + 3 * c.intermediateSize);
+  return { token: weights / pair, pass: (tokensPerWeights * weights + layerOverhead) / pair };
+}
+
+/** Minimum length of a shared prefix in tokens; a shorter prefix saves less time than its extra matmuls take. */
+const leastPrefix = 8;
+/** Rows whose lengths differ by at most this factor belong to the same class of lengths. */
+const classRatio = 1.25;
+
+/** A sample after its prefix. `cluster` is the index of the cluster, which determines the prefix. */
+interface Row {
+  member: number;
+  cluster: number;
+  prefix: number;
+  /** Number of tokens after the prefix. */
+  own: number;
+}
+
+/**
+ * Returns passes over all samples, in a deterministic order. Two orders of the samples are compared: cluster by cluster,
+ * which keeps prefixes together, and by class of length, which keeps padding small. For each order, the cheapest cuts
+ * are found by dynamic programming; the cheaper order is used.
+ */
+export function planPasses(
+  samples: readonly Pick<Sample, 'ids'>[],
+  budget: PassBudget,
+  costs: PassCosts,
+): Pass[] {
+  const rows = clusterByPrefix(samples, budget.maxRows).flatMap(({ members, prefix }, cluster) =>
+    members.map((member): Row => ({ member, cluster, prefix, own: samples[member].ids.length - prefix })),
+  );
+  const longest = new Map<number, number>();
+  for (const { cluster, own } of rows) longest.set(cluster, Math.max(own, longest.get(cluster) ?? 0));
+  const lengthClass = ({ own }: Row): number => Math.ceil(Math.log(own) / Math.log(classRatio));
+  const inCluster = (a: Row, b: Row): number =>
+    longest.get(b.cluster)! - longest.get(a.cluster)! || a.cluster - b.cluster || b.own - a.own || a.member - b.member;
+  const orders = [
+    [...rows].sort(inCluster),
+    [...rows].sort((a, b) => Number(b.prefix > 0) - Number(a.prefix > 0) || lengthClass(b) - lengthClass(a) || inCluster(a, b)),
+  ];
+  const [first, second] = orders.map(order => cheapestCuts(order, budget, costs));
+  return (second.cost < first.cost ? second : first).passes.map(passOf);
+}
+
+/** Returns the pass over the given rows. Rows of the same cluster must be neighbours. */
+function passOf(rows: readonly Row[]): Pass {
+  const clusters: Cluster[] = [];
+  const shared = rows.some(({ cluster, prefix }, i) => prefix > 0 && rows[i + 1]?.cluster === cluster);
+  rows.forEach(({ member, cluster, prefix }, i) => {
+    if (i > 0 && rows[i - 1].cluster === cluster) clusters.at(-1)!.members.push(member);
+    else clusters.push({ members: [member], prefix: shared ? prefix : 0 });
+  });
+  return { shared, clusters };
+}
+
+/** Cuts the rows into passes, so that the sum of their costs is minimal. */
+function cheapestCuts(
+  rows: readonly Row[],
+  { maxTokens, maxRows }: PassBudget,
+  costs: PassCosts,
+): { cost: number; passes: Row[][] } {
+  // best[i]: the lowest cost of the first i rows. from[i]: the index of the first row in the last of these passes.
+  const best = new Float64Array(rows.length + 1).fill(Infinity);
+  const from = new Int32Array(rows.length + 1);
+  best[0] = 0;
+  for (let end = 1; end <= rows.length; end++) {
+    let tokens = 0;
+    let prefixes = 0;
+    let [t, u] = [0, 0];
+    for (let start = end - 1; start >= 0 && end - start <= maxRows; start--) {
+      const { cluster, prefix, own } = rows[start];
+      const isNew = start === end - 1 || rows[start + 1].cluster !== cluster;
+      tokens += own + (isNew ? prefix : 0);
+      if (start < end - 1 && tokens > maxTokens) break;
+      if (isNew) prefixes++;
+      t = Math.max(t, own);
+      u = Math.max(u, prefix);
+      // Three quarters of t²: packedAttention splits rows into two halves.
+      const pairs = prefixes * u ** 2 + (end - start) * t * (u + 0.75 * t);
+      const cost = best[start] + costs.pass + tokens * costs.token + pairs;
+      if (cost < best[end]) {
+        best[end] = cost;
+        from[end] = start;
+      }
+    }
+  }
+  const passes: Row[][] = [];
+  for (let end = rows.length; end > 0; end = from[end]) passes.push(rows.slice(from[end], end));
+  return { cost: best[rows.length], passes: passes.reverse() };
 }
 
 /** Sorts the samples by their ids and partitions them into the clusters whose shared prefixes save the most tokens. */
@@ -105,25 +180,4 @@ function compareIds(a: Int32Array, b: Int32Array): number {
   const end = Math.min(a.length, b.length);
   for (let i = 0; i < end; i++) if (a[i] !== b[i]) return a[i] - b[i];
   return a.length - b.length;
-}
-
-/**
- * If a cluster has more tokens than a pass allows, splits it into several clusters, each of which has the shared
- * prefix. Rows of similar length stay in the same cluster.
- */
-function cutToSize(cluster: Cluster, samples: readonly Pick<Sample, 'ids'>[], maxTokens: number): Cluster[] {
-  if (tokensOf(cluster, samples) <= maxTokens || cluster.members.length === 1) return [cluster];
-  const parts: number[][] = [];
-  let tokens = Infinity;
-  const length = (member: number): number => samples[member].ids.length;
-  for (const member of cluster.members.toSorted((a, b) => length(b) - length(a) || a - b)) {
-    const own = samples[member].ids.length - cluster.prefix;
-    if (tokens + own > maxTokens) {
-      parts.push([]);
-      tokens = cluster.prefix;
-    }
-    parts.at(-1)!.push(member);
-    tokens += own;
-  }
-  return parts.map(members => ({ members, prefix: members.length > 1 ? cluster.prefix : 0 }));
 }

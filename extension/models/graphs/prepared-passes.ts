@@ -7,7 +7,7 @@ import type { Tensor } from '../../engine/session/session';
 import type { WorkUnits } from '../../engine/work-units';
 import { batchFeeds, headChunks, logitsAtATime, maskedTokens } from './batch-feeds';
 import type { BatchFeeds } from './batch-feeds';
-import { planPasses } from './pass-plan';
+import { passCosts, planPasses } from './pass-plan';
 import type { Sample } from './pass-plan';
 import type { Network } from './policy-graphs';
 import { maximum, minimum } from '../../common/lists';
@@ -33,6 +33,7 @@ export function preparePasses<S extends Sample>(
   const plan = planPasses(
     index.map(i => samples[i]),
     budget,
+    passCosts(config),
   ).map(({ shared, clusters }) => ({
     shared,
     clusters: clusters.map(c => ({ ...c, members: c.members.map(i => index[i]) })),
