@@ -5,7 +5,8 @@
 // and values of the prefix. Hydragen (arXiv 2402.05099) does the same without gradients.
 import type { Dim, Graph, Value } from '../../engine/graph/graph';
 import { matmul, softmax, softmaxProduct } from '../../engine/graph/layer-ops';
-import { add, reshape } from '../../engine/graph/ops';
+import { add, compare, reshape, select } from '../../engine/graph/ops';
+import { masked } from '../../engine/session/padding';
 import {
   arrange,
   collect,
@@ -15,7 +16,7 @@ import {
   splitLast,
   splitTimes,
 } from '../../engine/graph/packed-ops';
-import type { Attend } from './decoder';
+import type { Attend, LastLayer } from './decoder';
 import type { DecoderConfig } from './decoder-config';
 
 const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `${groups}*${size}`);
@@ -25,8 +26,15 @@ const stacked = (size: string, groups: number): Dim => (groups === 1 ? size : `$
  * of u tokens, and each row continues one prefix: its tokens attend to the prefix and to the row itself. Each row is
  * split into e early and l late tokens. Scores of early queries with late keys are not computed, because the causal
  * mask would remove all of them. This saves a quarter of the scores.
+ *
+ * `last` declares the inputs of the last layer and returns its attention, in which each row has w queries at any of its
+ * positions, including those of its prefix.
  */
-export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): Attend {
+export function packedAttention(
+  g: Graph,
+  c: DecoderConfig,
+  shared: boolean,
+): { attend: Attend; last: () => LastLayer } {
   const groups = c.heads / c.kvHeads;
   const batch: Dim[] = ['b', c.kvHeads];
   const [gt, gu] = [stacked('t', groups), stacked('u', groups)];
@@ -43,12 +51,14 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
       }
     : undefined;
   /** Mask of one half of each row. A prefix that is shorter than u has a mask for the remaining slots. */
-  const maskOf = (half: string, own: string, seen: string): Value => {
+  const slotsOf = (half: string, seen: string): Value | null =>
+    shared ? g.input(`${half}_slots`, 'float32', ['b', 1, 1, 1, `u+${seen}`]) : null;
+  const [earlySlots, lateSlots] = [slotsOf('early', 'e'), slotsOf('late', 't')];
+  const maskOf = (half: string, own: string, seen: string, slots: Value | null): Value => {
     const causal = g.input(`${half}_mask`, 'float32', [own, shared ? `u+${seen}` : seen]);
-    if (!shared) return causal;
-    return add(g, g.input(`${half}_slots`, 'float32', ['b', 1, 1, 1, `u+${seen}`]), causal);
+    return slots ? add(g, slots, causal) : causal;
   };
-  const masks = [maskOf('early', 'e', 'e'), maskOf('late', 'l', 't')];
+  const masks = [maskOf('early', 'e', 'e', earlySlots), maskOf('late', 'l', 't', lateSlots)];
   const queryPlaces = index('query_places', ['n*h']);
   const keyPlaces = index('key_places', ['n*k']);
   const alpha = c.headSize ** -0.5;
@@ -61,13 +71,20 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
     const apart: Dim[] = [...scores.dims.slice(0, -2), groups, ...mask.dims.slice(-2)];
     return softmaxProduct(g, reshape(g, add(g, reshape(g, scores, apart), mask), scores.dims), v);
   };
-  return (_layer, q, k, v) => {
-    const heads = (x: Value, places: Value): Value => reshape(g, x, [places.dims[0], c.headSize]);
-    const blocks = (x: Value, places: Value, prefixes: Value | undefined, rows: Value): Value[] =>
-      arrange(g, heads(x, places), prefixes ? [prefixes, rows] : [rows], places);
-    const [rowQ, prefixQ] = blocks(q, queryPlaces, beginning?.queries, queryRows).toReversed();
-    const [rowK, prefixK] = blocks(k, keyPlaces, beginning?.keys, keyRows).toReversed();
-    const [rowV, prefixV] = blocks(v, keyPlaces, beginning?.keys, keyRows).toReversed();
+  const heads = (x: Value, count: Dim): Value => reshape(g, x, [count, c.headSize]);
+  const blocks = (x: Value, places: Value, prefixes: Value | undefined, rows: Value): Value[] =>
+    arrange(g, heads(x, places.dims[0]), prefixes ? [prefixes, rows] : [rows], places).toReversed();
+  const keyBlocks = (x: Value): Value[] => blocks(x, keyPlaces, beginning?.keys, keyRows);
+  /** The keys or values of its prefix, for each row. */
+  const before = (prefix: Value | undefined): Value[] =>
+    prefix && beginning ? [repeatBlocks(g, prefix, beginning.ofRows, beginning.memberships)] : [];
+  const until = (parts: Value[], dim: string): Value =>
+    parts.length === 1 ? parts[0] : joinTimes(g, parts, shared ? `u+${dim}` : dim);
+
+  const attend: Attend = (_layer, q, k, v) => {
+    const [rowQ, prefixQ] = blocks(q, queryPlaces, beginning?.queries, queryRows);
+    const [rowK, prefixK] = keyBlocks(k);
+    const [rowV, prefixV] = keyBlocks(v);
 
     const halves = splitTimes(g, reshape(g, rowQ, [...batch, groups, 't', c.headSize]), ['e', 'l']);
     /**
@@ -75,10 +92,8 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
      */
     const seen = (row: Value, prefix: Value | undefined): Value[] => {
       const [early, late] = splitTimes(g, row, ['e', 'l']);
-      const before = prefix && beginning ? [repeatBlocks(g, prefix, beginning.ofRows, beginning.memberships)] : [];
-      const until = (parts: Value[], dim: string): Value =>
-        parts.length === 1 ? parts[0] : joinTimes(g, parts, prefix ? `u+${dim}` : dim);
-      return [until([...before, early], 'e'), until([...before, early, late], 't')];
+      const first = [...before(prefix), early];
+      return [until(first, 'e'), until([...first, late], 't')];
     };
     const [keys, values] = [seen(rowK, prefixK), seen(rowV, prefixV)];
     const contexts = halves.map((half, i) => {
@@ -91,6 +106,30 @@ export function packedAttention(g: Graph, c: DecoderConfig, shared: boolean): At
     const forward = beginning ? [beginning.queries, queryRows] : [queryRows];
     return reshape(g, collect(g, all, forward, queryPlaces), q.dims);
   };
+
+  const last = (): LastLayer => {
+    const forward = index('last_queries', [...batch, stacked('w', groups)]);
+    const places = index('last_places', ['last*h']);
+    const seen = shared ? 'u+t' : 't';
+    const slots = g.input('slots', 'float32', [seen]);
+    const reach = g.input('last_reach', 'float32', ['b', 1, 1, 'w', 1]);
+    const allowed = compare(g, 'LessOrEqual', slots, reach);
+    const causal = select(g, allowed, g.scalar(0), g.scalar(masked));
+    const mask = lateSlots ? add(g, causal, lateSlots) : causal;
+    return {
+      tokens: g.input('last_tokens', 'int64', ['last']),
+      positions: g.input('last_positions', 'int64', ['last']),
+      attend: (_layer, q, k, v) => {
+        const [queries] = arrange(g, heads(q, 'last*h'), [forward], places);
+        const [keys, values] = [k, v].map(x => {
+          const [row, prefix] = keyBlocks(x);
+          return until([...before(prefix), row], 't');
+        });
+        return reshape(g, collect(g, [attended(queries, keys, values, mask)], [forward], places), q.dims);
+      },
+    };
+  };
+  return { attend, last };
 }
 
 /**

@@ -6,7 +6,7 @@ import { checkpoint } from '../../engine/graph/autodiff';
 import type { Graph, Value } from '../../engine/graph/graph';
 import { rmsNorm, rotary, swiglu } from '../../engine/graph/layer-ops';
 import type { RotaryTables } from '../../engine/graph/layer-ops';
-import { add, reshape } from '../../engine/graph/ops';
+import { add, gatherRows, reshape } from '../../engine/graph/ops';
 import type { DecoderConfig } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
@@ -16,6 +16,19 @@ import { rotaryTable } from './rotary-frequencies';
  * positions have already been applied to q and k. Returns the context [n, heads·headSize].
  */
 export type Attend = (layer: number, q: Value, k: Value, v: Value) => Value;
+
+/**
+ * The tokens whose hidden states are needed. The last layer computes keys and values of all tokens, but everything else
+ * only for these tokens.
+ */
+export interface LastLayer {
+  /** Indices of tokens, int64 [last]; an index may occur several times. */
+  tokens: Value;
+  /** Position of each of these tokens, int64 [last]. */
+  positions: Value;
+  /** Attention of the last layer, whose q has one row per index of `tokens`. */
+  attend: Attend;
+}
 
 export interface TokenInputs {
   /** int64 [n] */
@@ -37,34 +50,43 @@ export interface TokenInputs {
 export const headName = (c: DecoderConfig, parameters: Pick<DecoderParameters, 'has'>): string =>
   c.tiedHead && !parameters.has('lm_head.weight') ? 'model.embed_tokens.weight' : 'lm_head.weight';
 
-/** Returns the hidden states after the final norm, [n, hidden]. */
+/**
+ * Returns the hidden states after the final norm, [n, hidden]. If `last` is given, returns only those of its tokens,
+ * [last, hidden].
+ */
 export function decoderHidden(
   g: Graph,
   c: DecoderConfig,
   parameters: DecoderParameters,
   tokens: TokenInputs,
   attend: Attend,
+  last?: LastLayer,
 ): Value {
   const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
   const positions = reshape(g, tokens.positions, [n, 1]); // [n, 1]: n may exceed the tables' rows
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
 
-  const layer = (i: number, x: Value): Value => {
+  const layer = (i: number, x: Value, only?: LastLayer): Value => {
     const prefix = `model.layers.${i}`;
     const project = (name: string, input: Value): Value => parameters.linear(`${prefix}.${name}`, input);
-    const rotated = (name: 'q' | 'k', input: Value, count: number): Value => {
+    const rotated = (name: 'q' | 'k', input: Value, count: number, at: Value): Value => {
       const flat = project(`self_attn.${name}_proj`, input);
+      const rows = flat.dims[0];
       const width = count * c.headSize;
-      const perHead = (): Value => norm(reshape(g, flat, [n, count, c.headSize]), `${prefix}.self_attn.${name}_norm`);
+      const perHead = (): Value =>
+        norm(reshape(g, flat, [rows, count, c.headSize]), `${prefix}.self_attn.${name}_norm`);
       const scaled = c.qkNorm ? perHead() : flat;
-      return reshape(g, rotary(g, reshape(g, scaled, [n, 1, width]), positions, rotation), [n, width]);
+      return reshape(g, rotary(g, reshape(g, scaled, [rows, 1, width]), at, rotation), [rows, width]);
     };
+    const picked = (y: Value): Value => (only ? gatherRows(g, y, only.tokens) : y);
+    const queryPositions = only ? reshape(g, only.positions, [only.positions.dims[0], 1]) : positions;
     const normed = norm(x, `${prefix}.input_layernorm`);
-    const q = rotated('q', normed, c.heads);
-    const k = rotated('k', normed, c.kvHeads);
+    const q = rotated('q', picked(normed), c.heads, queryPositions);
+    const k = rotated('k', normed, c.kvHeads, positions);
     const v = project('self_attn.v_proj', normed);
-    const attended = add(g, x, project('self_attn.o_proj', attend(i, q, k, v)));
+    const context = (only?.attend ?? attend)(i, q, k, v);
+    const attended = add(g, picked(x), project('self_attn.o_proj', context));
 
     const middle = norm(attended, `${prefix}.post_attention_layernorm`);
     return add(
@@ -75,7 +97,10 @@ export function decoderHidden(
   };
 
   let x = parameters.embed('model.embed_tokens.weight', tokens.ids);
-  for (let i = 0; i < c.layers; i++) x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
+  for (let i = 0; i < c.layers; i++) {
+    if (last && i === c.layers - 1) x = layer(i, x, last);
+    else x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
+  }
   return norm(x, 'model.norm');
 }
 

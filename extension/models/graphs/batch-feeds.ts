@@ -32,24 +32,27 @@ export function batchFeeds<S extends Sample>(
   samples: readonly S[],
   config: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): BatchFeeds<S> {
-  const { feeds, members, tokens, at } = packPass(pass, samples, config);
-  const rows: number[] = [];
+  const { feeds, members, tokens, last } = packPass(pass, samples, config);
+  /** For each sample of the pass: the positions that predict its masked tokens. */
+  const predicting: number[][] = [];
   const targets: number[] = [];
   /** For each sample of the pass: the number of masked tokens in this sample and all samples before it. */
   const ends: number[] = [];
-  members.forEach((member, k) => {
+  for (const member of members) {
     const { ids, mask } = samples[member];
+    const positions: number[] = [];
     for (let i = 1; i < ids.length; i++) {
       if (!mask[i]) continue;
-      rows.push(at(k, i - 1));
+      positions.push(i - 1);
       targets.push(ids[i]);
     }
-    ends.push(rows.length);
-  });
-  const count = rows.length;
+    predicting.push(positions);
+    ends.push(targets.length);
+  }
+  const count = targets.length;
   const vector = (xs: number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);
   return {
-    feeds: { ...feeds, rows: vector(rows), targets: vector(targets) },
+    feeds: { ...feeds, ...last(predicting), rows: vector([...targets.keys()]), targets: vector(targets) },
     count,
     tokens,
     gather(pick) {

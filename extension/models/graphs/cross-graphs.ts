@@ -22,7 +22,7 @@ import type { Network } from './policy-graphs';
 export function prefixGraph(network: Network, { lowering, shared }: { lowering: Lowering; shared: boolean }): Graph {
   const g = new Graph('prefixes', lowering);
   const parameters = new DecoderParameters(g, network.plan);
-  const attend = packedAttention(g, network.config, shared);
+  const { attend } = packedAttention(g, network.config, shared);
   const hidden = hiddenStates(g, network, parameters, (layer, q, k, v) => {
     g.output(`key.${layer}`, k);
     g.output(`value.${layer}`, v);

@@ -22,6 +22,11 @@ export interface PackedPass {
   tokens: number;
   /** Returns the index of the packed token at `position` of the pass's k-th sample. */
   at(k: number, position: number): number;
+  /**
+   * Returns the feeds of the last layer, which computes hidden states only at the given positions of each sample. The
+   * hidden states are in the order of the samples and positions; a dummy follows them.
+   */
+  last(positions: readonly (readonly number[])[]): Record<string, Tensor>;
 }
 
 export function packPass(
@@ -96,13 +101,39 @@ export function packPass(
     feeds.prefixes_mask = causalMask(u);
     Object.assign(feeds, prefixFeeds(clusters, prefixOf, t, u));
   }
+  const at = (k: number, position: number): number => {
+    const { prefixStart, prefix, rowStart } = starts[k];
+    return position < prefix ? prefixStart + position : rowStart + position - prefix;
+  };
   return {
     feeds,
     members,
     tokens: n,
-    at: (k, position) => {
-      const { prefixStart, prefix, rowStart } = starts[k];
-      return position < prefix ? prefixStart + position : rowStart + position - prefix;
+    at,
+    last: positions => {
+      const w = maximum(positions.map(({ length }) => length));
+      const tokens: number[] = [];
+      const places = new Int32Array(rows * w).fill(-1);
+      const reach = new Float32Array(rows * w);
+      positions.forEach((wanted, row) => {
+        const { prefix } = starts[row];
+        wanted.forEach((position, i) => {
+          places[row * w + i] = tokens.length;
+          reach[row * w + i] = position < prefix ? position : u + position - prefix;
+          tokens.push(at(row, position));
+        });
+      });
+      const dummy = tokens.push(0) - 1;
+      const blocks = [{ places, outer: rows, inner: 1, length: w }];
+      const { forward, back } = headIndex(blocks, tokens.length, dummy, c.kvHeads, groups);
+      return {
+        last_tokens: int64(BigInt64Array.from(tokens, BigInt), [tokens.length]),
+        last_positions: int64(BigInt64Array.from([...positions.flat(), 0], BigInt), [tokens.length]),
+        last_queries: int32(forward[0], [...rowDims, groups * w]),
+        last_places: int32(back, [tokens.length * c.heads]),
+        last_reach: float32(reach, [rows, 1, 1, w, 1]),
+        slots: float32(Float32Array.from({ length: u + t }, (_, slot) => slot), [u + t]),
+      };
     },
   };
 }

@@ -214,7 +214,8 @@ export function packedHidden(
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
   const tokens = { ids, positions, maxPositions, checkpointed };
-  return { hidden: decoderHidden(g, config, parameters, tokens, packedAttention(g, config, shared)), parameters };
+  const { attend, last } = packedAttention(g, config, shared);
+  return { hidden: decoderHidden(g, config, parameters, tokens, attend, last()), parameters };
 }
 
 function tokenChunks(
