@@ -150,6 +150,52 @@ export function cachedAttention(g: Graph, c: DecoderConfig): Attend {
 }
 
 /**
+ * Attention of packed chunks of new tokens that continue cached tokens, one chunk per row. One gather puts the cached
+ * and the new keys of a row into s slots, in the order of their positions, so a single softmax covers both. Declares the
+ * inputs past_key.i and past_value.i [past, headSize], the cached tokens of all rows, and these inputs:
+ * * key_slots [b, kvHeads, s], int32: the index of each slot's key among the cached and, after them, the new ones
+ * * slots [s]: 0, 1, …; reach [b, 1, 1, t, 1] and last_reach [b, 1, 1, 1, 1]: the last slot that a query sees
+ * * last_tokens, last_positions, int64 [last]: the token of each row whose logits are needed
+ * Declares the outputs key.i and value.i [n, kvHeads·headSize] of the new tokens. Not differentiable.
+ */
+export function appendedAttention(g: Graph, c: DecoderConfig): { attend: Attend; last: LastLayer } {
+  const groups = c.heads / c.kvHeads;
+  const index = (name: string, dims: readonly Dim[]): Value => g.input(name, 'int32', dims);
+  const keySlots = index('key_slots', ['b', c.kvHeads, 's']);
+  const slots = g.input('slots', 'float32', ['s']);
+  /** Attention of t queries per row; `rows` and `places` arrange the queries, of which there are `count`. */
+  const attendFrom = (t: Dim, rows: Value, places: Value, count: string, reach: Value): Attend => {
+    const mask = select(g, compare(g, 'LessOrEqual', slots, reach), g.scalar(0), g.scalar(masked));
+    return (layer, q, k, v) => {
+      const [keys, values] = [k, v].map((x, i) => {
+        const stem = i === 0 ? 'key' : 'value';
+        g.output(`${stem}.${layer}`, x);
+        const past = g.input(`past_${stem}.${layer}`, 'float32', ['past', c.headSize]);
+        const both = [past, reshape(g, x, ['n*k', c.headSize])];
+        const joined = g.emit('Concat', both, 'float32', ['past+n*k', c.headSize], { axis: 0 });
+        return g.emit('Gather', [joined, keySlots], 'float32', [...keySlots.dims, c.headSize], { axis: 0 });
+      });
+      const [queries] = arrange(g, reshape(g, q, [count, c.headSize]), [rows], places);
+      const scores = matmul(g, queries, keys, { transB: true, alpha: c.headSize ** -0.5 });
+      const seen = add(g, reshape(g, scores, ['b', c.kvHeads, groups, t, 's']), mask);
+      const context = matmul(g, softmax(g, reshape(g, seen, scores.dims)), values);
+      return reshape(g, collect(g, [context], [rows], places), q.dims);
+    };
+  };
+  const queryRows = index('query_rows', ['b', c.kvHeads, stacked('t', groups)]);
+  const lastQueries = index('last_queries', ['b', c.kvHeads, groups]);
+  const reach = (name: string, t: Dim): Value => g.input(name, 'float32', ['b', 1, 1, t, 1]);
+  return {
+    attend: attendFrom('t', queryRows, index('query_places', ['n*h']), 'n*h', reach('reach', 't')),
+    last: {
+      tokens: g.input('last_tokens', 'int64', ['last']),
+      positions: g.input('last_positions', 'int64', ['last']),
+      attend: attendFrom(1, lastQueries, index('last_places', ['last*h']), 'last*h', reach('last_reach', 1)),
+    },
+  };
+}
+
+/**
  * Does the same as `cachedAttention`, for keys and values that stay on a device. The chunk of each row has t slots: [b,
  * kvHeads, t, headSize]. A run writes either all t slots or one slot. The input `written` [1, 1, t, 1] is 1 for the
  * slots that the run writes. All other slots are copied from the inputs held_key.i and held_value.i [b, kvHeads, c,

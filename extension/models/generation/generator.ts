@@ -18,7 +18,7 @@ import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
 import { laidOutNetwork } from '../decoder/networks';
 import type { ParameterBank } from '../weights/parameter-bank';
-import { generateGraph } from '../graphs/policy-graphs';
+import { appendGraph, generateGraph } from '../graphs/policy-graphs';
 import type { Network } from '../graphs/policy-graphs';
 import { RowSampler } from './row-sampler';
 import type { Call, Decoding, RowWatch } from './decoding';
@@ -30,6 +30,8 @@ export const decodedRows = 128;
 
 export class Generator {
   private session?: Promise<Session>;
+  /** The session that appends chunks; undefined if `session` also appends them. */
+  private appending?: Promise<Session>;
   /**
    * Version of the parameters that were copied into the session as constants; −1 if the parameters are not constants.
    */
@@ -53,7 +55,11 @@ export class Generator {
     const { config } = network;
     this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
     const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
-    this.cache = this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run);
+    // A separate session appends chunks if the weights are small. It reads the weights from the bank, so it is created
+    // only once.
+    const append = options.layOut && ((feeds: Readonly<Record<string, Tensor>>) => this.append(feeds));
+    this.cache =
+      this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run, append || undefined);
     this.sampler = new RowSampler(config.vocabSize, options);
   }
 
@@ -275,6 +281,12 @@ export class Generator {
       }
       await this.sampler.sample(members, logits, sampling);
     }
+  }
+
+  private async append(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+    const { network, options } = this;
+    this.appending ??= Session.create(appendGraph(network, loweringOf(options)), { ...options, folder: network.folder });
+    return (await this.appending).run({ ...this.bank.feeds(), ...feeds });
   }
 
   private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {

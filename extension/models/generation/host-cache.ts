@@ -6,8 +6,8 @@ import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
-import { BatchCache, RowCache, appendChunks, block, pastFeeds } from './key-value-cache';
-import { packChunks } from '../graphs/chunk-packing';
+import { BatchCache, RowCache, appendChunks, block, joinedPast, pastFeeds } from './key-value-cache';
+import { packAppended, packChunks } from '../graphs/chunk-packing';
 
 /**
  * Maximum tokens per append; longer chunks are split. With this limit, the memory and time for attention scores are
@@ -18,9 +18,14 @@ import { packChunks } from '../graphs/chunk-packing';
 export const pieceTokens = 512;
 
 export class HostCache implements GenerationCache {
+  /**
+   * `run` runs the generate graph. `runAppend` runs the append graph; if it is omitted, the generate graph also appends
+   * chunks.
+   */
   constructor(
     private readonly config: DecoderConfig,
     private readonly run: RunGenerate,
+    private readonly runAppend?: RunGenerate,
   ) {}
 
   row(): RowCache {
@@ -47,15 +52,18 @@ export class HostCache implements GenerationCache {
 
   /** Appends ids to rows and returns the logits after the last id of each row. */
   private async append(pieces: readonly { ids: readonly number[]; cache: RowCache }[]): Promise<Tensor> {
-    const { config } = this;
+    const { config, runAppend } = this;
     const caches = pieces.map(({ cache }) => cache);
-    const counts = pieces.map(({ ids }) => ids.length);
-    const packed = packChunks(
-      pieces.map(({ ids }) => ids),
-      caches.map(({ length }) => length),
-      block,
-      config,
-    );
+    const chunks = pieces.map(({ ids }) => ids);
+    const counts = chunks.map(({ length }) => length);
+    const pasts = caches.map(({ length }) => length);
+    if (runAppend) {
+      const { feeds, starts } = packAppended(chunks, pasts, block, config);
+      const outputs = await runAppend({ ...joinedPast(caches, config), ...feeds });
+      appendChunks(caches, outputs, starts, counts);
+      return outputs.logits;
+    }
+    const packed = packChunks(chunks, pasts, block, config);
     const ends = packed.starts.map((start, r) => start + counts[r] - 1);
     const outputs = await this.run({ ...pastFeeds(caches, config), ...packed.feeds, rows: wantedRows(ends) });
     appendChunks(caches, outputs, packed.starts, counts);

@@ -184,6 +184,25 @@ export function pastFeeds(rows: readonly RowCache[], config: Shape): Record<stri
 }
 
 /**
+ * Returns the cached keys and values of rows as feeds of the append graph: one after another, [past, headSize], and a
+ * dummy at the end.
+ */
+export function joinedPast(rows: readonly RowCache[], { layers, kvHeads, headSize }: Shape): Record<string, Tensor> {
+  const past = rows.reduce((sum, { length }) => sum + length, 0) * kvHeads + 1;
+  const feeds: Record<string, Tensor> = {};
+  for (let i = 0; i < 2 * layers; i++) {
+    const all = new Float32Array(past * headSize);
+    let at = 0;
+    for (const { parts } of rows) {
+      all.set(parts[i], at);
+      at += parts[i].length;
+    }
+    feeds[pastName(i)] = float32(all, [past, headSize]);
+  }
+  return feeds;
+}
+
+/**
  * Appends `counts[r]` tokens to each row r. The keys and values are packed outputs [tokens, kvHeads·headSize], in which
  * the new tokens of row r begin at index `starts[r]`.
  */
@@ -202,11 +221,13 @@ export function appendChunks(
       const own = new Float32Array(width * length);
       for (let h = 0; h < kvHeads; h++) {
         own.set(past.subarray(h * row.length * headSize, (h + 1) * row.length * headSize), h * length * headSize);
-        for (let t = 0; t < counts[r]; t++) {
-          const from = (starts[r] + t) * width + h * headSize;
-          const to = (h * length + row.length + t) * headSize;
-          for (let k = 0; k < headSize; k++) own[to + k] = fresh[from + k];
-        }
+        const to = (h * length + row.length) * headSize;
+        if (kvHeads === 1) own.set(fresh.subarray(starts[r] * width, (starts[r] + counts[r]) * width), to);
+        else
+          for (let t = 0; t < counts[r]; t++) {
+            const from = (starts[r] + t) * width + h * headSize;
+            own.set(fresh.subarray(from, from + headSize), to + t * headSize);
+          }
       }
       row.parts[i] = own;
     });

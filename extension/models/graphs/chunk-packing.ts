@@ -2,7 +2,7 @@
 // chunks. Attention needs blocks of equal length; the empty slots of these blocks contain a dummy token.
 import { maximum } from '../../common/lists';
 import { causalMask } from '../../engine/session/padding';
-import { int32, int64 } from '../../engine/session/session';
+import { float32, int32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import { headIndex } from './head-index';
@@ -51,6 +51,68 @@ export function packChunks(
       query_rows: int32(queries.forward[0], [chunks.length, c.kvHeads, groups * t]),
       key_rows: int32(keys.forward[0], [chunks.length, c.kvHeads, t]),
       query_places: int32(queries.back, [n * c.heads]),
+    },
+  };
+}
+
+/**
+ * Packs the chunks as feeds of the append graph. Keys have as many slots as the longest row has tokens with its chunk,
+ * rounded up to a multiple of `multiple`. Slot i of a row is its token at position i.
+ */
+export function packAppended(
+  chunks: readonly (readonly number[])[],
+  pasts: readonly number[],
+  multiple: number,
+  c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+): PackedChunks {
+  const b = chunks.length;
+  // With several query heads per key head or several tokens, a matmul never has a single row.
+  const { feeds, starts } = packChunks(chunks, pasts, 2, c);
+  const t = Math.ceil(maximum(chunks.map(ids => ids.length)) / 2) * 2;
+  const s = Math.ceil(maximum(chunks.map((ids, r) => pasts[r] + ids.length)) / multiple) * multiple;
+  const cached = pasts.reduce((sum, past) => sum + past, 0) * c.kvHeads;
+  const keys = new Int32Array(b * c.kvHeads * s).fill(cached); // the dummy after the cached keys
+  const reach = new Float32Array(b * t);
+  const lastReach = new Float32Array(b);
+  let before = 0;
+  chunks.forEach((ids, r) => {
+    const past = pasts[r];
+    for (let h = 0; h < c.kvHeads; h++) {
+      const at = (r * c.kvHeads + h) * s;
+      for (let i = 0; i < past; i++) keys[at + i] = before + h * past + i;
+      for (let i = 0; i < ids.length; i++) keys[at + past + i] = cached + 1 + (starts[r] + i) * c.kvHeads + h;
+    }
+    before += past * c.kvHeads;
+    for (let i = 0; i < t; i++) reach[r * t + i] = past + i;
+    lastReach[r] = past + ids.length - 1;
+  });
+  const ends = starts.map((start, r) => start + chunks[r].length - 1);
+  // A single row occurs twice, because onnxruntime computes matmuls of a single row with another kernel.
+  const rows = b === 1 ? [0, 0] : [...ends.keys()];
+  const last = headIndex(
+    [{ places: Int32Array.from(ends.keys()), outer: b, inner: 1, length: 1 }],
+    rows.length,
+    0,
+    c.kvHeads,
+    c.heads / c.kvHeads,
+  );
+  const numbers = (all: readonly number[]): Tensor => int64(BigInt64Array.from(all, BigInt), [all.length]);
+  const { ids, positions, query_rows, query_places } = feeds;
+  return {
+    starts,
+    feeds: {
+      ...{ ids, positions, query_rows, query_places },
+      key_slots: int32(keys, [b, c.kvHeads, s]),
+      slots: float32(
+        Float32Array.from({ length: s }, (_, slot) => slot),
+        [s],
+      ),
+      reach: float32(reach, [b, 1, 1, t, 1]),
+      last_reach: float32(lastReach, [b, 1, 1, 1, 1]),
+      last_tokens: numbers(rows.map(r => ends[r])),
+      last_positions: numbers(rows.map(r => pasts[r] + chunks[r].length - 1)),
+      last_queries: int32(last.forward[0], [b, c.kvHeads, c.heads / c.kvHeads]),
+      last_places: int32(last.back, [rows.length * c.heads]),
     },
   };
 }
