@@ -3,7 +3,8 @@
 // second gather with the inverse index. The gradient of a gather is therefore a gather, too. A gather is deterministic;
 // a scatter that adds is not.
 import type { Dim, Graph, Value } from './graph';
-import { expectDims, expectType } from './shapes';
+import { converted } from './ops';
+import { expectDims, expectFloat, expectType } from './shapes';
 
 /**
  * Copies rows of x [n, width] into blocks, one block for each index array in `forward` (int32, any shape). Block i has
@@ -102,7 +103,7 @@ export function repeatBlocks(g: Graph, x: Value, index: Value, memberships: Valu
     if (!dy) return [null];
     const size = rest.join('*');
     const copies = g.emit('Reshape', [dy, g.integers([0, -1])], x.type, [b, size]);
-    const sums = g.emit('MatMul', [memberships, copies], x.type, [p, size]);
+    const sums = g.emit('MatMul', [converted(g, memberships, expectFloat('repeatBlocks', x)), copies], x.type, [p, size]);
     return [g.emit('Reshape', [sums, g.shapeVector(x.dims, [p])], x.type, x.dims)];
   });
   return y;

@@ -112,7 +112,7 @@ function cheapestCuts(
   for (let end = 1; end <= rows.length; end++) {
     let tokens = 0;
     let prefixes = 0;
-    let [t, u] = [0, 0];
+    let [t, u, whole] = [0, 0, 0];
     for (let start = end - 1; start >= 0 && end - start <= maxRows; start--) {
       const { cluster, prefix, own } = rows[start];
       const isNew = start === end - 1 || rows[start + 1].cluster !== cluster;
@@ -121,8 +121,10 @@ function cheapestCuts(
       if (isNew) prefixes++;
       t = Math.max(t, own);
       u = Math.max(u, prefix);
+      whole = Math.max(whole, prefix + own);
       // Three quarters of t²: packedAttention splits rows into two halves.
-      const pairs = prefixes * u ** 2 + (end - start) * t * (u + 0.75 * t);
+      const count = end - start;
+      const pairs = prefixes === count ? 0.75 * count * whole ** 2 : prefixes * u ** 2 + count * t * (u + 0.75 * t);
       const cost = best[start] + costs.pass + tokens * costs.token + pairs;
       if (cost < best[end]) {
         best[end] = cost;

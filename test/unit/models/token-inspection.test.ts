@@ -41,7 +41,7 @@ it('ranks, top tokens and entropy equal those of the full distribution', async (
 it('results are the same with the output head in chunks', async () => {
   const { network, bank } = trainedPolicy(config, goldenWeights('qwen2'));
   const sessions = new PackedSessions(network, { threads: 1 }, false);
-  const [pass] = planPasses(samples, wholeBatch);
+  const [pass] = planPasses(samples, wholeBatch, { token: 1, pass: 1e6 });
   const { feeds, count } = batchFeeds(pass, samples, config);
   const run = async (chunks: number) => {
     const session = await sessions.get('inspect', { shared: pass.shared, chunks }, (...of) => inspectGraph(...of, 5));

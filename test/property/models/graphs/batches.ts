@@ -1,6 +1,7 @@
 // Random batches and budgets for tests of packing.
 import fc from 'fast-check';
 import type { PassBudget } from '../../../../extension/engine/training-samples';
+import type { PassCosts } from '../../../../extension/models/graphs/pass-plan';
 import type { DecoderConfig } from '../../../../extension/models/decoder/decoder-config';
 import { tinyConfig } from '../../../support/small-models';
 
@@ -25,4 +26,9 @@ export const batch = fc
 export const budget: fc.Arbitrary<PassBudget> = fc.record({
   maxTokens: fc.oneof(fc.integer({ min: 1, max: 120 }), fc.constant(Infinity)),
   maxRows: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constant(Infinity)),
+});
+/** Costs with which passes are cut at every chance, never, or in between. */
+export const costs: fc.Arbitrary<PassCosts> = fc.record({
+  token: fc.constantFrom(0, 1, 50, 1e6),
+  pass: fc.constantFrom(0, 20, 500, 1e6),
 });

@@ -6,7 +6,7 @@ import type { PassBudget, WeightedSample } from '../../../../extension/engine/tr
 import type { PolicyLossOptions } from '../../../../extension/engine/loss-options';
 import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
 import { Session } from '../../../../extension/engine/session/session';
-import { planPasses } from '../../../../extension/models/graphs/pass-plan';
+import { passCosts, planPasses } from '../../../../extension/models/graphs/pass-plan';
 import type { Policy } from '../../../../extension/models/policy';
 import { randomWeights, relativeError, tinyConfig, trainedPolicy, wholeBatch } from '../../../support/small-models';
 import { batch, budget, groupedConfig as config } from './batches';
@@ -66,7 +66,7 @@ describe('scores and gradients', () => {
           { policy: checkpointed, limits: wholeBatch },
         ];
         for (const { policy, limits } of packings) {
-          shared += Number(planPasses(samples, limits).some(pass => pass.shared));
+          shared += Number(planPasses(samples, limits, passCosts(config)).some(pass => pass.shared));
           const { metrics, gradient } = await gradientOf(policy, samples, limits, mode);
           expect(relativeError(gradient, expected.gradient)).toBeLessThan(1e-5);
           for (const [name, x] of Object.entries(metrics))

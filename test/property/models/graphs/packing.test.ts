@@ -9,8 +9,8 @@ import { batchFeeds, chunkFeeds, headChunks } from '../../../../extension/models
 import { packChunks } from '../../../../extension/models/graphs/chunk-packing';
 import { packPass } from '../../../../extension/models/graphs/packing';
 import { planPasses } from '../../../../extension/models/graphs/pass-plan';
-import type { Pass } from '../../../../extension/models/graphs/pass-plan';
-import { batch, budget, groupedConfig as config } from './batches';
+import type { Pass, PassCosts } from '../../../../extension/models/graphs/pass-plan';
+import { batch, budget, costs, groupedConfig as config } from './batches';
 
 type Batch = { ids: Int32Array }[];
 const grouped = fc.constantFrom({ heads: 4, kvHeads: 2 }, { heads: 2, kvHeads: 2 }, { heads: 3, kvHeads: 1 });
@@ -29,8 +29,8 @@ const packedTokens = ({ clusters }: Pass, samples: Batch): number =>
 describe('planned passes', () => {
   it('contain every sample exactly once, within the budget', () => {
     fc.assert(
-      fc.property(batch, budget, (samples, { maxTokens, maxRows }) => {
-        const passes = planPasses(samples, { maxTokens, maxRows });
+      fc.property(batch, budget, costs, (samples, { maxTokens, maxRows }, costs) => {
+        const passes = planPasses(samples, { maxTokens, maxRows }, costs);
         const members = passes.flatMap(({ clusters }) => clusters.flatMap(cluster => cluster.members));
         expect([...members].sort((a, b) => a - b)).toEqual([...samples.keys()]);
         for (const pass of passes) {
@@ -44,31 +44,33 @@ describe('planned passes', () => {
 
   it('share a prefix among samples that have it, and each sample continues after it', () => {
     fc.assert(
-      fc.property(batch, budget, (samples, limits) => {
-        for (const { shared, clusters } of planPasses(samples, limits))
+      fc.property(batch, budget, costs, (samples, limits, costs) => {
+        for (const { shared, clusters } of planPasses(samples, limits, costs)) {
+          expect(clusters.some(({ members, prefix }) => members.length > 1 && prefix > 0)).toBe(shared);
           for (const { members, prefix } of clusters) {
-            expect(prefix > 0).toBe(shared);
-            expect(members.length > 1).toBe(shared);
+            if (!shared) expect([members.length, prefix]).toEqual([1, 0]);
+            if (prefix === 0) expect(members).toHaveLength(1);
             const [first] = members;
             for (const member of members) {
               expect(prefix).toBeLessThanOrEqual(samples[member].ids.length - 1);
               expect(samples[member].ids.slice(0, prefix)).toEqual(samples[first].ids.slice(0, prefix));
             }
           }
+        }
       }),
     );
   });
 
-  it('depend on the samples only', () => {
+  it('depend on the samples, the budget and the costs only', () => {
     fc.assert(
-      fc.property(batch, budget, (samples, limits) => {
+      fc.property(batch, budget, costs, (samples, limits, costs) => {
         const copies = samples.map(({ ids }) => ({ ids: ids.slice() }));
-        expect(planPasses(copies, limits)).toEqual(planPasses(samples, limits));
+        expect(planPasses(copies, limits, costs)).toEqual(planPasses(samples, limits, costs));
       }),
     );
   });
 
-  it('share as many prefix tokens as neighbours in the order of their ids allow', () => {
+  it('share as many prefix tokens as neighbours in the order of their ids allow if only tokens cost', () => {
     fc.assert(
       fc.property(
         batch.filter(samples => samples.length <= 9),
@@ -94,13 +96,27 @@ describe('planned passes', () => {
             }
             return best;
           };
-          const passes = planPasses(samples, { maxTokens: Infinity, maxRows });
+          const passes = planPasses(samples, { maxTokens: Infinity, maxRows }, { token: 1e6, pass: 0 });
           const planned = passes.reduce((sum, pass) => sum + packedTokens(pass, samples), 0);
           const all = samples.reduce((sum, { ids }) => sum + ids.length, 0);
           expect(all - planned).toBe(most(0));
         },
       ),
     );
+  });
+
+  it('put rows of one length into one pass, and cut off a long row if its padding costs more than a pass', () => {
+    const row = (length: number, first: number) => ({ ids: Int32Array.from({ length }, (_, i) => first + i) });
+    const passesOf = (lengths: number[], costs: PassCosts): number[][] =>
+      planPasses(
+        lengths.map((length, i) => row(length, 1000 * i)),
+        { maxTokens: Infinity, maxRows: Infinity },
+        costs,
+      ).map(({ clusters }) => clusters.flatMap(({ members }) => members).sort((a, b) => a - b));
+    expect(passesOf([50, 50, 50, 50], { token: 1, pass: 10 })).toEqual([[0, 1, 2, 3]]);
+    // A pass of all rows computes 3 · 0.75 · (100² − 10²) = 22275 more pairs.
+    expect(passesOf([10, 100, 10, 10], { token: 1, pass: 22_000 })).toEqual([[1], [0, 2, 3]]);
+    expect(passesOf([10, 100, 10, 10], { token: 1, pass: 22_500 })).toEqual([[0, 1, 2, 3]]);
   });
 });
 
@@ -115,8 +131,8 @@ function expectInverse(forward: number[], back: number[], rows: number, read: Se
 describe('a packed pass', () => {
   it('contains each token of each member, with its position', () => {
     fc.assert(
-      fc.property(batch, budget, grouped, (samples, limits, heads) => {
-        for (const pass of planPasses(samples, limits)) {
+      fc.property(batch, budget, costs, grouped, (samples, limits, costs, heads) => {
+        for (const pass of planPasses(samples, limits, costs)) {
           const { feeds, members, tokens, at } = packPass(pass, samples, heads);
           const [ids, positions] = [numbers(feeds.ids), numbers(feeds.positions)];
           expect(members).toEqual(pass.clusters.flatMap(cluster => cluster.members));
@@ -138,8 +154,8 @@ describe('a packed pass', () => {
 
   it('maps every head of every token to a position in the attention blocks and back', () => {
     fc.assert(
-      fc.property(batch, budget, grouped, (samples, limits, c) => {
-        for (const pass of planPasses(samples, limits)) {
+      fc.property(batch, budget, costs, grouped, (samples, limits, costs, c) => {
+        for (const pass of planPasses(samples, limits, costs)) {
           const { feeds, tokens, at } = packPass(pass, samples, c);
           const sorts = [
             { stem: 'query', heads: c.heads, groups: c.heads / c.kvHeads },
@@ -156,7 +172,6 @@ describe('a packed pass', () => {
             const standIn = tokens - 1;
             const expected: number[] = [];
             const { clusters } = pass;
-            const rows = Math.max(...clusters.map(({ members }) => members.length));
             const u = Math.max(...clusters.map(({ prefix }) => prefix));
             const t = Math.max(
               2,
@@ -165,24 +180,21 @@ describe('a packed pass', () => {
             const firsts = clusters.map((_, p) =>
               clusters.slice(0, p).reduce((n, { members }) => n + members.length, 0),
             );
-            const block = (lines: ((s: number) => number)[], length: number): void => {
+            const block = (token: (s: number) => number, length: number): void => {
               for (let k = 0; k < c.kvHeads; k++)
-                for (const line of lines)
-                  for (let j = 0; j < groups; j++)
-                    for (let s = 0; s < length; s++) expected.push(line(s) * heads + k * groups + j);
+                for (let j = 0; j < groups; j++)
+                  for (let s = 0; s < length; s++) expected.push(token(s) * heads + k * groups + j);
             };
             if (pass.shared)
-              clusters.forEach(({ prefix }, p) => block([s => (s < prefix ? at(firsts[p], s) : standIn)], u));
-            clusters.forEach(({ members, prefix }, p) => {
-              const line = (m: number) => (s: number) =>
-                m < members.length && s < samples[members[m]].ids.length - prefix
-                  ? at(firsts[p] + m, prefix + s)
-                  : standIn;
-              block(
-                Array.from({ length: rows }, (_, m) => line(m)),
-                t,
-              );
-            });
+              clusters.forEach(({ prefix }, p) => block(s => (s < prefix ? at(firsts[p], s) : standIn), u));
+            clusters.forEach(({ members, prefix }, p) =>
+              members.forEach((member, m) =>
+                block(
+                  s => (s < samples[member].ids.length - prefix ? at(firsts[p] + m, prefix + s) : standIn),
+                  t,
+                ),
+              ),
+            );
             expect(forward).toEqual(expected);
           }
         }
@@ -193,27 +205,69 @@ describe('a packed pass', () => {
 
   it('lets tokens attend to their own row up to themselves, and to the real tokens of the prefix', () => {
     fc.assert(
-      fc.property(batch, budget, (samples, limits) => {
-        for (const pass of planPasses(samples, limits)) {
-          const { feeds } = packPass(pass, samples, config);
+      fc.property(batch, budget, costs, (samples, limits, costs) => {
+        for (const pass of planPasses(samples, limits, costs)) {
+          const { feeds, members } = packPass(pass, samples, config);
           const t = feeds.key_rows.dims.at(-1)!;
           const u = pass.shared ? feeds.key_prefixes.dims.at(-1)! : 0;
           const early = Math.ceil(t / 2);
           expect(t).toBeGreaterThan(1);
-          if (pass.shared) expect(feeds.prefixes_mask).toEqual(causalMask(u));
-          for (const [name, from, to] of [
-            ['early_mask', 0, early],
-            ['late_mask', early, t],
-          ] as const) {
-            const expected: number[] = [];
-            for (const { prefix } of pass.shared ? pass.clusters : [{ prefix: 0 }])
-              for (let i = from; i < to; i++)
-                for (let k = 0; k < u + to; k++) expected.push((k < u ? k < prefix : k - u <= i) ? 0 : masked);
-            expect(feeds[name].dims).toEqual(
-              pass.shared ? [pass.clusters.length, 1, 1, 1, to - from, u + to] : [to - from, to],
-            );
-            expect(numbers(feeds[name])).toEqual(expected.map(Math.fround));
+          const prefixes = pass.clusters.flatMap(cluster => cluster.members.map(() => cluster.prefix));
+          if (pass.shared) {
+            expect(feeds.prefixes_mask).toEqual(causalMask(u));
+            const owners = pass.clusters.flatMap((cluster, p) => cluster.members.map(() => p));
+            expect(numbers(feeds.row_prefixes)).toEqual(owners);
+            expect(feeds.prefix_rows.dims).toEqual([pass.clusters.length, members.length]);
+            expect(numbers(feeds.prefix_rows)).toEqual(pass.clusters.flatMap((_, p) => owners.map(q => Number(p === q))));
           }
+          for (const [name, from, to] of [
+            ['early', 0, early],
+            ['late', early, t],
+          ] as const) {
+            const causal: number[] = [];
+            for (let i = from; i < to; i++)
+              for (let k = 0; k < u + to; k++) causal.push(k - u <= i ? 0 : masked);
+            expect(feeds[`${name}_mask`].dims).toEqual([to - from, u + to]);
+            expect(numbers(feeds[`${name}_mask`])).toEqual(causal.map(Math.fround));
+            if (!pass.shared) continue;
+            const slots = prefixes.flatMap(prefix =>
+              Array.from({ length: u + to }, (_, k) => (k >= prefix && k < u ? masked : 0)),
+            );
+            expect(feeds[`${name}_slots`].dims).toEqual([members.length, 1, 1, 1, u + to]);
+            expect(numbers(feeds[`${name}_slots`])).toEqual(slots.map(Math.fround));
+          }
+        }
+      }),
+    );
+  });
+
+  it('names the tokens of the last layer, and the slots that each of them attends to', () => {
+    fc.assert(
+      fc.property(batch, budget, costs, grouped, fc.integer(), (samples, limits, costs, c, seed) => {
+        const stream = new RandomStream(seed);
+        for (const pass of planPasses(samples, limits, costs)) {
+          const { feeds, members, at, last } = packPass(pass, samples, c);
+          const positions = members.map(member =>
+            [...samples[member].ids.keys()].filter(() => stream.integer(2) === 0),
+          );
+          fc.pre(positions.flat().length > 0);
+          const given = last(positions);
+          const u = pass.shared ? feeds.key_prefixes.dims.at(-1)! : 0;
+          const prefixes = pass.clusters.flatMap(cluster => cluster.members.map(() => cluster.prefix));
+          const wanted = positions.flatMap((of, k) => of.map(position => ({ k, position })));
+          expect(numbers(given.last_tokens).slice(0, -1)).toEqual(wanted.map(({ k, position }) => at(k, position)));
+          expect(numbers(given.last_positions).slice(0, -1)).toEqual(wanted.map(({ position }) => position));
+          const [forward, back] = [numbers(given.last_queries), numbers(given.last_places)];
+          const all = new Set(Array.from({ length: wanted.length * c.heads }, (_, row) => row));
+          expectInverse(forward, back, (wanted.length + 1) * c.heads, all);
+          const groups = c.heads / c.kvHeads;
+          const w = given.last_reach.dims[3];
+          const reach = numbers(given.last_reach);
+          wanted.forEach(({ k, position }, i) => {
+            const place = back[i * c.heads];
+            expect(Math.floor(place / (c.kvHeads * groups * w))).toBe(k);
+            expect(reach[k * w + (place % w)]).toBe(position < prefixes[k] ? position : u + position - prefixes[k]);
+          });
         }
       }),
     );
@@ -223,7 +277,7 @@ describe('a packed pass', () => {
 describe('maps between samples and packed tokens', () => {
   it('read a masked token at the position that predicts it, and return every array to its sample', () => {
     fc.assert(
-      fc.property(batch, budget, fc.integer(), (plain, limits, seed) => {
+      fc.property(batch, budget, costs, fc.integer(), (plain, limits, costs, seed) => {
         const stream = new RandomStream(seed);
         const samples = plain.map(({ ids }) => ({
           ids,
@@ -231,11 +285,12 @@ describe('maps between samples and packed tokens', () => {
           values: Float32Array.from(ids, () => stream.normal()),
         }));
         const found: Float32Array[] = [];
-        for (const pass of planPasses(samples, limits)) {
+        for (const pass of planPasses(samples, limits, costs)) {
           const { feeds, count, gather, scatter } = batchFeeds(pass, samples, config);
-          const [ids, positions, rows, targets] = ['ids', 'positions', 'rows', 'targets'].map(name =>
+          const [ids, positions, tokens, targets] = ['ids', 'positions', 'last_tokens', 'targets'].map(name =>
             numbers(feeds[name]),
           );
+          const rows = numbers(feeds.rows).map(row => tokens[row]);
           const wanted = pass.clusters.flatMap(({ members }) =>
             members.flatMap(k =>
               [...samples[k].ids].flatMap((id, i) => (i > 0 && samples[k].mask[i] ? [{ k, i, id }] : [])),

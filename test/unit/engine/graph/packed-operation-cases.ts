@@ -10,7 +10,7 @@ import {
   collect,
   concatLast,
   joinTimes,
-  repeatMembers,
+  repeatBlocks,
   splitLast,
   splitRows,
   splitTimes,
@@ -114,10 +114,13 @@ export const packedCases: OperationCase[] = [
     build: (g, [x, a, b]) => splitTimes(g, mul(g, x, x), ['s', 't']).map((part, i) => mul(g, part, [a, b][i])),
   },
   {
-    op: 'repeatMembers',
-    inputs: [of('p', 2, 'u', 2), of('p', 2, 'm', 'u', 2)],
-    sizes: { p: 2, u: 3, m: 4 },
-    build: (g, [x, y]) => mul(g, repeatMembers(g, mul(g, x, x), 'm'), y),
+    op: 'repeatBlocks',
+    inputs: [of('p', 2, 'u', 2), of(4, 2, 'u', 2)],
+    sizes: { p: 2, u: 3 },
+    build: (g, [x, y]) => {
+      const memberships = { ...g.constant('float32', [2, 4], Float32Array.of(1, 0, 1, 1, 0, 1, 0, 0)), dims: ['p', 4] };
+      return mul(g, repeatBlocks(g, mul(g, x, x), index(g, [4], [0, 1, 0, 0]), memberships), y);
+    },
   },
   {
     op: 'splitRows',

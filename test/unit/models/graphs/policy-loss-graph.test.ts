@@ -143,7 +143,7 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
   const zeros = (): Float32Array[] => batch.map(({ mask }) => new Float32Array(mask.length));
   const sums = { pg_loss: 0, entropy_loss: 0, kl_loss: 0, clipped: 0, clipped_lower: 0, minus_log_ratio: 0 };
   const found = { loss: 0, sums, logprobSlopes: zeros(), entropySlopes: zeros() };
-  for (const pass of planPasses(samples, wholeBatch)) {
+  for (const pass of planPasses(samples, wholeBatch, { token: 1, pass: 1e6 })) {
     const { gather, scatter, memberships, count } = batchFeeds(pass, samples, { heads: 1, kvHeads: 1 });
     const result = await session.run({
       logprob: gather(s => s.logprobs),
