@@ -24,7 +24,7 @@ export interface PackedPass {
   at(k: number, position: number): number;
   /**
    * Returns the feeds of the last layer, which computes hidden states only at the given positions of each sample. The
-   * hidden states are in the order of the samples and positions; a dummy follows them.
+   * hidden states are in the order of the samples and positions; a dummy follows them if attention has empty slots.
    */
   last(positions: readonly (readonly number[])[]): Record<string, Tensor>;
 }
@@ -123,12 +123,18 @@ export function packPass(
           tokens.push(at(row, position));
         });
       });
-      const dummy = tokens.push(0) - 1;
+      const inSamples = positions.flat();
+      const dummy = tokens.length;
+      // Without empty slots there is no dummy, because the gradient of its query would be that of another query's slot.
+      if (places.includes(-1)) {
+        tokens.push(0);
+        inSamples.push(0);
+      }
       const blocks = [{ places, outer: rows, inner: 1, length: w }];
       const { forward, back } = headIndex(blocks, tokens.length, dummy, c.kvHeads, groups);
       return {
         last_tokens: int64(BigInt64Array.from(tokens, BigInt), [tokens.length]),
-        last_positions: int64(BigInt64Array.from([...positions.flat(), 0], BigInt), [tokens.length]),
+        last_positions: int64(BigInt64Array.from(inSamples, BigInt), [tokens.length]),
         last_queries: int32(forward[0], [...rowDims, groups * w]),
         last_places: int32(back, [tokens.length * c.heads]),
         last_reach: float32(reach, [rows, 1, 1, w, 1]),
