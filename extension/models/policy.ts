@@ -62,8 +62,8 @@ export class Policy {
   ): Promise<Scores> {
     const scores: Scores = { logprobs: [], entropies: [] };
     const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
-    for (const { shared, feeds, count, scatter } of passes) {
-      const session = await this.scoring.get('score', { shared, chunks }, scoreGraph, this.size(feeds));
+    for (const { shared, trimmed, feeds, count, scatter } of passes) {
+      const session = await this.scoring.get('score', { shared, trimmed, chunks }, scoreGraph, this.size(feeds));
       const { logprob, entropy } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
@@ -97,10 +97,10 @@ export class Policy {
     const columns = (): Float32Array[][] => Array.from({ length: count }, zeros);
     const [logprobs, entropies, ranks, topIds, topLogprobs] = [zeros(), zeros(), zeros(), columns(), columns()];
     const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
-    for (const { shared, feeds, count: tokens, scatter } of passes) {
+    for (const { shared, trimmed, feeds, count: tokens, scatter } of passes) {
       const session = await this.scoring.get(
         `inspect ${count}`,
-        { shared, chunks },
+        { shared, trimmed, chunks },
         (...of) => inspectGraph(...of, count),
         this.size(feeds),
       );
@@ -172,9 +172,9 @@ export class Policy {
     });
     const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
-    for (const { shared, feeds, count, tokens: packed, gather, memberships } of passes) {
+    for (const { shared, trimmed, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const session = await this.training.get(kind, { shared, chunks }, (...of) => updateGraph(...of, terms), {
+      const session = await this.training.get(kind, { shared, trimmed, chunks }, (...of) => updateGraph(...of, terms), {
         ...this.size(feeds),
         kept: true,
       });
@@ -235,12 +235,12 @@ export class Policy {
   /** Returns the cross-entropy of one pass and its gradients. Each token has the weight `weight`. */
   private async crossEntropy(
     sessions: PackedSessions,
-    { shared, feeds, count, tokens }: PreparedPass<Sample>,
+    { shared, trimmed, feeds, count, tokens }: PreparedPass<Sample>,
     chunks: number,
     noise: RandomStream,
     weight: number,
   ): Promise<Record<string, Tensor>> {
-    const session = await sessions.get('imitate', { shared, chunks }, crossEntropyGraph, {
+    const session = await sessions.get('imitate', { shared, trimmed, chunks }, crossEntropyGraph, {
       ...this.size(feeds),
       kept: true,
     });

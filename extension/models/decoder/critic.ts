@@ -78,9 +78,9 @@ export class Critic {
     const passes = planPasses(samples, budget, passCosts(this.network.config));
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
-      const { feeds, scatter } = batchFeeds(pass, samples, this.network.config);
+      const { feeds, trimmed, scatter } = batchFeeds(pass, samples, this.network.config);
       const size = passSize(feeds, this.network.config);
-      const session = await this.sessions.get('values', { shared: pass.shared, chunks: 1 }, valuesGraph, size);
+      const session = await this.sessions.get('values', { shared: pass.shared, trimmed, chunks: 1 }, valuesGraph, size);
       const { values } = await session.run({ ...this.bank.feeds(), ...feeds });
       scatter(values.data as Float32Array, found);
     }
@@ -101,9 +101,9 @@ export class Critic {
     const passes = planPasses(samples, budget, passCosts(this.network.config));
     for (const [k, pass] of passes.entries()) {
       units.next(k, passes.length);
-      const { feeds, gather, count } = batchFeeds(pass, samples, this.network.config);
+      const { feeds, trimmed, gather, count } = batchFeeds(pass, samples, this.network.config);
       const size = passSize(feeds, this.network.config);
-      const session = await this.sessions.get('update', { shared: pass.shared, chunks: 1 }, criticGraph, {
+      const session = await this.sessions.get('update', { shared: pass.shared, trimmed, chunks: 1 }, criticGraph, {
         ...size,
         kept: true,
       });

@@ -2,6 +2,7 @@
 // "Masked tokens" are the tokens with mask = 1; only these tokens contribute to the loss. This file maps per-sample
 // arrays to the flat list of masked tokens and back. The log-prob of token i is computed at position i − 1, where the
 // model predicts this token.
+import { maximum } from '../../common/lists';
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
@@ -11,6 +12,11 @@ import type { Pass, Sample } from './pass-plan';
 export interface BatchFeeds<S extends Sample> {
   /** Packed tokens, rows and targets. */
   feeds: Record<string, Tensor>;
+  /**
+   * Whether the last layer computes only the tokens that predict masked tokens. True if these are at most half of the
+   * tokens and, without shared prefixes, at most half of each row, so that the pass needs no more memory.
+   */
+  trimmed: boolean;
   /** Number of masked tokens. */
   count: number;
   /** Number of packed tokens. */
@@ -32,7 +38,7 @@ export function batchFeeds<S extends Sample>(
   samples: readonly S[],
   config: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): BatchFeeds<S> {
-  const { feeds, members, tokens, last } = packPass(pass, samples, config);
+  const { feeds, members, tokens, at, last } = packPass(pass, samples, config);
   /** For each sample of the pass: the positions that predict its masked tokens. */
   const predicting: number[][] = [];
   const targets: number[] = [];
@@ -50,9 +56,13 @@ export function batchFeeds<S extends Sample>(
     ends.push(targets.length);
   }
   const count = targets.length;
+  const w = maximum(predicting.map(({ length }) => length));
+  const trimmed = 2 * count <= tokens && (pass.shared || 2 * w <= feeds.key_rows.dims.at(-1)!);
+  const rows = trimmed ? [...targets.keys()] : predicting.flatMap((of, k) => of.map(position => at(k, position)));
   const vector = (xs: number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);
   return {
-    feeds: { ...feeds, ...last(predicting), rows: vector([...targets.keys()]), targets: vector(targets) },
+    feeds: { ...feeds, ...(trimmed && last(predicting)), rows: vector(rows), targets: vector(targets) },
+    trimmed,
     count,
     tokens,
     gather(pick) {

@@ -1,5 +1,5 @@
-// The sessions of one network over packed tokens. For each kind of graph, there is one session for passes with shared
-// prefixes and one for passes without shared prefixes. A session is created when it is first needed. Gradients stay on
+// The sessions of one network over packed tokens. For each kind of graph, there is one session for each combination of
+// two properties: whether a pass has shared prefixes, and whether its last layer is trimmed. A session is created when it is first needed. Gradients stay on
 // their device, and a parameter bank takes ownership of them. On the host, each session has its own memory pool of
 // onnxruntime (arena), which never shrinks. If a pass needs another number of output-head chunks than the session was
 // created for, the session is closed and a new session is created. With large passes, only one session is open at a
@@ -68,13 +68,13 @@ export class PackedSessions {
    */
   async get(
     kind: string,
-    { shared, chunks }: Pick<PackedShape, 'shared' | 'chunks'>,
+    { shared, trimmed = false, chunks }: Pick<PackedShape, 'shared' | 'trimmed' | 'chunks'>,
     build: (network: Network, shape: PackedShape) => Graph,
     { kept = false, ...size }: PassSize & { kept?: boolean } = { tokens: 0, scores: 0 },
   ): Promise<Session> {
     const { network, options, checkpointed } = this;
     const onDevice = options.provider === 'webgpu'; // needs no arena limit; outputs may outlive the call
-    const key = [kind, shared, ...(onDevice ? [chunks] : [])].join();
+    const key = [kind, shared, trimmed, ...(onDevice ? [chunks] : [])].join();
     const bytes = passBytes(network.config, size, kept && !checkpointed);
     const known = this.sessions.get(key);
     const own = known?.chunks === chunks ? known : undefined;
@@ -87,7 +87,7 @@ export class PackedSessions {
       own.bytes = Math.max(own.bytes, bytes);
       return own.session;
     }
-    const graph = build(network, { lowering: loweringOf(options), shared, chunks, checkpointed });
+    const graph = build(network, { lowering: loweringOf(options), shared, trimmed, chunks, checkpointed });
     const session = Session.create(graph, { ...options, folder: network.folder, resident: isGradient });
     this.sessions.set(key, { session, chunks, bytes });
     return session;

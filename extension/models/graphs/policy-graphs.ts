@@ -50,6 +50,11 @@ export interface PackedShape {
   lowering: Lowering;
   /** Whether samples share prefixes. */
   shared: boolean;
+  /**
+   * Whether the last layer computes only the tokens that the input `rows` names. `rows` then counts these tokens instead
+   * of all packed tokens. False by default.
+   */
+  trimmed?: boolean;
   /** Number of chunks in which the tokens pass through the output head. */
   chunks: number;
   /** Whether the layers' intermediate values are recomputed in the backward pass instead of being kept in memory. */
@@ -224,14 +229,15 @@ interface TokenChunk {
 export function packedHidden(
   g: Graph,
   { config, plan, maxPositions }: Network,
-  { shared, checkpointed }: Pick<PackedShape, 'shared' | 'checkpointed'>,
+  { shared, trimmed = false, checkpointed }: Pick<PackedShape, 'shared' | 'trimmed' | 'checkpointed'>,
 ): { hidden: Value; parameters: DecoderParameters } {
   const parameters = new DecoderParameters(g, plan);
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
   const tokens = { ids, positions, maxPositions, checkpointed };
   const { attend, last } = packedAttention(g, config, shared);
-  return { hidden: decoderHidden(g, config, parameters, tokens, attend, last()), parameters };
+  const hidden = decoderHidden(g, config, parameters, tokens, attend, trimmed ? last() : undefined);
+  return { hidden, parameters };
 }
 
 function tokenChunks(

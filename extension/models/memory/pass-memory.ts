@@ -80,7 +80,7 @@ export class PassMemory {
     const n = p * m * answer;
     const u = longest - answer;
     const bytes = (chunks: number, n: number): number =>
-      this.passBytes(kind, n, chunks, { tokens: p * u + n, n, b: p, r: p * m, p, m, u, t: answer }, true);
+      this.passBytes(kind, n, chunks, { tokens: p * u + n, n, b: p * m, r: p * m, p, u, t: answer }, true);
     const atATime = this.logitsAtATime(kind);
     const chunks = this.chunksOf(kind, n);
     const most = chunks > 1 ? bytes(chunks / 2, headTokens(chunks / 2, c.vocabSize, atATime)) : 0;
@@ -197,14 +197,14 @@ export class PassMemory {
  */
 export function sizesOf(c: DecoderConfig, given: Record<string, number>): (symbol: string) => number | undefined {
   const groups = c.heads / c.kvHeads;
-  const { tokens, t, part, p = 0, m = 0, u = 0 } = given;
+  const { tokens, t, part, b = 0, p = 0, u = 0 } = given;
   const sizes: Record<string, number> = {
     ...given,
     // Number of rows (token, head) in shared prefixes and in the suffixes after them. Keys have fewer heads than
     // queries but are counted with the same number.
-    places: c.heads * p * (u + m * t),
+    places: c.heads * (p * u + b * t),
     'places of block 0': c.heads * p * u,
-    'places of block 1': c.heads * p * m * t,
+    'places of block 1': c.heads * b * t,
     'n*h': tokens * c.heads,
     'n*k': tokens * c.kvHeads,
     'n*g': tokens * groups,

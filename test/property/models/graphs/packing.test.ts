@@ -289,11 +289,11 @@ describe('maps between samples and packed tokens', () => {
         }));
         const found: Float32Array[] = [];
         for (const pass of planPasses(samples, limits, costs)) {
-          const { feeds, count, gather, scatter } = batchFeeds(pass, samples, config);
-          const [ids, positions, tokens, targets] = ['ids', 'positions', 'last_tokens', 'targets'].map(name =>
+          const { feeds, trimmed, count, gather, scatter } = batchFeeds(pass, samples, config);
+          const [ids, positions, given, targets] = ['ids', 'positions', 'rows', 'targets'].map(name =>
             numbers(feeds[name]),
           );
-          const rows = numbers(feeds.rows).map(row => tokens[row]);
+          const rows = trimmed ? given.map(row => numbers(feeds.last_tokens)[row]) : given;
           const wanted = pass.clusters.flatMap(({ members }) =>
             members.flatMap(k =>
               [...samples[k].ids].flatMap((id, i) => (i > 0 && samples[k].mask[i] ? [{ k, i, id }] : [])),
