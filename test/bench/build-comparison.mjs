@@ -54,8 +54,14 @@ function refresh(pids) {
 
 /** Processor seconds of processes, with those of the children that they have waited for. */
 const processorSeconds = pids =>
-  pids.reduce((sum, pid) => sum + (stat(pid)?.slice(11, 15).reduce((a, b) => a + Number(b), 0) ?? 0), 0) /
-  ticksPerSecond;
+  pids.reduce(
+    (sum, pid) =>
+      sum +
+      (stat(pid)
+        ?.slice(11, 15)
+        .reduce((a, b) => a + Number(b), 0) ?? 0),
+    0,
+  ) / ticksPerSecond;
 
 /** A run of one build, stopped unless it has its turn. */
 class Contender {
@@ -77,7 +83,7 @@ class Contender {
         ...[join(folder, 'dist/cli.cjs'), 'train', '--config-name', values.config],
         ...[`trainer.total_training_steps=${values.steps}`, ...positionals],
       ],
-      { cwd: this.workspace, stdio: ['ignore', 'ignore', 'inherit'] },
+      { cwd: this.workspace, stdio: 'ignore' },
     );
     this.#pids = [child.pid];
   }
@@ -106,12 +112,12 @@ class Contender {
     const begin = performance.now();
     const before = this.active;
     do {
-      await wait(10);
-      this.#pids = refresh(this.#pids);
-      this.ended = this.#pids.length === 0;
+      await wait(20);
       this.active = before + performance.now() - begin;
       this.#readMetrics();
-    } while (!this.ended && performance.now() - begin < ms);
+    } while (performance.now() - begin < ms);
+    this.#pids = refresh(this.#pids);
+    this.ended = this.#pids.length === 0;
     this.stop();
   }
 

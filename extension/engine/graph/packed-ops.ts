@@ -103,7 +103,10 @@ export function repeatBlocks(g: Graph, x: Value, index: Value, memberships: Valu
     if (!dy) return [null];
     const size = rest.join('*');
     const copies = g.emit('Reshape', [dy, g.integers([0, -1])], x.type, [b, size]);
-    const sums = g.emit('MatMul', [converted(g, memberships, expectFloat('repeatBlocks', x)), copies], x.type, [p, size]);
+    const sums = g.emit('MatMul', [converted(g, memberships, expectFloat('repeatBlocks', x)), copies], x.type, [
+      p,
+      size,
+    ]);
     return [g.emit('Reshape', [sums, g.shapeVector(x.dims, [p])], x.type, x.dims)];
   });
   return y;

@@ -30,7 +30,7 @@ export const decodedRows = 128;
 
 export class Generator {
   private session?: Promise<Session>;
-  /** The session that appends chunks; undefined if `session` also appends them. */
+  /** With `layOut`, the session that appends chunks. It is created only once, because it reads weights from the bank. */
   private appending?: Promise<Session>;
   /**
    * Version of the parameters that were copied into the session as constants; −1 if the parameters are not constants.
@@ -55,11 +55,8 @@ export class Generator {
     const { config } = network;
     this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
     const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
-    // A separate session appends chunks if the weights are small. It reads the weights from the bank, so it is created
-    // only once.
-    const append = options.layOut && ((feeds: Readonly<Record<string, Tensor>>) => this.append(feeds));
-    this.cache =
-      this.where === 'device' ? new DeviceCache(config, options, run) : new HostCache(config, run, append || undefined);
+    if (this.where === 'device') this.cache = new DeviceCache(config, options, run);
+    else this.cache = new HostCache(config, run, options.layOut ? feeds => this.append(feeds) : undefined);
     this.sampler = new RowSampler(config.vocabSize, options);
   }
 
@@ -285,7 +282,10 @@ export class Generator {
 
   private async append(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     const { network, options } = this;
-    this.appending ??= Session.create(appendGraph(network, loweringOf(options)), { ...options, folder: network.folder });
+    this.appending ??= Session.create(appendGraph(network, loweringOf(options)), {
+      ...options,
+      folder: network.folder,
+    });
     return (await this.appending).run({ ...this.bank.feeds(), ...feeds });
   }
 

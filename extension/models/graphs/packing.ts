@@ -138,7 +138,10 @@ export function packPass(
         last_queries: int32(forward[0], [...rowDims, groups * w]),
         last_places: int32(back, [tokens.length * c.heads]),
         last_reach: float32(reach, [rows, 1, 1, w, 1]),
-        slots: float32(Float32Array.from({ length: u + t }, (_, slot) => slot), [u + t]),
+        slots: float32(
+          Float32Array.from({ length: u + t }, (_, slot) => slot),
+          [u + t],
+        ),
       };
     },
   };

@@ -67,11 +67,7 @@ interface Row {
  * which keeps prefixes together, and by class of length, which keeps padding small. For each order, the cheapest cuts
  * are found by dynamic programming; the cheaper order is used.
  */
-export function planPasses(
-  samples: readonly Pick<Sample, 'ids'>[],
-  budget: PassBudget,
-  costs: PassCosts,
-): Pass[] {
+export function planPasses(samples: readonly Pick<Sample, 'ids'>[], budget: PassBudget, costs: PassCosts): Pass[] {
   const rows = clusterByPrefix(samples, budget.maxRows).flatMap(({ members, prefix }, cluster) =>
     members.map((member): Row => ({ member, cluster, prefix, own: samples[member].ids.length - prefix })),
   );
@@ -82,7 +78,9 @@ export function planPasses(
     longest.get(b.cluster)! - longest.get(a.cluster)! || a.cluster - b.cluster || b.own - a.own || a.member - b.member;
   const orders = [
     [...rows].sort(inCluster),
-    [...rows].sort((a, b) => Number(b.prefix > 0) - Number(a.prefix > 0) || lengthClass(b) - lengthClass(a) || inCluster(a, b)),
+    [...rows].sort(
+      (a, b) => Number(b.prefix > 0) - Number(a.prefix > 0) || lengthClass(b) - lengthClass(a) || inCluster(a, b),
+    ),
   ];
   const [first, second] = orders.map(order => cheapestCuts(order, budget, costs));
   return (second.cost < first.cost ? second : first).passes.map(passOf);

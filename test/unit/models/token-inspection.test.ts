@@ -44,7 +44,9 @@ it('results are the same with the output head in chunks', async () => {
   const [pass] = planPasses(samples, wholeBatch, { token: 1, pass: 1e6 });
   const { feeds, trimmed, count } = batchFeeds(pass, samples, config);
   const run = async (chunks: number) => {
-    const session = await sessions.get('inspect', { shared: pass.shared, trimmed, chunks }, (...of) => inspectGraph(...of, 5));
+    const session = await sessions.get('inspect', { shared: pass.shared, trimmed, chunks }, (...of) =>
+      inspectGraph(...of, 5),
+    );
     const scalars = scalarFeeds({ inverse_temperature: 1 });
     const found = await session.run({ ...bank.feeds(), ...feeds, ...chunkFeeds(count, chunks), ...scalars });
     return Object.values(found).map(({ dims, data }) => ({ dims: [...dims], data: Array.from(data, Number) }));

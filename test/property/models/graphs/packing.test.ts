@@ -189,10 +189,7 @@ describe('a packed pass', () => {
               clusters.forEach(({ prefix }, p) => block(s => (s < prefix ? at(firsts[p], s) : standIn), u));
             clusters.forEach(({ members, prefix }, p) =>
               members.forEach((member, m) =>
-                block(
-                  s => (s < samples[member].ids.length - prefix ? at(firsts[p] + m, prefix + s) : standIn),
-                  t,
-                ),
+                block(s => (s < samples[member].ids.length - prefix ? at(firsts[p] + m, prefix + s) : standIn), t),
               ),
             );
             expect(forward).toEqual(expected);
@@ -218,15 +215,16 @@ describe('a packed pass', () => {
             const owners = pass.clusters.flatMap((cluster, p) => cluster.members.map(() => p));
             expect(numbers(feeds.row_prefixes)).toEqual(owners);
             expect(feeds.prefix_rows.dims).toEqual([pass.clusters.length, members.length]);
-            expect(numbers(feeds.prefix_rows)).toEqual(pass.clusters.flatMap((_, p) => owners.map(q => Number(p === q))));
+            expect(numbers(feeds.prefix_rows)).toEqual(
+              pass.clusters.flatMap((_, p) => owners.map(q => Number(p === q))),
+            );
           }
           for (const [name, from, to] of [
             ['early', 0, early],
             ['late', early, t],
           ] as const) {
             const causal: number[] = [];
-            for (let i = from; i < to; i++)
-              for (let k = 0; k < u + to; k++) causal.push(k - u <= i ? 0 : masked);
+            for (let i = from; i < to; i++) for (let k = 0; k < u + to; k++) causal.push(k - u <= i ? 0 : masked);
             expect(feeds[`${name}_mask`].dims).toEqual([to - from, u + to]);
             expect(numbers(feeds[`${name}_mask`])).toEqual(causal.map(Math.fround));
             if (!pass.shared) continue;
