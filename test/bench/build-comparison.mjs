@@ -26,7 +26,12 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const ticksPerSecond = 100; // of /proc/PID/stat on Linux
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
-const median = numbers => numbers.toSorted((a, b) => a - b)[numbers.length >> 1];
+function median(numbers) {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
 
 /** The fields of /proc/PID/stat from the third one (state) on; null if the process has ended. */
 function stat(pid) {
