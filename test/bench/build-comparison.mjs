@@ -32,7 +32,6 @@ function median(numbers) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-
 /** The fields of /proc/PID/stat from the third one (state) on; null if the process has ended. */
 function stat(pid) {
   try {
