@@ -2,9 +2,9 @@
 // environments with their versions, machines, and events.
 import { formatDuration, formatValue, type Unit } from '../../common/format-values';
 import { formatNumber, formatPercent } from '../../common/numbers';
-import type { Estimate } from '../../common/mean-estimate';
+import { intervalSeeds, type Estimate } from '../../common/mean-estimate';
 import { unitOf } from '../charts/catalogue';
-import { intervalSeeds, outcomes } from '../charts/group-curves';
+import { outcomes } from '../charts/group-curves';
 import { metricName } from '../charts/metric-names';
 import type { ComparedGroup } from '../compared-runs';
 import { placeEvents, type MarkKind } from '../event-marks';
