@@ -12,6 +12,8 @@ export class MlflowPeer {
   readonly states: string[] = [];
   /** How requests are answered. */
   mode: 'answer' | 'unavailable' | 'forbidden' | 'hang' = 'answer';
+  /** Number of next requests whose connection is closed without an answer. */
+  closing = 0;
   private created = false;
   private server: Server | undefined;
 
@@ -22,6 +24,10 @@ export class MlflowPeer {
       request.on('data', (part: Buffer) => parts.push(part));
       request.on('end', () => {
         if (this.mode === 'hang') return;
+        if (this.closing > 0) {
+          this.closing--;
+          return void request.socket.destroy();
+        }
         const status = { answer: 200, unavailable: 503, forbidden: 403 }[this.mode];
         const path = request.url ?? '';
         this.asked.push(path);

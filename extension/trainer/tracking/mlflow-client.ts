@@ -150,7 +150,16 @@ export class MlflowClient {
     }
   }
 
-  private async send(method: string, url: string, body: string | Uint8Array | undefined): Promise<string> {
+  /**
+   * Sends a request and returns the body of the answer. A request on a connection that the server has closed, as servers do
+   * between two steps, is repeated once on a new connection.
+   */
+  private async send(
+    method: string,
+    url: string,
+    body: string | Uint8Array | undefined,
+    isRepeated = false,
+  ): Promise<string> {
     const type = typeof body === 'string' ? 'application/json' : 'application/octet-stream';
     let response: Response;
     let text: string;
@@ -164,6 +173,8 @@ export class MlflowClient {
     } catch (error) {
       const { message, cause } = error as Error;
       const reason = cause instanceof Error ? cause.message : message;
+      const isClosed = cause instanceof Error && /closed|ECONNRESET|EPIPE/.test(`${cause.message} ${codeOf(cause)}`);
+      if (isClosed && !isRepeated) return this.send(method, url, body, true);
       throw new MlflowError(`${this.url} does not answer (${reason})`, true);
     }
     if (response.ok) return text;
@@ -174,6 +185,8 @@ export class MlflowClient {
     );
   }
 }
+
+const codeOf = (error: NodeJS.ErrnoException): string => error.code ?? '';
 
 const runOf = ({ info, data }: z.infer<typeof runSchema>): MlflowRun => ({
   id: info.run_id,

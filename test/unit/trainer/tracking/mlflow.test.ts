@@ -79,6 +79,14 @@ it('a run is created once with its configuration, and found again by its tag', a
   expect(peer.asked.filter(path => path.endsWith('runs/create'))).toHaveLength(1);
 });
 
+it('a request on a connection that the server has closed is repeated once', async () => {
+  const client = new MlflowClient(url, {});
+  peer.closing = 1;
+  expect(await client.experiment('x')).toBe('7');
+  peer.closing = 2;
+  await expect(client.experiment('x')).rejects.toThrow(/does not answer/);
+});
+
 it('artefacts go through the server’s proxy; a server without one refuses them', async () => {
   const client = new MlflowClient(url, {});
   const run = { id: 'r1', artifactUri: 'mlflow-artifacts:/0/r1/artifacts', tags: {} };
