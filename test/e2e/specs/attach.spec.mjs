@@ -59,7 +59,7 @@ scenario('the Episodes page shows the rollouts, and says that verl stores no tok
   await page.getByText('Now two columns are left, so right twice.').first().waitFor();
   await page.locator('.facts', { hasText: 'not stored' }).waitFor();
   await editor.picture('attach-episodes');
-  await page.getByRole('button', { name: 'Tokens' }).click();
+  await page.getByRole('button', { name: 'Tokens', exact: true }).click();
   await page.getByText('The trainer stored neither token ids nor log-probs.').first().waitFor();
   await editor.picture('attach-tokens');
 });
