@@ -76,7 +76,10 @@ scenario('the tree names the trainer and offers only what applies; following is 
     () => status() === 'stopped' && !readdirSync(onlyEntry(runs())).includes('lease'),
   );
   // A menu that opens before the tree has changed offers the former commands.
-  await editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /^Stopped/ }).waitFor();
+  await editor.page
+    .locator('.part.sidebar')
+    .getByRole('treeitem', { name: /^Stopped/ })
+    .waitFor();
   await item.click({ button: 'right' });
   const menu = editor.page.locator('.monaco-menu');
   await menu.locator('.action-menu-item', { hasText: 'Follow Files' }).waitFor();
