@@ -16,101 +16,107 @@ import {
   wholeBatch,
 } from '../../../support/small-models';
 
-describe.each(['qwen2', 'llama'])('%s', family => {
-  const config = goldenConfig(family);
-  const weights = goldenWeights(family);
-  const sampling = {
-    temperature: 0.8,
-    top_p: 1,
-    top_k: -1,
-    do_sample: true,
-    max_new_tokens: 9,
-    min_p: 0,
-    repetition_penalty: 1,
-    stop: [],
-    stop_token_ids: [5, 6, 7],
-    max_model_len: 60,
-  };
-  const stream = new RandomStream(3);
-  const randomIds = (n: number): number[] => Array.from({ length: n }, () => 8 + stream.integer(50));
-  const prompts = [randomIds(4), randomIds(9), randomIds(1), randomIds(4)];
-  prompts.push(prompts[0]); // a shared prompt
-  const later = prompts.map((_, i) => randomIds(1 + ((i * 3) % 5)));
+/** Weights as session inputs, or laid out as constants; then another graph appends chunks. */
+const layOuts = [{ layOut: false }, { layOut: true }];
 
-  async function episodes(
-    indices: number[],
-    options: GeneratorOptions = { threads: 1 },
-  ): Promise<Map<number, { ids: number[]; mask: number[]; logprobs: number[] }>> {
-    const generator = playing(config, weights, options);
-    const result = new Map(
-      indices.map(i => [i, { ids: [] as number[], mask: [] as number[], logprobs: [] as number[] }]),
-    );
-    for (const turn of [0, 1]) {
-      const append = (i: number): number[] => (turn === 0 ? prompts[i] : later[i]);
-      const rows = indices.map(i => ({ row: `r${i}`, append: append(i), seed: 100 * turn + i }));
-      for (const [k, generated] of (await generator.generate(rows, sampling)).entries()) {
-        const episode = result.get(indices[k])!;
-        episode.ids.push(...append(indices[k]), ...generated.ids);
-        episode.mask.push(...append(indices[k]).map(() => 0), ...generated.ids.map(() => 1));
-        episode.logprobs.push(...append(indices[k]).map(() => 0), ...generated.logprobs);
-        const stopped = sampling.stop_token_ids.includes(generated.ids.at(-1)!);
-        expect(generated.finish).toBe(stopped ? 'stop' : 'length');
-      }
-    }
-    return result;
-  }
+describe.each(['qwen2', 'llama'].flatMap(family => layOuts.map(of => ({ family, ...of }))))(
+  '$family, weights laid out: $layOut',
+  ({ family, layOut }) => {
+    const config = goldenConfig(family);
+    const weights = goldenWeights(family);
+    const sampling = {
+      temperature: 0.8,
+      top_p: 1,
+      top_k: -1,
+      do_sample: true,
+      max_new_tokens: 9,
+      min_p: 0,
+      repetition_penalty: 1,
+      stop: [],
+      stop_token_ids: [5, 6, 7],
+      max_model_len: 60,
+    };
+    const stream = new RandomStream(3);
+    const randomIds = (n: number): number[] => Array.from({ length: n }, () => 8 + stream.integer(50));
+    const prompts = [randomIds(4), randomIds(9), randomIds(1), randomIds(4)];
+    prompts.push(prompts[0]); // a shared prompt
+    const later = prompts.map((_, i) => randomIds(1 + ((i * 3) % 5)));
 
-  it('reports the log-probs that the scoring graph computes, over two turns', async () => {
-    const policy = trainedPolicy(config, weights);
-    for (const { ids, mask, logprobs } of (await episodes([0, 1, 2, 3, 4])).values()) {
-      const { logprobs: scored } = await policy.score(
-        [{ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }],
-        wholeBatch,
-        sampling.temperature,
+    async function episodes(
+      indices: number[],
+      options: Partial<GeneratorOptions> = {},
+    ): Promise<Map<number, { ids: number[]; mask: number[]; logprobs: number[] }>> {
+      const generator = playing(config, weights, { threads: 1, layOut, ...options });
+      const result = new Map(
+        indices.map(i => [i, { ids: [] as number[], mask: [] as number[], logprobs: [] as number[] }]),
       );
-      mask.forEach((on, i) => on && expect(logprobs[i]).toBeCloseTo(scored[0][i], 4));
+      for (const turn of [0, 1]) {
+        const append = (i: number): number[] => (turn === 0 ? prompts[i] : later[i]);
+        const rows = indices.map(i => ({ row: `r${i}`, append: append(i), seed: 100 * turn + i }));
+        for (const [k, generated] of (await generator.generate(rows, sampling)).entries()) {
+          const episode = result.get(indices[k])!;
+          episode.ids.push(...append(indices[k]), ...generated.ids);
+          episode.mask.push(...append(indices[k]).map(() => 0), ...generated.ids.map(() => 1));
+          episode.logprobs.push(...append(indices[k]).map(() => 0), ...generated.logprobs);
+          const stopped = sampling.stop_token_ids.includes(generated.ids.at(-1)!);
+          expect(generated.finish).toBe(stopped ? 'stop' : 'length');
+        }
+      }
+      return result;
     }
-  });
 
-  it('gives a row the same tokens and the same bits of their log-probs in any batch', async () => {
-    const together = await episodes([0, 1, 2, 3, 4]);
-    for (const alone of [[0], [1], [2], [3], [4], [2, 1], [4, 3, 0]])
-      for (const [i, episode] of await episodes(alone)) expect(episode).toEqual(together.get(i));
-  });
+    it('reports the log-probs that the scoring graph computes, over two turns', async () => {
+      const policy = trainedPolicy(config, weights);
+      for (const { ids, mask, logprobs } of (await episodes([0, 1, 2, 3, 4])).values()) {
+        const { logprobs: scored } = await policy.score(
+          [{ ids: Int32Array.from(ids), mask: Uint8Array.from(mask) }],
+          wholeBatch,
+          sampling.temperature,
+        );
+        mask.forEach((on, i) => on && expect(logprobs[i]).toBeCloseTo(scored[0][i], 4));
+      }
+    });
 
-  it('gives a row the same bits when rows wait for each other', async () => {
-    const together = await episodes([0, 1, 2, 3, 4]);
-    expect(await episodes([0, 1, 2, 3, 4], { threads: 1, maxRows: 2 })).toEqual(together);
-  });
+    it('gives a row the same tokens and the same bits of their log-probs in any batch', async () => {
+      const together = await episodes([0, 1, 2, 3, 4]);
+      for (const alone of [[0], [1], [2], [3], [4], [2, 1], [4, 3, 0]])
+        for (const [i, episode] of await episodes(alone)) expect(episode).toEqual(together.get(i));
+    });
 
-  it('ends a row at max_model_len', async () => {
-    const generator = playing(config, weights);
-    const options = { ...sampling, stop_token_ids: [], max_new_tokens: 50, max_model_len: 12 };
-    const [row] = await generator.generate([{ row: 'a', append: prompts[0], seed: 1 }], options);
-    expect(prompts[0].length + row.ids.length).toBe(12);
-    expect(row.finish).toBe('length');
-  });
+    it('gives a row the same bits when rows wait for each other', async () => {
+      const together = await episodes([0, 1, 2, 3, 4]);
+      expect(await episodes([0, 1, 2, 3, 4], { maxRows: 2 })).toEqual(together);
+    });
 
-  it('decodes greedily the most likely token of a full forward pass, token by token', async () => {
-    const generator = playing(config, weights);
-    const policy = trainedPolicy(config, weights);
-    const options = { ...sampling, do_sample: false, stop_token_ids: [], max_new_tokens: 6, temperature: 1 };
-    const [row] = await generator.generate([{ row: 'a', append: prompts[1], seed: 1 }], options);
-    const ids = [...prompts[1]];
-    for (const [i, token] of row.ids.entries()) {
-      const every = Array.from({ length: config.vocabSize }, (_, candidate) => ({
-        ids: Int32Array.from([...ids, candidate]),
-        mask: Uint8Array.from([...ids.map(() => 0), 1]),
-      }));
-      const logprobs = (await policy.score(every, wholeBatch, 1)).logprobs.map(scored => scored.at(-1)!);
-      expect(logprobs.indexOf(Math.max(...logprobs))).toBe(token);
-      expect(row.logprobs[i]).toBeCloseTo(logprobs[token], 4);
-      ids.push(token);
-    }
-  });
-});
+    it('ends a row at max_model_len', async () => {
+      const generator = playing(config, weights, { threads: 1, layOut });
+      const options = { ...sampling, stop_token_ids: [], max_new_tokens: 50, max_model_len: 12 };
+      const [row] = await generator.generate([{ row: 'a', append: prompts[0], seed: 1 }], options);
+      expect(prompts[0].length + row.ids.length).toBe(12);
+      expect(row.finish).toBe('length');
+    });
 
-describe('rows', () => {
+    it('decodes greedily the most likely token of a full forward pass, token by token', async () => {
+      const generator = playing(config, weights, { threads: 1, layOut });
+      const policy = trainedPolicy(config, weights);
+      const options = { ...sampling, do_sample: false, stop_token_ids: [], max_new_tokens: 6, temperature: 1 };
+      const [row] = await generator.generate([{ row: 'a', append: prompts[1], seed: 1 }], options);
+      const ids = [...prompts[1]];
+      for (const [i, token] of row.ids.entries()) {
+        const every = Array.from({ length: config.vocabSize }, (_, candidate) => ({
+          ids: Int32Array.from([...ids, candidate]),
+          mask: Uint8Array.from([...ids.map(() => 0), 1]),
+        }));
+        const logprobs = (await policy.score(every, wholeBatch, 1)).logprobs.map(scored => scored.at(-1)!);
+        expect(logprobs.indexOf(Math.max(...logprobs))).toBe(token);
+        expect(row.logprobs[i]).toBeCloseTo(logprobs[token], 4);
+        ids.push(token);
+      }
+    });
+  },
+);
+
+describe.each(layOuts)('rows, weights laid out: $layOut', ({ layOut }) => {
   const config = { ...goldenConfig('qwen2'), maxPositions: 2048 };
   const weights = goldenWeights('qwen2');
   const plain: SamplingOptions = {
@@ -129,7 +135,7 @@ describe('rows', () => {
   const randomIds = (n: number): number[] => Array.from({ length: n }, () => stream.integer(config.vocabSize));
 
   class Episodes {
-    readonly generator = playing(config, weights);
+    readonly generator = playing(config, weights, { threads: 1, layOut });
     private readonly histories = new Map<string, { ids: number[]; mask: number[]; logprobs: number[] }>();
 
     async turn(appended: Record<string, number[]>, options: SamplingOptions, seed: number): Promise<GeneratedRow[]> {
@@ -281,7 +287,7 @@ describe('rows', () => {
   });
 
   it('are answered per call, short calls before long ones; their release waits, and so do calls with other sampling options', async () => {
-    const generator = playing(config, weights);
+    const generator = playing(config, weights, { threads: 1, layOut });
     const stops = { ...plain, max_new_tokens: 40, stop_token_ids: [1, 5, 9, 13, 17, 21] };
     const order: { row: string; length: number }[] = [];
     const call = async (row: string, options: SamplingOptions) => {
@@ -301,7 +307,7 @@ describe('rows', () => {
   });
 
   it('fail together, and generation continues', async () => {
-    const generator = playing(config, weights);
+    const generator = playing(config, weights, { threads: 1, layOut });
     const call = (row: string, append: number[]) => generator.generate([{ row, append, seed: 3 }], plain);
     const ends = await Promise.allSettled([call('a', randomIds(4)), call('b', []), call('c', randomIds(3))]);
     expect(ends.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
@@ -309,7 +315,7 @@ describe('rows', () => {
   });
 
   it('report how many tokens were sampled', async () => {
-    const generator = playing(config, weights);
+    const generator = playing(config, weights, { threads: 1, layOut });
     const received: number[] = [];
     const requests = ['a', 'b'].map((row, i) => ({ row, append: randomIds(3), seed: i }));
     const rows = await generator.generate(requests, { ...plain, max_new_tokens: 70 }, sampled =>
