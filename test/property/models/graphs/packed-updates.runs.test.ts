@@ -102,12 +102,9 @@ describe('scores and gradients', () => {
         inputs.find(({ name }) => name === 'chunk_sizes')?.dims[0],
       ]);
       create.mockRestore();
-      expect(parts.filter(([name]) => name === 'update' || name === 'score')).toEqual([
-        ['update', 2],
-        ['update', undefined],
-        ['score', 2],
-        ['score', undefined],
-      ]);
+      // Passes with a trimmed last layer have another session with as many chunks.
+      const made = parts.filter(([name]) => name === 'update' || name === 'score').map(String);
+      expect([...new Set(made)]).toEqual(['update,2', 'update,', 'score,2', 'score,']);
       expect(relativeError(whole.gradient, apart.gradient)).toBeLessThan(1e-5);
       for (const [name, x] of Object.entries(whole.metrics))
         expect(Math.abs(x - apart.metrics[name]), name).toBeLessThan(1e-5 * Math.max(1, Math.abs(x)));
