@@ -63,6 +63,7 @@ const environments = {
 /** Entries that are not part of the extension package. */
 const tools = [
   'make-tiny-model',
+  'make-small-model',
   'bench',
   'torture',
   'fuzz-process',
@@ -73,6 +74,7 @@ const tools = [
   'regimes',
 ];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/sft/make-tiny-model.ts';
+if (argv.includes('--small-model')) processes['make-small-model'] = 'extension/trainer/sft/make-small-model.ts';
 if (argv.includes('--bench')) processes.bench = 'test/bench/main.ts';
 if (argv.includes('--torture'))
   Object.assign(processes, {

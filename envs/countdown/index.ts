@@ -24,6 +24,12 @@ const config = z.strictObject({
     .describe(
       'file, folder or hub data set with the validation problems; null: the problems of train_path are used, or the shipped validation problems if train_path is null too',
     ),
+  problems: z
+    .enum(['usual', 'small'])
+    .default('usual')
+    .describe(
+      'the shipped problems that are used if train_path is null; usual: three or four numbers up to 99; small: two or three numbers up to 15',
+    ),
   max_instances: z.int().min(1).default(20000).describe('maximum number of rows to read, starting with the first'),
   solvable_filter: z
     .boolean()
@@ -50,17 +56,21 @@ const remedy =
 const source = { split: 'train', remedy };
 const read = new Map<string, Promise<Problem[]>>();
 
-function pathOf({ train_path, val_path }: Pick<Config, 'train_path' | 'val_path'>, mode: 'train' | 'val'): string {
-  const own = train_path ?? shipped(mode === 'val' ? 'countdown-val' : 'countdown');
+function pathOf(
+  { train_path, val_path, problems }: Pick<Config, 'train_path' | 'val_path' | 'problems'>,
+  mode: 'train' | 'val',
+): string {
+  const name = problems === 'small' ? 'countdown-small' : 'countdown';
+  const own = train_path ?? shipped(mode === 'val' ? `${name}-val` : name);
   return mode === 'val' ? (val_path ?? own) : own;
 }
 
 /** Returns the problems of a configuration for training or validation; each file is read once. */
 function problemsOf(
-  { train_path, val_path, max_instances, solvable_filter }: Config,
+  { train_path, val_path, problems: shippedProblems, max_instances, solvable_filter }: Config,
   mode: 'train' | 'val' = 'train',
 ): Promise<Problem[]> {
-  const path = pathOf({ train_path, val_path }, mode);
+  const path = pathOf({ train_path, val_path, problems: shippedProblems }, mode);
   const key = JSON.stringify([path, max_instances, solvable_filter]);
   const problems = read.get(key) ?? readProblems(path, max_instances, solvable_filter);
   read.set(key, problems);

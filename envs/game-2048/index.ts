@@ -7,7 +7,8 @@ import { defineEnvironment } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
 import { largestTile, linesOf, moveNames, slide } from './grid';
 
-const goal = 2048;
+/** The tile that counts as success if `goal` is null. */
+const usualGoal = 2048;
 
 const config = z.strictObject({
   size: z.int().min(2).max(8).default(4).describe('number of rows, which is also the number of columns'),
@@ -22,6 +23,14 @@ const config = z.strictObject({
     .number()
     .default(-0.1)
     .describe('reward of a move that changes nothing; if use_log_reward is true, this reward is 0'),
+  goal: z
+    .int()
+    .min(4)
+    .nullable()
+    .default(null)
+    .describe(
+      'tile that ends the game with success, for short games on small grids; null: the game goes on until no move is possible, and is a success if it has reached 2048, as in RAGEN',
+    ),
   render_mode: z.literal('text').default('text'),
   observation_format: z.literal('grid').default('grid'),
   action_lookup: z
@@ -53,6 +62,9 @@ export default defineEnvironment({
       grid[cell] = tiles.random() < config.two_prob ? 2 : 4;
       open = lines.map(way => slide(grid, way).moved);
     };
+    const hasGoal = () => largestTile(grid) >= (config.goal ?? usualGoal);
+    /** Whether the game has ended: no move is possible or, with `goal`, the goal is reached. */
+    const isOver = () => !open.includes(true) || (config.goal !== null && hasGoal());
     const rows = () => Array.from({ length: size }, (_, row) => grid.slice(row * size, (row + 1) * size));
     const render = () => {
       const moves = names.map((name, move) => `${move}(${name})`).filter((_, move) => open[move]);
@@ -61,7 +73,7 @@ export default defineEnvironment({
         ...rows().map((row, i) => `Row ${i + 1}: [${row.join(', ')}]`),
         '',
         `Valid Actions: ${moves.join(', ') || 'None'}.`,
-        `Goal: Merge same numbers to reach ${goal}.`,
+        `Goal: Merge same numbers to reach ${config.goal ?? usualGoal}.`,
         `Current Score: ${score}`,
         'What is your next move?',
       ].join('\n');
@@ -86,15 +98,15 @@ export default defineEnvironment({
 
       step(action) {
         const way = typeof action === 'number' ? lines[action] : undefined;
-        const over = !open.includes(true);
-        const { grid: after, merged, moved } = way ? slide(grid, way) : { grid, merged: 0, moved: false };
+        const over = isOver();
+        const { grid: after, merged, moved } = way && !over ? slide(grid, way) : { grid, merged: 0, moved: false };
         if (moved) {
           grid = after;
           score += merged;
           spawn();
         }
         const raw = moved ? merged : way && !over ? config.invalid_act_score : 0;
-        const terminated = !open.includes(true);
+        const terminated = isOver();
         return {
           observation: render(),
           reward: !config.use_log_reward ? raw : raw > 0 ? Math.log2(raw + 1) * 0.1 : 0,
@@ -103,7 +115,7 @@ export default defineEnvironment({
           info: {
             action_is_effective: moved,
             action_is_valid: moved,
-            success: terminated && largestTile(grid) >= goal,
+            success: terminated && hasGoal(),
             ...state(raw),
           },
         };

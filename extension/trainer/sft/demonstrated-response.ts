@@ -3,6 +3,8 @@
 // moves. In style `guessing`, the answer contains random moves. A model trained on a mixture of both styles can improve
 // through reinforcement learning.
 import type { RandomStream } from '../../engine/sampling/random-stream';
+import { cellsAfter, cellText, isSameCell, movedCell, moveNames, offsetText } from './board-cells';
+import type { Cell } from './board-cells';
 
 export type DemonstrationStyle = 'looking' | 'guessing';
 
@@ -10,11 +12,6 @@ export interface Demonstration {
   thought: string;
   actions: string[];
 }
-
-type Cell = readonly [row: number, column: number];
-
-const moves: Readonly<Record<string, Cell>> = { Left: [0, -1], Down: [1, 0], Right: [0, 1], Up: [-1, 0] };
-const moveNames = Object.keys(moves);
 
 /**
  * Returns a thought and actions for a state.
@@ -36,20 +33,20 @@ export function demonstrate(
     return { thought: `I guess ${actions.join(', then ')}.`, actions };
   }
   const actions = plan.slice(0, actionsPerTurn);
-  const player = cells(state, 'Player')[0] ?? cells(state, 'Player on target')[0];
+  const player = cellsAfter(state, 'Player')[0] ?? cellsAfter(state, 'Player on target')[0];
   if (!player || actions.length === 0) return null;
-  const goal = cells(state, 'Goal')[0];
+  const goal = cellsAfter(state, 'Goal')[0];
   if (goal) {
-    const holes = cells(state, 'Holes');
+    const holes = cellsAfter(state, 'Holes');
     return {
-      thought: `Me ${show(player)}, goal ${show(goal)}: ${offset(player, goal)}. ${walk(player, goal, actions, holes)}`,
+      thought: `Me ${cellText(player)}, goal ${cellText(goal)}: ${offsetText(player, goal)}. ${walk(player, goal, actions, holes)}`,
       actions,
     };
   }
-  const target = cells(state, 'Targets')[0];
-  const box = cells(state, 'Boxes')[0];
+  const target = cellsAfter(state, 'Targets')[0];
+  const box = cellsAfter(state, 'Boxes')[0];
   if (!target || !box) return null;
-  const thought = `Me ${show(player)}, box ${show(box)}: ${offset(player, box)}. Target ${show(target)}: ${offset(box, target)}. ${actions.join(', then ')}.`;
+  const thought = `Me ${cellText(player)}, box ${cellText(box)}: ${offsetText(player, box)}. Target ${cellText(target)}: ${offsetText(box, target)}. ${actions.join(', then ')}.`;
   return { thought, actions };
 }
 
@@ -67,32 +64,13 @@ function pullArm(
   return { thought: `${low} is steady, ${high} may pay more.`, actions: [high] };
 }
 
-/** Returns the cells after `label:` in a state that lists coordinates. */
-function cells(state: string, label: string): Cell[] {
-  const line = new RegExp(`^${label}: (.*)$`, 'm').exec(state)?.[1] ?? '';
-  return [...line.matchAll(/\((\d+), (\d+)\)/g)].map(([, row, column]) => [Number(row), Number(column)]);
-}
-
-const show = ([row, column]: Cell): string => `(${row}, ${column})`;
-
-/** Describes the offset between two cells, such as `2 down, 1 left`, `1 up` or `here`. */
-function offset(from: Cell, to: Cell): string {
-  const down = to[0] - from[0];
-  const right = to[1] - from[1];
-  const parts: string[] = [];
-  if (down !== 0) parts.push(`${Math.abs(down)} ${down > 0 ? 'down' : 'up'}`);
-  if (right !== 0) parts.push(`${Math.abs(right)} ${right > 0 ? 'right' : 'left'}`);
-  return parts.join(', ') || 'here';
-}
-
 /** Describes each move and the cell it leads to, such as `Down (2, 2) free, Left (2, 1) goal.`. */
 function walk(from: Cell, goal: Cell, actions: readonly string[], holes: readonly Cell[]): string {
-  let [row, column] = from;
+  let cell = from;
   const steps = actions.map(action => {
-    row += moves[action][0];
-    column += moves[action][1];
-    const at = (cell: Cell): boolean => cell[0] === row && cell[1] === column;
-    return `${action} (${row}, ${column}) ${at(goal) ? 'goal' : holes.some(at) ? 'hole' : 'free'}`;
+    cell = movedCell(cell, action);
+    const isHole = holes.some(hole => isSameCell(hole, cell));
+    return `${action} ${cellText(cell)} ${isSameCell(cell, goal) ? 'goal' : isHole ? 'hole' : 'free'}`;
   });
   return `${steps.join(', ')}.`;
 }

@@ -4,13 +4,18 @@
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import type { TextGenerator } from '../rollout/rollout-request';
-import { demonstrate } from './demonstrated-response';
+import type { Demonstration } from './demonstrated-response';
 
-export interface DemonstratorOptions {
-  /** Probability that a turn has style `looking` instead of `guessing`. Callers may change it between rollouts. */
-  looking: number;
-  actionsPerTurn: number;
-  actionSeparator: string;
+/** The turn that a demonstrator responds to. */
+export interface DemonstratedTurn {
+  /** The row, which is the episode's id. */
+  row: string;
+  /** The observation as the model sees it, from `State:` on. */
+  state: string;
+  /** Names of the solver's next actions, in order. */
+  plan: readonly string[];
+  /** Random numbers of this turn. */
+  stream: RandomStream;
 }
 
 /** Functions of the environments and the tokenizer that a demonstrator calls. */
@@ -23,9 +28,14 @@ export interface DemonstratorTools {
 }
 
 export class Demonstrator implements TextGenerator {
+  /**
+   * @param respond returns the response to a turn; null if the state has an unknown format, which is an error
+   * @param actionSeparator separator between the actions of an answer (`agent_proxy.action_sep`)
+   */
   constructor(
     private readonly tools: DemonstratorTools,
-    readonly options: DemonstratorOptions,
+    private readonly respond: (turn: DemonstratedTurn) => Demonstration | null,
+    private readonly actionSeparator: string,
   ) {}
 
   async generate(rows: readonly GenerationRow[], _sampling: SamplingOptions): Promise<GeneratedRow[]> {
@@ -42,15 +52,10 @@ export class Demonstrator implements TextGenerator {
 
   /** Returns the response text after the prompt's `<think>`. */
   private answer(row: string, append: readonly number[], plan: readonly string[], seed: number): string {
-    const stream = new RandomStream(seed);
-    const { looking, actionsPerTurn, actionSeparator } = this.options;
-    const manner = stream.uniform() < looking ? 'looking' : 'guessing';
     const text = this.tools.decode(append);
     const state = text.slice(text.lastIndexOf('State:'));
-    const shown =
-      demonstrate(state, plan, manner, actionsPerTurn, stream) ??
-      demonstrate(state, plan, 'guessing', actionsPerTurn, stream);
+    const shown = this.respond({ row, state, plan, stream: new RandomStream(seed) });
     if (!shown) throw new Error(`demonstrator: the state of ${row} has an unknown format: ${state.slice(0, 80)}`);
-    return `${shown.thought}</think><answer>${shown.actions.join(` ${actionSeparator} `)}</answer>`;
+    return `${shown.thought}</think><answer>${shown.actions.join(` ${this.actionSeparator} `)}</answer>`;
   }
 }
