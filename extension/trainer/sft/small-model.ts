@@ -2,9 +2,7 @@
 // Qwen3 decoder trained on demonstrations of all its environments (supervised warm start). In the last phase, most turns
 // are guesses, so the model seldom looks at the state, although it is able to. Reinforcement learning can therefore
 // improve the model. All random draws are seeded.
-import { cpus } from 'node:os';
 import { appendAll } from '../../common/lists';
-import { learningRate } from '../../algorithms/learning-rate';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { parameterSpecs } from '../../models/decoder/decoder-config';
 import { trainedNetwork } from '../../models/decoder/networks';
@@ -21,7 +19,7 @@ import { trainBpe } from './bpe';
 import { Demonstrator } from './demonstrator';
 import type { DemonstratorTools } from './demonstrator';
 import { fixedTexts } from './fixed-texts';
-import { adamOptions, playerOf, solverOf, tagOfRow, unlimitedPass, withEnvironments } from './model-maker';
+import { adamOptions, playerOf, solverOf, tagOfRow, withEnvironments } from './model-maker';
 import { writeModelFiles, writeWeights } from './model-maker';
 import type { DemonstratedEnvironments, ModelShape } from './model-maker';
 import { addedTokens, codePointStop, codePointTokenizer, codePoints, transcript } from './plain-chat';
@@ -63,7 +61,17 @@ const looking = {
 
 /** Most actions of a looking answer on slippery ice, where plans hold for few moves. */
 const mostSlipperyActions = 2;
-const rates = { learn: 2e-3, forget: 4e-4 };
+/**
+ * The learning rate rises to `highest`, stays there in phase `learn`, and falls linearly to `lowest` in the last phase. No
+ * step therefore depends on the number of later steps.
+ */
+const rates = { warmupSteps: 50, highest: 2e-3, lowest: 1e-4 };
+
+/**
+ * Limits of an engine pass. Attention pads the samples of a pass to the longest of them, and their lengths vary from 40
+ * to 700 tokens, so several passes over samples of similar length take far less time than one.
+ */
+const passBudget = { maxTokens: 800, maxRows: 12 };
 
 /**
  * Pieces of which each becomes one token if it is frequent: cells, pairs of a cube's colours, lists of candidates, three
@@ -77,11 +85,11 @@ const shape: ModelShape = {
   architectures: ['Qwen3ForCausalLM'],
   model_type: 'qwen3',
   torch_dtype: 'bfloat16',
-  hidden_size: 128,
-  intermediate_size: 320,
+  hidden_size: 96,
+  intermediate_size: 256,
   num_hidden_layers: 3,
-  num_attention_heads: 4,
-  num_key_value_heads: 2,
+  num_attention_heads: 3,
+  num_key_value_heads: 1,
   head_dim: 32,
 };
 
@@ -186,7 +194,6 @@ async function makeVocabulary(
     }
   }
   const fixed = fixedTexts(Object.values(prompts), { isolate, variable });
-  if (process.env.DUMP) (await import('node:fs')).writeFileSync(process.env.DUMP, corpus.slice(0, 36).join('\u0001'));
   const tokenizer = trainBpe(corpus, {
     vocabSize,
     isolate,
@@ -225,7 +232,7 @@ async function trainOnDemonstrations(
   const decoder = readDecoderConfig(folder);
   const weights = new Weights(parameterSpecs(decoder));
   initialize(weights, new RandomStream(seed), 0.04);
-  const session = { threads: Math.min(2, cpus().length) };
+  const session = { threads: 1 };
   const network = trainedNetwork(decoder);
   const bank = new HostParameters(weights, session);
   const policy = new Policy(network, bank, session);
@@ -246,33 +253,31 @@ async function trainOnDemonstrations(
     release: rows => generator.release(rows),
   };
   const own = playerOf(environments, sampler, tokenizer, [...tokenizer.stopTokenIds], 2000);
-  const schedule = {
-    lr: rates.learn,
-    lr_warmup_steps: Math.min(50, steps.learn),
-    lr_scheduler_type: 'cosine',
-    total_training_steps: steps.learn,
-  } as const;
   const losses: number[] = [];
   let tokens = 0;
-  const last = steps.learn + steps.forget;
-  for (let step = 1; step <= last; step++) {
+  for (let step = 1; step <= steps.learn + steps.forget; step++) {
     style.phase = step <= steps.learn ? 'learn' : 'forget';
     const { episodes } = await demonstrations.rollout({ mode: 'train', step, environments: environments.loaded });
-    const lr = style.phase === 'learn' ? learningRate(step, schedule) : rates.forget;
+    const lr = rateOf(step, steps);
     const samples = episodes.flatMap(episode => episode.samples);
     tokens += samples.reduce((sum, { ids }) => sum + ids.length, 0);
-    if (process.env.DUMP) printLine(`rollout ${(performance.now() / 1000).toFixed(1)}`);
-    losses.push(await policy.trainSupervised(samples, unlimitedPass, { lr, ...adamOptions }));
-    if (process.env.DUMP) printLine(`step ${step} ${losses.at(-1)} ${tokens} ${(performance.now() / 1000).toFixed(1)}`);
+    losses.push(await policy.trainSupervised(samples, passBudget, { lr, ...adamOptions }));
     if (step % 25 === 0) {
       const recent = losses.slice(-25);
       printLine(`step ${step}: cross-entropy ${(recent.reduce((a, b) => a + b) / 25).toFixed(4)}, ${tokens} tokens`);
     }
-    if (step % validateEvery !== 0 && step !== last) continue;
+    if (step % validateEvery !== 0 && step !== steps.learn + steps.forget) continue;
     await writeWeights(folder, weights, 'BF16');
     const { metrics } = await own.rollout({ mode: 'val', step, environments: environments.loaded });
     const shares = Object.keys(groups).map(tag => `${tag} ${(100 * metrics[`${tag}/success`]).toFixed(0)} %`);
     printLine(`  own rollouts: ${shares.join(', ')}; length ${metrics.response_length.toFixed(1)}`);
   }
   return losses;
+}
+
+/** Returns the learning rate of a step, which counts from 1. */
+function rateOf(step: number, steps: SmallModelRequest['steps']): number {
+  const { warmupSteps, highest, lowest } = rates;
+  if (step <= steps.learn) return highest * Math.min(1, step / warmupSteps);
+  return highest + ((lowest - highest) * (step - steps.learn)) / steps.forget;
 }

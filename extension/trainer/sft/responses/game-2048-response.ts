@@ -1,6 +1,6 @@
 // Demonstrated responses for 2048. The facts are what each move merges, as the sum of the merged tiles. A looking
-// response takes the move that merges most and, among equals, leaves most empty cells; then the same on the grid after
-// this move, if that move merges something, too. A guess takes random moves.
+// response takes the move that merges most and, among equals, leaves most empty cells; then the best move on the
+// grid after this move. A guess takes random moves.
 import { linesOf, moveNames, slide } from '../../../../envs/game-2048/grid';
 import type { Demonstration } from '../demonstrated-response';
 import { guess, pickSome } from './response';
@@ -14,7 +14,7 @@ export function game2048Response({ state, looks, stream }: ResponseRequest): Dem
   const first = best(moves);
   if (!looks || !first) return { thought: `${facts} ${guess}`, actions: pickSome(moveNames, mostGuesses, stream) };
   const second = best(evaluated(first.grid, rows.length));
-  const actions = second && second.merged > 0 ? [first.name, second.name] : [first.name];
+  const actions = second ? [first.name, second.name] : [first.name];
   return { thought: `${facts} take ${actions.join(', ')}.`, actions };
 }
 

@@ -37,14 +37,17 @@ test.each(golden.values as [string, string | number | null][])(
   },
 );
 
-test('validation has problems that never occur in training', async () => {
-  const environment = countdown.create(config);
+test.each([
+  ['usual', 1200, 200],
+  ['small', 2100, 300],
+] as const)('validation has %s problems that never occur in training', async (problems, trained, validated) => {
+  const environment = countdown.create(countdown.config.parse({ problems }));
   const texts = async (mode: 'train' | 'val', count: number) => {
     const seen = new Set<unknown>();
     for (let seed = 0; seed < count; seed++) seen.add((await environment.reset({ seed, mode })).observation);
     return seen;
   };
-  const [train, val] = [await texts('train', 1300), await texts('val', 300)];
-  expect([train.size, val.size]).toEqual([1200, 200]);
+  const [train, val] = [await texts('train', trained + 100), await texts('val', validated + 100)];
+  expect([train.size, val.size]).toEqual([trained, validated]);
   expect([...val].some(text => train.has(text))).toBe(false);
 });

@@ -67,7 +67,29 @@ test('a full grid without moves ends the game, without success below 2048', () =
 test.each([
   [{ size: 1 }, 'size'],
   [{ two_prob: 2 }, 'two_prob'],
-  [{ goal: 4 }, ''],
+  [{ aim: 4 }, ''],
+  [{ goal: 2 }, 'goal'],
 ])('the configuration %j is refused at its key', (config, path) => {
   expect(game2048.config.safeParse(config).error?.issues[0].path.join('.')).toBe(path);
+});
+
+test('with a goal, the tile of the goal ends the game with success, and nothing changes afterwards', () => {
+  const environment = createSync(game2048, game2048.config.parse({ size: 3, goal: 16 }));
+  let ended = 0;
+  for (let seed = 0; seed < 30; seed++) {
+    const { observation } = environment.reset({ seed }) as { observation: string };
+    expect(observation).toContain('\nGoal: Merge same numbers to reach 16.\n');
+    let last: StepResult | undefined;
+    for (let i = 0; i < 60 && !last?.terminated; i++) {
+      last = environment.step([3, 2, 3, 2, 1, 0][i % 6]);
+      const reached = (last.info.max_tile as number) >= 16;
+      expect(last.info.success).toBe(reached);
+      if (reached) expect(last.terminated).toBe(true);
+    }
+    if (!last?.info.success) continue;
+    ended++;
+    for (const move of [0, 1, 2, 3])
+      expect(environment.step(move)).toMatchObject({ observation: last.observation, reward: 0, terminated: true });
+  }
+  expect(ended).toBeGreaterThan(5);
 });
