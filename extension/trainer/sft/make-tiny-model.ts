@@ -101,9 +101,7 @@ async function makeVocabulary(environments: DemonstratedEnvironments): Promise<v
   });
   const tokens = writeModelFiles(folder, tokenizer, shape);
   const ids = readTokenizer(folder).encode(corpus[0]);
-  printLine(
-    `vocabulary: ${tokens} tokens; an episode of ${corpus[0].length} characters is ${ids.length} tokens`,
-  );
+  printLine(`vocabulary: ${tokens} tokens; an episode of ${corpus[0].length} characters is ${ids.length} tokens`);
 }
 
 /** Trains the weights on demonstrations and writes them. */

@@ -2,7 +2,6 @@
 // Qwen3 decoder trained on demonstrations of all its environments (supervised warm start). In the last phase, most turns
 // are guesses, so the model seldom looks at the state, although it is able to. Reinforcement learning can therefore
 // improve the model. All random draws are seeded.
-import { appendAll } from '../../common/lists';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { parameterSpecs } from '../../models/decoder/decoder-config';
 import { trainedNetwork } from '../../models/decoder/networks';

@@ -65,7 +65,11 @@ const eachSeed = (check: (seed: number) => Promise<void>, numRuns = 25): Promise
   fc.assert(fc.asyncProperty(fc.integer({ min: 0, max: 2 ** 31 }), check), { numRuns });
 
 const player = (state: string): string => {
-  const [cell] = [...cellsAfter(state, 'Player'), ...cellsAfter(state, 'Player on goal'), ...cellsAfter(state, 'Player on target')];
+  const [cell] = [
+    ...cellsAfter(state, 'Player'),
+    ...cellsAfter(state, 'Player on goal'),
+    ...cellsAfter(state, 'Player on target'),
+  ];
   return `(${cell[0]}, ${cell[1]})`;
 };
 
@@ -98,7 +102,9 @@ test('on slippery ice, the facts name the cells of the state', () =>
   eachSeed(async seed => {
     const episode = await open('SmallSlipperyLake', seed);
     const { thought } = await respond('SmallSlipperyLake', episode, true, seed);
-    expect(thought.startsWith(`me ${player(episode.state())}, goal ${/^Goal: (.*)$/m.exec(episode.state())![1]}, `)).toBe(true);
+    expect(
+      thought.startsWith(`me ${player(episode.state())}, goal ${/^Goal: (.*)$/m.exec(episode.state())![1]}, `),
+    ).toBe(true);
   }));
 
 test.each(['SmallBandit', 'SmallBanditTest'])('%s: the risky arm is the one that pays more', tag =>

@@ -29,18 +29,22 @@ async function make(name: string): Promise<{ losses: number[]; lines: string[]; 
   return { losses, lines, at };
 }
 
-test('two steps give a loadable Qwen3 model in 16 bits, to the bit the same each time', { timeout: 300_000 }, async () => {
-  const [one, other] = [await make('one'), await make('other')];
-  expect(one.losses).toHaveLength(2);
-  expect(one.losses.every(Number.isFinite)).toBe(true);
-  expect(other.losses).toEqual(one.losses);
-  expect(readDecoderConfig(one.at)).toMatchObject({ family: 'qwen3', qkNorm: true, tiedHead: true });
-  expect(readTokenizer(one.at).stopTokenIds.length).toBeGreaterThan(0);
-  for (const file of ['model.safetensors', 'tokenizer.json', 'config.json'])
-    expect(readFileSync(join(other.at, file)).equals(readFileSync(join(one.at, file))), file).toBe(true);
-  const parameters = Number(/model: (\d+) parameters/.exec(one.lines.join('\n'))![1]);
-  const { size } = statSync(join(one.at, 'model.safetensors'));
-  expect(size).toBeGreaterThan(2 * parameters);
-  expect(size).toBeLessThan(2 * parameters + 10_000);
-  expect(one.lines.at(-1)).toMatch(/own rollouts: SmallFrozenLake \d+ %, .*SmallCube3 \d+ %/);
-});
+test(
+  'two steps give a loadable Qwen3 model in 16 bits, to the bit the same each time',
+  { timeout: 300_000 },
+  async () => {
+    const [one, other] = [await make('one'), await make('other')];
+    expect(one.losses).toHaveLength(2);
+    expect(one.losses.every(Number.isFinite)).toBe(true);
+    expect(other.losses).toEqual(one.losses);
+    expect(readDecoderConfig(one.at)).toMatchObject({ family: 'qwen3', qkNorm: true, tiedHead: true });
+    expect(readTokenizer(one.at).stopTokenIds.length).toBeGreaterThan(0);
+    for (const file of ['model.safetensors', 'tokenizer.json', 'config.json'])
+      expect(readFileSync(join(other.at, file)).equals(readFileSync(join(one.at, file))), file).toBe(true);
+    const parameters = Number(/model: (\d+) parameters/.exec(one.lines.join('\n'))![1]);
+    const { size } = statSync(join(one.at, 'model.safetensors'));
+    expect(size).toBeGreaterThan(2 * parameters);
+    expect(size).toBeLessThan(2 * parameters + 10_000);
+    expect(one.lines.at(-1)).toMatch(/own rollouts: SmallFrozenLake \d+ %, .*SmallCube3 \d+ %/);
+  },
+);

@@ -1,0 +1,59 @@
+// Measures what the quickstart-… presets of ragen-small learn: node test/bench/small-quickstarts.mjs [PRESET …]
+// [--seeds 10000,20000,30000] [--jobs 1]. Each preset is trained once per seed, in its own temporary workspace. Prints
+// the rows of the table in docs/PERFORMANCE.md: validation success before and after, and the seconds of the run.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { execPath, exit, stderr, stdout } from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { seeds: { type: 'string', default: '10000,20000,30000' }, jobs: { type: 'string', default: '1' } },
+});
+const all = readdirSync(join(root, 'media/presets')).flatMap(name => /^(quickstart-.*)\.yaml$/.exec(name)?.[1] ?? []);
+const presets = positionals.length > 0 ? positionals : all;
+const waiting = presets.flatMap(preset => values.seeds.split(',').map(seed => ({ preset, seed })));
+
+/** Trains a preset; resolves to the command's answer, or undefined if it failed. */
+function train({ preset, seed }) {
+  const workspace = mkdtempSync(join(tmpdir(), 'ragen-small-'));
+  const args = ['train', '--json', '--workspace', workspace, '--config-name', preset, `seed.train=${seed}`];
+  return new Promise(resolve => {
+    const child = spawn(execPath, [join(root, 'dist/cli.cjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    let errors = '';
+    child.stdout.on('data', data => (output += data));
+    child.stderr.on('data', data => (errors += data));
+    child.on('close', code => {
+      rmSync(workspace, { recursive: true, force: true });
+      if (code !== 0) stderr.write(`${preset}, seed ${seed}: exit code ${code}\n${errors}`);
+      resolve(code === 0 ? JSON.parse(output) : undefined);
+    });
+  });
+}
+
+const percent = share => `${(100 * share).toFixed(1)} %`;
+
+async function work() {
+  for (let run = waiting.shift(); run; run = waiting.shift()) {
+    const answer = await train(run);
+    if (!answer) {
+      failed = true;
+      continue;
+    }
+    const [before, after] = [answer.validation[0].success, answer.validation.at(-1).success];
+    const gain = `${after >= before ? '+' : ''}${(100 * (after - before)).toFixed(1)}`;
+    stdout.write(
+      `| ${run.preset} | ${run.seed} | ${percent(before)} → ${percent(after)} | ${gain} | ${answer.wall_s.toFixed(0)} s |\n`,
+    );
+  }
+}
+
+let failed = false;
+stdout.write('| preset | `seed.train` | success before → after | gain, points | run |\n|---|---|---|---|---|\n');
+await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+if (failed) exit(1);
