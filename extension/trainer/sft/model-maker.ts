@@ -170,7 +170,6 @@ export async function writeWeights(folder: string, weights: Weights, dtype: 'F32
     );
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- the writer expects an asynchronous source
 async function* blocksOf(data: Float32Array): AsyncGenerator<Float32Array> {
   yield data;
 }

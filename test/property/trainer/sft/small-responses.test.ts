@@ -22,7 +22,7 @@ import { load } from '../../../unit/trainer/config/presets';
 const { custom_envs } = load('small').config;
 const definitions: Record<string, EnvironmentDefinition> = Object.fromEntries(
   [bandit, countdown, frozenLake, game2048, rubikscube, sokoban, sudoku].map(each => [each.name, each]),
-) as Record<string, EnvironmentDefinition>;
+);
 
 /** An episode of a tag's environment in this process, with actions by name. */
 async function open(tag: string, seed: number) {
