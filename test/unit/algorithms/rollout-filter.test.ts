@@ -198,8 +198,14 @@ describe('rollout filter', () => {
   it('selects at random by the numbers of the groups, and logs no statistics of these numbers', () => {
     const random = { ...filter, rollout_filter_metric: 'random' } as const;
     for (const [draws, kept] of [
-      [[0.1, 0.1, 0.7, 0.7], [0, 0, 1, 1]],
-      [[0.9, 0.9, 0.7, 0.7], [1, 1, 0, 0]],
+      [
+        [0.1, 0.1, 0.7, 0.7],
+        [0, 0, 1, 1],
+      ],
+      [
+        [0.9, 0.9, 0.7, 0.7],
+        [1, 1, 0, 0],
+      ],
     ] as const) {
       const result = filterRollouts({ ...batch, draws }, random);
       expect([...result.kept]).toEqual(kept);

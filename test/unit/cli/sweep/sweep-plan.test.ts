@@ -176,7 +176,8 @@ describe('the sweeps of the paper', () => {
 
 describe('the sweeps of claims', () => {
   const names = readdirSync(sweepFolder).filter(name => name.startsWith('claim_'));
-  test('are one for each of the claims 1 to 9', () => expect(names.map(name => name.split('_')[1])).toEqual([...'123456789']));
+  test('are one for each of the claims 1 to 9', () =>
+    expect(names.map(name => name.split('_')[1])).toEqual([...'123456789']));
 
   test.each(names)('%s states its tests beforehand, for its arms and with enough seeds', name => {
     const file = join(sweepFolder, name);
