@@ -6,6 +6,7 @@ import {
   leaderboardSave,
   type LeaderboardSnapshot,
 } from '../../extension/protocol/leaderboard-page';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -38,5 +39,11 @@ export function startLeaderboard(host: Host, root: HTMLElement): void {
     }, failed);
   }
 
+  offerKeyHelp(() => [
+    {
+      title: 'In a table',
+      keys: { Tab: { does: 'Go to the next evaluation' }, Enter: { does: 'Open the dashboard of the evaluation' } },
+    },
+  ]);
   load();
 }

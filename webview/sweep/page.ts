@@ -2,6 +2,7 @@
 // and the paired difference of two arms. Only one request for the snapshot is in flight.
 import { render } from 'lit';
 import { sweepChanged, sweepControl, sweepOpen, sweepReady } from '../../extension/protocol/sweep-page';
+import { offerKeyHelp } from '../components/key-help';
 import { messageOf, type Host } from '../shared/host';
 import { viewState } from '../shared/state';
 import { createStore } from '../shared/store';
@@ -64,6 +65,12 @@ export function startSweepPage(host: Host, root: HTMLElement): void {
   }
 
   host.onNotify(sweepChanged, load);
+  offerKeyHelp(() => [
+    {
+      title: 'In the grid',
+      keys: { Tab: { does: 'Go to the next run' }, Enter: { does: 'Open the dashboard of the run' } },
+    },
+  ]);
   onThemeChange(theme => dispatch({ type: 'theme', theme }));
   load();
 }

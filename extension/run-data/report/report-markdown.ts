@@ -2,6 +2,7 @@
 // of a run is escaped or stands in a code block that it cannot end.
 import { describeBoard } from '../../common/board';
 import { boardDrawing, boardSvg } from '../../common/board-picture';
+import { maximum } from '../../common/lists';
 import { paletteOf } from '../../common/palette';
 import type { Theme } from '../charts/chart-theme';
 import { svgOf } from '../charts/svg-plot';
@@ -104,7 +105,10 @@ function state({ text, board }: ReportState, name: string, picture: AddPicture):
 
 /** Puts a text into a code block whose fence is longer than every run of backticks in the text. */
 function fenced(text: string): string {
-  const longest = Math.max(2, ...(text.match(/`+/g) ?? []).map(run => run.length));
+  const longest = maximum(
+    (text.match(/`+/g) ?? []).map(run => run.length),
+    2,
+  );
   const fence = '`'.repeat(longest + 1);
   return `${fence}text\n${text.replace(/\r\n?/g, '\n')}\n${fence}`;
 }

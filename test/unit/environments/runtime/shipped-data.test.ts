@@ -28,7 +28,10 @@ const spec = (env_type: string, config: Record<string, unknown> = {}) => ({
 /** Environments that need a server, a program or isolation, which have separate tests. */
 const elsewhere = ['alfworld', 'deepcoder', 'lean', 'remote'];
 /** Configurations in which the solver's actions always succeed, for environments whose defaults are random. */
-const configs: Record<string, Record<string, unknown>> = { frozen_lake: { is_slippery: false } };
+const configs: Record<string, Record<string, unknown>> = {
+  frozen_lake: { is_slippery: false },
+  noisy_lake: { is_slippery: false },
+};
 /** Environments without a solver for their defaults. */
 const unsolved = ['game_2048'];
 

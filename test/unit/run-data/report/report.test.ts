@@ -143,7 +143,7 @@ function hostile(run: ReportedRun, text: string): ReportedRun {
       config: { ...manifest.config, [text]: text },
     },
     events: [...run.events, { time: '', step: 1, kind: 'alarm', message: text, data: { metric: text } }],
-    metrics: run.metrics.map(line => ({ ...line, [`train/${text}/success`]: 0.5 }) as typeof line),
+    metrics: run.metrics.map(line => ({ ...line, [`train/${text}/success`]: 0.5 })),
     episodes: [{ kind: 'best', change: null, episode: spoiled }],
   };
 }
