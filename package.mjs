@@ -3,7 +3,8 @@
 // the execution providers in use. The esbuild binary, which bundles environments, and DuckDB's library, which answers
 // queries, are packages of their own for each platform: those of another platform are fetched, checked against the
 // lockfile and removed afterwards. 7-Zip then repacks the package written by vsce, because 7-Zip's deflate is about 5 %
-// smaller; `--fast` omits this, which takes minutes, for tests.
+// smaller; `--fast` omits this, which takes minutes, for tests. vsce compares every file below its folder with every line
+// of `.vscodeignore`, so it gets a folder that links only to what may be packed, without the tools of the tests.
 import { createVSIX } from '@vscode/vsce';
 import { path7za } from '7zip-bin';
 import { execFileSync } from 'node:child_process';
@@ -11,6 +12,7 @@ import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -24,6 +26,11 @@ import { join, resolve } from 'node:path';
 import { billOfMaterials } from './third-party.mjs';
 import { arch, argv, exit, platform, stderr, stdout } from 'node:process';
 
+/** Files and folders that `.vscodeignore` may include, and the lockfile, by which npm lists the dependencies. */
+const packable = [
+  ...['package.json', 'package-lock.json', 'package.nls.json', 'README.md', 'CHANGELOG.md', 'LICENSE'],
+  ...['THIRD-PARTY-NOTICES.txt', 'licences', 'docs', 'dist', 'media', 'envs', 'node_modules'],
+];
 /** The software bill of materials, written by third-party.mjs. */
 const billFile = 'dist/sbom.cdx.json';
 const targets = ['linux-x64', 'linux-arm64', 'win32-x64', 'win32-arm64', 'darwin-arm64'];
@@ -78,10 +85,19 @@ function packAgain(packed, folder, file) {
   sevenZip(folder, 'a', '-tzip', '-mx=9', '-mfb=258', '-mpass=4', '-mtc=off', '-scsUTF-8', file, `@${list}`);
 }
 
+/** Links each file below `from` to the same path below `to`. Symbolic links are left out. */
+function linkTree(from, to) {
+  if (!statSync(from).isDirectory()) return linkSync(from, to);
+  mkdirSync(to);
+  for (const entry of readdirSync(from, { withFileTypes: true }))
+    if (!entry.isSymbolicLink()) linkTree(join(from, entry.name), join(to, entry.name));
+}
+
 async function pack(target, packagePath, isFast) {
   const native = `node_modules/onnxruntime-node/bin/napi-v6/${target.replace('-', '/')}`;
   if (!existsSync(native)) fail(`${native} is not there: run npm ci; onnxruntime-node knows ${targets.join(', ')}`);
   const folder = mkdtempSync(join(tmpdir(), 'ragen-package-'));
+  const staged = mkdtempSync('.package-'); // hard links need the file system of their targets
   const fetched = [];
   try {
     for (const name of platformPackages(target)) fetched.push(...fetchPackage(name, folder));
@@ -92,11 +108,12 @@ async function pack(target, packagePath, isFast) {
       .replaceAll('!node_modules/@duckdb/node-bindings-*/', `!node_modules/@duckdb/node-bindings-${target}/`);
     writeFileSync(ignoreFile, narrowed);
     writeFileSync(billFile, `${JSON.stringify(billOfMaterials(target), null, 1)}\n`);
-    const packed = isFast ? packagePath : join(folder, 'packed.vsix');
-    await createVSIX({ target, ignoreFile, packagePath: packed, dependencies: true });
+    for (const name of packable) linkTree(name, join(staged, name));
+    const packed = isFast ? resolve(packagePath) : join(folder, 'packed.vsix');
+    await createVSIX({ cwd: staged, target, ignoreFile, packagePath: packed, dependencies: true });
     if (!isFast) packAgain(packed, join(folder, 'contents'), resolve(packagePath));
   } finally {
-    for (const path of [...fetched, folder]) rmSync(path, { recursive: true, force: true });
+    for (const path of [...fetched, folder, staged]) rmSync(path, { recursive: true, force: true });
   }
   stdout.write(`${packagePath}: ${(statSync(packagePath).size / 1e6).toFixed(1)} MB\n`);
 }
