@@ -5,11 +5,13 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { runFiles } from '../../extension/run-data/run-file-names';
 import { manifestSchema } from '../../extension/run-data/run-manifest';
+import { metricsLineSchema } from '../../extension/run-data/step-lines';
 import { LiveMlflow } from '../../extension/trainer/tracking/live-mlflow';
 import { MlflowClient } from '../../extension/trainer/tracking/mlflow-client';
 import { restoreRun } from '../e2e/fixtures/stored-run.mjs';
-import { document, readRun } from '../support/terminal';
+import { document } from '../support/terminal';
 
 const environment = resolve(import.meta.dirname, '../../.mlflow');
 const installed = existsSync(join(environment, 'installed'));
@@ -90,7 +92,10 @@ describe.skipIf(!installed)('a real server', () => {
     const folder = restoreRun(workspace, 'lake-run');
     const args = ['export', '--run', basename(folder), '--mlflow', url];
     const { answer } = await document<{ run_id: string; lines: number; note: string }>(workspace, args);
-    const { metrics } = readRun(folder);
+    const metrics = readFileSync(join(folder, runFiles.metrics), 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map(line => metricsLineSchema.parse(JSON.parse(line)));
     expect(answer).toMatchObject({ lines: metrics.length, note: '' });
     const key = 'val-env/QuickFrozenLake/success';
     const logged = metrics.filter(line => key in line).map(line => [line.step, line[key]]);

@@ -55,13 +55,13 @@ scenario('a report of selected runs is written as an HTML file', async () => {
   const list = editor.page.locator('.quick-input-widget');
   for (const name of ['2-algorithms Dr. GRPO seed 10000', '3-collapse quickstart seed 10000'])
     await list
-      .locator('.quick-input-list-row', { hasText: name })
+      .locator('.quick-input-list .monaco-list-row', { hasText: name })
       .first()
-      .locator('input[type=checkbox], .monaco-checkbox')
+      .locator('.quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]')
       .first()
       .click();
-  await editor.page.keyboard.press('Enter');
-  await list.locator('.quick-input-list-row', { hasText: 'One file for any browser' }).click();
+  await list.getByRole('button', { name: 'OK' }).click();
+  await list.locator('.quick-input-list .monaco-list-row', { hasText: 'One file for any browser' }).click();
   await pressEnterIn('Export Report');
   const html = await until('the report', () => readFileSync(join(workspace, 'report.html'), 'utf8'));
   assert.match(html, /<h2>Differences of the configurations<\/h2>/);
@@ -110,7 +110,7 @@ scenario('the listed episodes are exported as preference pairs', async () => {
   await editor.command('RAGEN: Open Episodes');
   const frame = await editor.webview('.side-head');
   await frame.getByRole('button', { name: 'Export data set' }).click();
-  await editor.page.locator('.quick-input-list-row', { hasText: 'prompt, chosen, rejected' }).click();
+  await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'prompt, chosen, rejected' }).click();
   await editor.page.locator('.quick-input-widget input.input').waitFor();
   await editor.page.keyboard.press('Enter');
   const file = join(workspace, `${basename(lake)}-dpo.jsonl`);

@@ -46,7 +46,7 @@ const cells = (frame, standing) => frame.locator(`.cell .status[data-standing="$
 
 scenario('a sweep file starts from the palette, and the page shows its runs', async () => {
   await editor.command('RAGEN: Run Sweep');
-  await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'kl_coef' }).waitFor();
+  await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'claim_1_collapse' }).waitFor();
   await editor.choose('Which learning rate?');
   await editor.answer('trainer.test_freq');
   await editor.page.locator('.quick-input-message', { hasText: 'is not an override' }).waitFor();
