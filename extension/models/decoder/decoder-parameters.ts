@@ -98,12 +98,15 @@ export class DecoderParameters {
     return this.g.emit('Cast', [rows], 'float32', rows.dims, { to: 1 });
   }
 
-  /** Applies the linear layer `module` to x [n, in]: weight, optional bias, optional adapter. */
-  linear(module: string, x: Value): Value {
+  /**
+   * Applies the linear layer `module` to x [n, in]: weight, optional bias, optional adapter. If x contains only some of
+   * the tokens, `tokens` (int64 [n]) has the index of each.
+   */
+  linear(module: string, x: Value, tokens?: Value): Value {
     const biasName = `${module}.bias`;
     const bias = this.has(biasName) ? this.vector(biasName) : null;
     const y = this.product(`${module}.weight`, x, bias);
-    return cast(this.g, this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y) : y, 'float32');
+    return cast(this.g, this.plan.adapter?.modules.has(module) ? this.adapted(module, x, y, tokens) : y, 'float32');
   }
 
   /** Returns x [n, in] · Wᵀ for the weight `name`, without adapter. Used for the output head. */
@@ -131,24 +134,24 @@ export class DecoderParameters {
   }
 
   /** Returns y + alpha/rank · B·A·x. */
-  private adapted(module: string, x: Value, y: Value): Value {
+  private adapted(module: string, x: Value, y: Value, tokens?: Value): Value {
     const { g } = this;
     const adapter = this.plan.adapter!;
     const type = y.type as FloatType;
     const [a, b] = [this.float(factorName(module, 'A'), type), this.float(factorName(module, 'B'), type)];
-    const input = cast(g, adapter.dropout > 0 ? this.dropped(x, adapter.dropout) : x, type);
+    const input = cast(g, adapter.dropout > 0 ? this.dropped(x, adapter.dropout, tokens) : x, type);
     return linear(g, scale(g, linear(g, input, a), loraScale(adapter)), b, y);
   }
 
   /**
    * Applies dropout. For each run of the graph, the host draws one random number per token and one per feature. Each
    * entry of the mask is a hash of the numbers of its token and its feature. The mask is therefore the same on every
-   * machine, and the same when activations are recomputed.
+   * machine, and the same when activations are recomputed or computed for some of the tokens only.
    */
-  private dropped(x: Value, share: number): Value {
+  private dropped(x: Value, share: number, tokens?: Value): Value {
     const { g } = this;
     this.dropoutNoise ??= {
-      row: g.input('dropout_rows', 'float32', [x.dims[0]]),
+      row: g.input('dropout_rows', 'float32', ['tokens']),
       column: g.input('dropout_columns', 'float32', ['features']),
     };
     const width = x.dims[1];
@@ -158,7 +161,9 @@ export class DecoderParameters {
       'float32',
       [width],
     );
-    const row = reshape(g, this.dropoutNoise.row, [x.dims[0], 1]);
+    const all = this.dropoutNoise.row;
+    const rows = tokens ? g.emit('Gather', [all, tokens], 'float32', tokens.dims, { axis: 0 }) : all;
+    const row = reshape(g, rows, [x.dims[0], 1]);
     const product = g.emit('Mul', [row, column], 'float32', x.dims);
     const wave = g.emit('Mul', [g.emit('Sin', [product], 'float32', x.dims), g.scalar(43758.547)], 'float32', x.dims);
     const uniform = g.emit('Sub', [wave, g.emit('Floor', [wave], 'float32', x.dims)], 'float32', x.dims);

@@ -69,9 +69,10 @@ export function decoderHidden(
 
   const layer = (i: number, x: Value, only?: LastLayer): Value => {
     const prefix = `model.layers.${i}`;
-    const project = (name: string, input: Value): Value => parameters.linear(`${prefix}.${name}`, input);
-    const rotated = (name: 'q' | 'k', input: Value, count: number, at: Value): Value => {
-      const flat = project(`self_attn.${name}_proj`, input);
+    const linear = (name: string, input: Value, of?: Value): Value => parameters.linear(`${prefix}.${name}`, input, of);
+    /** A linear layer of the tokens that are computed after attention. */
+    const project = (name: string, input: Value): Value => linear(name, input, only?.tokens);
+    const rotated = (name: 'q' | 'k', flat: Value, count: number, at: Value): Value => {
       const rows = flat.dims[0];
       const width = count * c.headSize;
       const perHead = (): Value =>
@@ -82,9 +83,9 @@ export function decoderHidden(
     const picked = (y: Value): Value => (only ? gatherRows(g, y, only.tokens) : y);
     const queryPositions = only ? reshape(g, only.positions, [only.positions.dims[0], 1]) : positions;
     const normed = norm(x, `${prefix}.input_layernorm`);
-    const q = rotated('q', picked(normed), c.heads, queryPositions);
-    const k = rotated('k', normed, c.kvHeads, positions);
-    const v = project('self_attn.v_proj', normed);
+    const q = rotated('q', project('self_attn.q_proj', picked(normed)), c.heads, queryPositions);
+    const k = rotated('k', linear('self_attn.k_proj', normed), c.kvHeads, positions);
+    const v = linear('self_attn.v_proj', normed);
     const context = (only?.attend ?? attend)(i, q, k, v);
     const attended = add(g, picked(x), project('self_attn.o_proj', context));
 
