@@ -91,7 +91,7 @@ test.each([
   ['log-probs of the reference', 2, /reference log-probs: pass 2/, [0, 1]],
   ['values', 2, /values: pass 2/, [0, 1]],
   ["the critic's second mini-batch, after an optimizer step", 2, /critic, mini-batch 2 of 2: pass 1/, [0, 1]],
-  ["the policy's second mini-batch, after optimizer steps of both", 2, /policy, mini-batch 2 of 2: pass 2/, [0, 1]],
+  ["the policy's second mini-batch, after optimizer steps of both", 2, /policy, mini-batch 2 of 2: pass 1/, [0, 1]],
   ['the last validation', 2, /^validation 0 of 8 episodes/, [0, 1]],
 ])('a run stopped in %s and resumed has the results of an uninterrupted run', async (_, step, activity, written) => {
   const { folder, end, reported } = await stopped(step, activity);
