@@ -66,7 +66,7 @@ scenario('a report of selected runs is written as an HTML file', async () => {
   const html = await until('the report', () => readFileSync(join(workspace, 'report.html'), 'utf8'));
   assert.match(html, /<h2>Differences of the configurations<\/h2>/);
   assert.match(html, /Content-Security-Policy/);
-  const page = await editor.page.context().newPage();
+  const page = await editor.browser.newPage();
   try {
     await page.setContent(html);
     const chart = page.locator('figure.chart svg').first();
@@ -108,6 +108,7 @@ scenario('the leaderboard compares evaluations with equal settings, and is saved
 scenario('the listed episodes are exported as preference pairs', async () => {
   await editor.showRuns();
   await editor.command('RAGEN: Open Episodes');
+  await editor.choose('2-algorithms Dr. GRPO seed 10000');
   const frame = await editor.webview('.side-head');
   await frame.getByRole('button', { name: 'Export data set' }).click();
   await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'prompt, chosen, rejected' }).click();
