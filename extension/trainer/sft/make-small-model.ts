@@ -12,6 +12,7 @@ makeSmallModel({
   vocabSize: 1400,
   steps: { learn: 600, forget: 100 },
   validateEvery: 200,
+  validationGroups: 32,
   printLine,
 }).catch((error: Error) => {
   printLine(error.stack ?? error.message);

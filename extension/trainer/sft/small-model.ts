@@ -105,19 +105,21 @@ export interface SmallModelRequest {
   steps: { learn: number; forget: number };
   /** The model plays validation episodes, and its weights are written, after each multiple of this number of steps. */
   validateEvery: number;
+  /** Number of validation episodes of each tag. */
+  validationGroups: number;
   printLine(text: string): void;
 }
 
 /** Trains the model and writes its folder. Returns the cross-entropy of each step. */
 export async function makeSmallModel(request: SmallModelRequest): Promise<number[]> {
-  return withEnvironments(demonstrationConfig(request.seed), request.printLine, async environments => {
+  return withEnvironments(demonstrationConfig(request), request.printLine, async environments => {
     await makeVocabulary(request, environments);
     return trainOnDemonstrations(request, environments);
   });
 }
 
 /** Returns the configuration of the demonstrated episodes: the mixture preset with all tags and one episode a group. */
-function demonstrationConfig(seed: number): RunConfig {
+function demonstrationConfig({ seed, validationGroups }: SmallModelRequest): RunConfig {
   const tags = Object.keys(groups);
   const count = Object.values(groups).reduce((a, b) => a + b);
   return loadConfig({
@@ -143,8 +145,6 @@ function demonstrationConfig(seed: number): RunConfig {
     workspace: installation.root,
   }).config;
 }
-
-const validationGroups = 32;
 
 type Phase = 'learn' | 'forget';
 

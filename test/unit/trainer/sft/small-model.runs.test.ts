@@ -24,6 +24,7 @@ async function make(name: string): Promise<{ losses: number[]; lines: string[]; 
     vocabSize: 700,
     steps: { learn: 1, forget: 1 },
     validateEvery: 100,
+    validationGroups: 1,
     printLine: line => lines.push(line),
   });
   return { losses, lines, at };
