@@ -1,5 +1,6 @@
 // A report as one HTML file that loads nothing. Every text of a run is escaped. The content security policy allows only
 // the file's own style and script, by their hashes; the script shows the values of charts under the pointer.
+import { escapeHtml } from '../../common/html';
 import { describeBoard } from '../../common/board';
 import { boardDrawing, boardSvg } from '../../common/board-picture';
 import { paletteOf } from '../../common/palette';
@@ -33,11 +34,9 @@ export interface HtmlParts {
   readonly sha256: (text: string) => string;
 }
 
-const marks: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-/** Escapes a text for HTML. Control characters, which HTML forbids, become U+FFFD. */
-export const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"']/g, mark => marks[mark]).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd');
+/** Escapes a text of a run for HTML. Control characters, which HTML forbids, become U+FFFD. */
+export const escapeText = (text: string): string =>
+  escapeHtml(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '\ufffd');
 
 /** Returns the HTML document of a report. */
 export function reportHtml({ title, blocks }: Report, { script, footer, sha256 }: HtmlParts): string {
@@ -50,15 +49,15 @@ export function reportHtml({ title, blocks }: Report, { script, footer, sha256 }
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escapeHtml(title)}</title>
+<title>${escapeText(title)}</title>
 <style>${reportStyle}</style>
 </head>
 <body>
 <main>
-<h1>${escapeHtml(title)}</h1>
+<h1>${escapeText(title)}</h1>
 ${blocks.map(block).join('\n')}
 </main>
-<footer>${escapeHtml(footer)}</footer>
+<footer>${escapeText(footer)}</footer>
 <script>${code}</script>
 </body>
 </html>
@@ -71,13 +70,13 @@ const longFact = 32;
 function block(content: ReportBlock): string {
   switch (content.kind) {
     case 'heading':
-      return `<h${content.level}>${escapeHtml(content.text)}</h${content.level}>`;
+      return `<h${content.level}>${escapeText(content.text)}</h${content.level}>`;
     case 'paragraph':
-      return `<p${content.strong ? ' class="strong"' : ''}>${escapeHtml(content.text)}</p>`;
+      return `<p${content.strong ? ' class="strong"' : ''}>${escapeText(content.text)}</p>`;
     case 'list':
-      return `<ul>${content.items.map(item => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`;
+      return `<ul>${content.items.map(item => `<li>${escapeText(item)}</li>`).join('')}</ul>`;
     case 'facts':
-      return `<dl>${content.facts.map(([label, value]) => `<div${value.length > longFact ? ' class="wide"' : ''}><dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd></div>`).join('')}</dl>`;
+      return `<dl>${content.facts.map(([label, value]) => `<div${value.length > longFact ? ' class="wide"' : ''}><dt>${escapeText(label)}</dt><dd>${escapeText(value)}</dd></div>`).join('')}</dl>`;
     case 'table':
       return table(content);
     case 'charts':
@@ -89,11 +88,11 @@ function block(content: ReportBlock): string {
 
 function table({ heads, rows, numbers }: ReportTable): string {
   const kind = (column: number): string => (numbers.includes(column) ? ' class="number"' : '');
-  const head = heads.map((text, i) => `<th scope="col"${kind(i)}>${escapeHtml(text)}</th>`).join('');
+  const head = heads.map((text, i) => `<th scope="col"${kind(i)}>${escapeText(text)}</th>`).join('');
   const body = rows.map(cells => {
     const [first, ...rest] = cells;
-    const others = rest.map((text, i) => `<td${kind(i + 1)}>${escapeHtml(text)}</td>`).join('');
-    return `<tr><th scope="row"${kind(0)}>${escapeHtml(first)}</th>${others}</tr>`;
+    const others = rest.map((text, i) => `<td${kind(i + 1)}>${escapeText(text)}</td>`).join('');
+    return `<tr><th scope="row"${kind(0)}>${escapeText(first)}</th>${others}</tr>`;
   });
   return `<div class="table" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;
 }
@@ -113,25 +112,25 @@ function chart({ id, caption, data }: ReportChart): string {
       })),
   };
   const json = JSON.stringify(reading).replaceAll('<', '\\u003c');
-  return `<figure class="chart" id="${id}">${svgOf(data, chartSize, `clip-${id}`)}<figcaption>${escapeHtml(caption)}</figcaption><script type="application/json">${json}</script></figure>`;
+  return `<figure class="chart" id="${id}">${svgOf(data, chartSize, `clip-${id}`)}<figcaption>${escapeText(caption)}</figcaption><script type="application/json">${json}</script></figure>`;
 }
 
 function episode({ id, title, summary, turns, end, problem }: ReportEpisode): string {
   const shown = turns.map(
-    turn => `<section class="turn"><h4>${escapeHtml(turn.title)}</h4>
-<div class="sides"><div>${state(turn.state)}</div><div><pre class="answer">${escapeHtml(turn.answer)}</pre><p class="outcome">${escapeHtml(turn.outcome)}</p></div></div></section>`,
+    turn => `<section class="turn"><h4>${escapeText(turn.title)}</h4>
+<div class="sides"><div>${state(turn.state)}</div><div><pre class="answer">${escapeText(turn.answer)}</pre><p class="outcome">${escapeText(turn.outcome)}</p></div></div></section>`,
   );
-  return `<details class="episode" id="${id}" open><summary>${escapeHtml(title)}</summary>
-<p class="muted">${escapeHtml(summary)}</p>
+  return `<details class="episode" id="${id}" open><summary>${escapeText(title)}</summary>
+<p class="muted">${escapeText(summary)}</p>
 ${shown.join('\n')}
-<section class="turn"><h4>End</h4>${state(end)}${problem === null ? '' : `<p class="outcome">${escapeHtml(problem)}</p>`}</section>
+<section class="turn"><h4>End</h4>${state(end)}${problem === null ? '' : `<p class="outcome">${escapeText(problem)}</p>`}</section>
 </details>`;
 }
 
 function state({ text, board }: ReportState): string {
-  if (!board) return `<pre>${escapeHtml(text)}</pre>`;
+  if (!board) return `<pre>${escapeText(text)}</pre>`;
   const { before, after } = board.board;
-  const around = (part: string): string => (part === '' ? '' : `<pre>${escapeHtml(part)}</pre>`);
+  const around = (part: string): string => (part === '' ? '' : `<pre>${escapeText(part)}</pre>`);
   const picture = boardSvg(boardDrawing(board.board, board.previous, htmlTheme));
-  return `${around(before)}<div class="board" role="img" aria-label="${escapeHtml(describeBoard(board.board))}">${picture}</div>${around(after)}`;
+  return `${around(before)}<div class="board" role="img" aria-label="${escapeText(describeBoard(board.board))}">${picture}</div>${around(after)}`;
 }

@@ -1,6 +1,7 @@
 // The HTML document of a page: one root element, the page's script and the page's style sheet. A content security
 // policy blocks inline scripts, and resources from elsewhere. Inline styles are permitted because the toolkit's
 // components insert style elements.
+import { escapeHtml } from '../../common/html';
 import { randomBytes } from 'node:crypto';
 
 export interface PageParts {
@@ -42,10 +43,4 @@ export function pageHtml({ title, cspSource, script, style, folder }: PageParts)
 <script nonce="${nonce}" src="${escapeHtml(script)}"></script>
 </body>
 </html>`;
-}
-
-/** Escapes a text for an element or a quoted attribute. */
-export function escapeHtml(text: string): string {
-  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-  return text.replace(/[&<>"']/g, character => entities[character]);
 }

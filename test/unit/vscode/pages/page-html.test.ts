@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { escapeHtml, pageHtml } from '../../../../extension/vscode/pages/page-html';
+import { escapeHtml } from '../../../../extension/common/html';
+import { pageHtml } from '../../../../extension/vscode/pages/page-html';
 import { markupCorpus } from '../../../e2e/fixtures/markup-corpus.mjs';
 
 const parts = {
