@@ -54,7 +54,7 @@ export class EnvironmentHost {
         for (const tag of request.tags) environments.use(tag);
         return { id, method };
       case 'debug':
-        return { id, method, ...environments.debug(request.on) };
+        return { id, method, ...(await environments.debug(request.on)) };
       case 'cover':
         return { id, method, covered: await environments.cover(request.on) };
       case 'reset': {

@@ -2,7 +2,6 @@
 // it. If a tag is loaded with changed code or configuration, later episodes use a new thread. The old thread is ended
 // when its last episode is closed (episode-threads.ts). If a build fails, the old thread stays in use. Code that is
 // edited during a run is first prepared in a new thread; `use` activates it when the trainer requests it.
-import * as inspector from 'node:inspector';
 import type {
   CoveredCode,
   EnvironmentFailure,
@@ -13,6 +12,7 @@ import type {
   SourceProblem,
 } from '../../../protocol/environment-link';
 import { BuildError, bundleEnvironment, keptBundle, type Bundle } from '../build/build';
+import { DebuggerRelay } from '../debugger-relay';
 import { coveredLines } from '../worker/covered-lines';
 import type { EpisodeThreads } from './episode-threads';
 import { EnvironmentThread } from './thread';
@@ -46,6 +46,9 @@ export class LoadedEnvironments {
   private readonly starting = new Set<EnvironmentThread>();
   private readonly types: TypeChecker;
   private debugging = false;
+  private relay: DebuggerRelay | undefined;
+  /** Settles when all changes by `debug` have been made. */
+  private debugChanges: Promise<{ url?: string }> = Promise.resolve({});
   private covering = false;
   /** Time limit of a call in milliseconds, from the trainer's last request. */
   private timeoutMs = 0;
@@ -118,16 +121,26 @@ export class LoadedEnvironments {
   }
 
   /**
-   * Opens or closes the inspector, which listens on the loopback interface only. While it is open, calls have no time
-   * limit, because a breakpoint may halt them.
+   * Opens or closes the address to which debuggers attach. While it is open, calls have no time limit, because a
+   * breakpoint may halt them. Closing it lets halted calls continue.
    */
-  debug(on: boolean): { url?: string } {
-    this.debugging = on;
-    if (on && inspector.url() === undefined) inspector.open(0, '127.0.0.1');
-    if (!on && inspector.url() !== undefined) inspector.close();
-    for (const thread of this.allThreads) thread.timeoutMs = this.limitMs;
-    const url = inspector.url();
-    return url === undefined ? {} : { url };
+  debug(on: boolean): Promise<{ url?: string }> {
+    const limit = (debugging: boolean) => {
+      this.debugging = debugging;
+      for (const thread of this.allThreads) thread.timeoutMs = this.limitMs;
+    };
+    const change = async () => {
+      if (on) {
+        limit(true);
+        this.relay ??= await DebuggerRelay.open();
+        return { url: this.relay.url };
+      }
+      await this.relay?.close();
+      this.relay = undefined;
+      limit(false);
+      return {};
+    };
+    return (this.debugChanges = this.debugChanges.then(change, change));
   }
 
   /**

@@ -2,13 +2,16 @@
 // thread, the paused step exceeds no time limit, and limits apply again after the debugger detaches. The test uses the
 // inspector protocol, as editors do.
 import { originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
+import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnvironmentProcess } from '../../../../extension/environments/client/environment-process';
+import { DebuggerRelay } from '../../../../extension/environments/runtime/debugger-relay';
 import { counter, root, workspace } from '../../../support/bundles';
 import { reinterpret } from '../../../support/partial';
 
@@ -118,6 +121,25 @@ test('a breakpoint in the source pauses the environment; no limits apply until t
   expect(slow.error).toMatchObject({ kind: 'timed_out' });
 });
 
+test('debuggers find the process by its port; web pages of other hosts are refused', async () => {
+  const relay = await DebuggerRelay.open();
+  undo.push(() => relay.close());
+  const { host, port } = new URL(relay.url);
+  const listed = (await (await fetch(`http://${host}/json/list`)).json()) as { webSocketDebuggerUrl: string }[];
+  expect(listed.map(target => target.webSocketDebuggerUrl)).toEqual([relay.url]);
+
+  const status = await new Promise(resolve =>
+    get({ host: '127.0.0.1', port, path: '/json/list', headers: { host: 'example.com' } }, reply => {
+      resolve(reply.statusCode);
+      reply.resume();
+    }),
+  );
+  expect(status).toBe(400);
+  const otherPath = new WebSocket(`ws://${host}/other`);
+  const [error] = (await once(otherPath, 'error')) as [Error];
+  expect(error.message).toContain('400');
+});
+
 test('detaching while a call is halted lets the call continue; the halt counts towards no time limit', async () => {
   const limit = 5000; // long enough for a slow machine to open the inspector
   const running = await EnvironmentProcess.start({
@@ -162,10 +184,12 @@ test('detaching while a call is halted lets the call continue; the halt counts t
 
   debug.socket.terminate();
   expect(await running.debug(false)).toEqual([]);
+  const continues = begunBefore.then(() => 'continues');
+  expect(await Promise.race([continues, neverReturns.then(() => 'time limit')])).toBe('continues');
   const [continued] = await begunBefore;
   expect(continued.error).toBeUndefined();
   expect(continued).toMatchObject({ observation: 'count 1' });
-  // A call that began while the debugger was attached has a time limit again.
+  // The time limit applies again, also to a call that began while the debugger was attached. The breakpoint is gone.
   expect((await neverReturns)[0].error).toMatchObject({ kind: 'timed_out' });
   expect((await running.step([{ episode: 'a', actions: [1] }]))[0]).toMatchObject({ observation: 'count 2' });
 });
