@@ -1,15 +1,17 @@
 // `ragen claims`: decides the claims of sweep files from the metrics of their runs. It starts no run: `ragen sweep` does.
-// With --save, the metrics that the tests read are written as CSV; with --metrics, saved metrics replace the runs.
+// With --save, the metrics that the tests read are written as CSV with their figure; with --metrics, saved metrics replace the runs.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { UserError } from '../../common/user-error';
 import { readBoundedSync } from '../../node/bounded-file';
+import { claimFigure } from '../../run-data/claims/claim-figure';
 import { claimCsv, metricsOf, readClaimCsv } from '../../run-data/claims/claim-metrics';
 import { armsOf, type Claim } from '../../run-data/claims/claim-schema';
 import { judgeClaim } from '../../run-data/claims/claim-verdict';
 import type { ClaimResult } from '../../run-data/claims/claim-verdict';
 import type { MeasuredRun, StepMetrics } from '../../run-data/claims/run-measure';
+import { paperTheme } from '../../run-data/report/report-markdown';
 import { validationSuccess } from '../../trainer/loop/metric-statistics';
 import { presetFolders, sweepFolders, workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
@@ -36,7 +38,10 @@ export function addClaims(program: Command): void {
     .description('decide the claims of sweeps from the metrics of their runs')
     .argument('<sweeps...>', 'YAML files, or names of sweeps, with a section `claim`')
     .option('--metrics <folder>', 'read the metrics saved in this folder instead of the runs')
-    .option('--save <folder>', 'write the metrics that the tests read, as <sweep>.csv, into this folder')
+    .option(
+      '--save <folder>',
+      'write the metrics that the tests read, as <sweep>.csv, and their figure, as <sweep>.svg, into this folder',
+    )
     .option('--workspace <folder>', 'folder whose .ragen/runs contains the runs (default: the current folder)')
     .option('--json', 'print one JSON document on standard output, logs on standard error')
     .addHelpText(
@@ -64,6 +69,8 @@ function claims(sweeps: readonly string[], flags: ClaimsFlags): Answer {
     if (flags.save !== undefined) {
       mkdirSync(flags.save, { recursive: true });
       writeFileSync(join(flags.save, `${id}.csv`), claimCsv(runs, metricsOf(claim)));
+      const figure = claimFigure(claim, runs, paperTheme);
+      if (figure !== undefined) writeFileSync(join(flags.save, `${id}.svg`), figure);
     }
     return { sweep: id, ...judgeClaim(claim, runs) };
   });
