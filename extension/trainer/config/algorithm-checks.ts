@@ -17,7 +17,8 @@ export function batchRules(config: RunConfig): BrokenRule[] {
     min_p: 1,
   };
   const { context_window_mode, max_turn } = config.agent_proxy;
-  const perEpisode = context_window_mode === 'full' ? 1 : max_turn; // upper bound on samples per episode
+  const isOneSample = context_window_mode === 'full' && config.workbench.context_mask === 'none';
+  const perEpisode = isOneSample ? 1 : max_turn; // upper bound on samples per episode
   const { strategy, value: best } = config.workbench.trajectory_filter;
   const episodes = env_groups * group_size * share[rollout.rollout_filter_strategy] * (strategy === 'top' ? best : 1);
   const kept = episodes * perEpisode;

@@ -70,9 +70,30 @@ function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   return [{ key: 'trainer.gradient_analysis_env_groups', sentence }];
 }
 
-function contextRules({ agent_proxy }: RunConfig): BrokenRule[] {
-  const sentence = 'is 0, but the window includes the current turn: use 1 or more, or -1 for all turns';
-  return agent_proxy.max_context_window === 0 ? [{ key: 'agent_proxy.max_context_window', sentence }] : [];
+function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): BrokenRule[] {
+  const broken: BrokenRule[] = [];
+  if (agent_proxy.max_context_window === 0) {
+    const sentence = 'is 0, but the window includes the current turn: use 1 or more, or -1 for all turns';
+    broken.push({ key: 'agent_proxy.max_context_window', sentence });
+  }
+  const { context_mask: mask } = workbench;
+  const needs = (unmet: boolean, key: string, remedy: string) => {
+    const sentence = `is ${shown(mask)}, but ${key}: ${remedy}`;
+    if (mask !== 'none' && unmet) broken.push({ key: 'workbench.context_mask', sentence });
+  };
+  needs(
+    agent_proxy.context_window_mode === 'single_turn',
+    'context_window_mode is single_turn, whose prompts summarise earlier turns as text',
+    'use full or limited_multi_turn',
+  );
+  needs(!agent_proxy.enable_think, 'enable_think is false, so responses have no thought', 'set it to true');
+  needs(
+    !rollout_manager.use_loss_mask,
+    'enable_response_mask is false, so the loss would cover earlier responses with tokens left out',
+    'set it to true',
+  );
+  needs(workbench.compat === 'ragen', 'workbench.compat is ragen, which has no such masks', 'set compat to corrected');
+  return broken;
 }
 
 function courseRules({ trainer }: RunConfig): BrokenRule[] {

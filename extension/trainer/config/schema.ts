@@ -10,6 +10,7 @@ import { modelConfig, modelInfo, output } from './schema-evaluation';
 import type { JsonSchema } from '../../common/json-schema';
 import { klKinds } from '../../algorithms/policy-loss-options';
 import { devices } from '../../engine/session/devices';
+import { contextMasks } from '../../algorithms/context-mask';
 import { creditMasks } from '../../algorithms/credit-mask';
 import { alarmNames } from '../../run-data/alarm-rules';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
@@ -305,6 +306,13 @@ const workbench = z
       .enum(creditMasks)
       .describe(
         'Weights of advantages by the confidence with which tokens were sampled. confident_turns: by the geometric mean of the probabilities of a turn. unsure_turns: by 1 minus this mean. deciding_tokens: only tokens whose probability was below 0.99.',
+      )
+      .default('none'),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    context_mask: z
+      .enum(contextMasks)
+      .describe(
+        'Tokens of earlier responses that the model does not see, in rollouts and in training. past_thoughts: the thoughts of all earlier turns. unsure_thoughts: all of them but the one whose tokens were sampled with the highest mean probability.',
       )
       .default('none'),
     watch: z

@@ -45,10 +45,10 @@ const providers = {
 
 /**
  * Returns the model that `model_config` selects from `model_info`, with its service.
- * @throws UserError if `model_info` has no such entry; also the errors of `apiService`
+ * @throws UserError if `model_info` has no such entry, or if a context mask is set; also the errors of `apiService`
  */
 export function configuredModel(
-  { model_config, model_info, actor_rollout_ref }: RunConfig,
+  { model_config, model_info, actor_rollout_ref, workbench }: RunConfig,
   environment: Readonly<Record<string, string | undefined>>,
 ): { model: ApiModel; service: ApiService } {
   const name = model_config?.model_name ?? '';
@@ -57,6 +57,10 @@ export function configuredModel(
   if (!Object.hasOwn(known, name))
     throw new UserError(
       `config: model_config.model_name is ${JSON.stringify(name)}, which model_info does not have: ${names.length > 0 ? `use one of ${names.join(', ')}` : 'add it to model_info'}`,
+    );
+  if (workbench.context_mask !== 'none')
+    throw new UserError(
+      `config: workbench.context_mask is ${workbench.context_mask}, but a model behind an API returns no tokens to leave out: set it to none`,
     );
   const limit = actor_rollout_ref.rollout.response_length;
   return { model: known[name], service: apiService(name, known[name], limit, environment) };

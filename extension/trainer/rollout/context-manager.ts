@@ -1,9 +1,10 @@
 // The context of an episode (RAGEN's context manager): the conversation as messages for display, and as token ids for
 // the model and for training. The sampled ids are stored and never re-tokenised, so training uses the same tokens in
 // the same context as sampling. By default, the mask is 1 only at sampled ids.
-// In mode `full`, an episode is one sample that grows with each turn. A new sample begins only when the chat is
-// shortened, because the next prompt then no longer begins with all earlier tokens. In the windowed modes, each turn is
+// In mode `full`, an episode is one sample that grows with each turn. A new sample begins only when the chat is shortened
+// or a context mask leaves out tokens, because the next prompt then no longer begins with all earlier tokens. In the windowed modes, each turn is
 // a separate sample.
+import { shownIds, type ContextMask, type PastResponse } from '../../algorithms/context-mask';
 import { appendAll } from '../../common/lists';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';
@@ -11,6 +12,7 @@ import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { MaskRule } from './response-mask';
 import type { RolloutSample } from './rollout-sample';
+import { thoughtRange } from './thought-range';
 import type { TurnPrompt } from './turn-protocol';
 
 export interface ContextOptions {
@@ -24,6 +26,8 @@ export interface ContextOptions {
   samplePerTurn: boolean;
   /** Selects which tokens of a sample the policy is trained on. */
   mask: MaskRule;
+  /** Selects which tokens of earlier responses a prompt shows; null shows all. */
+  contextMask: ContextMask | null;
 }
 
 /** The prompt ids for the engine: ids to append to the row or, if `fresh`, the complete content of a new row. */
@@ -46,8 +50,8 @@ export class EpisodeContext {
   /** Number of tokens of the last prompt that did not fit; undefined if every prompt fitted. */
   refused: number | undefined;
   private readonly prompts: TurnPrompt[] = [];
-  /** Sampled ids of each turn. */
-  private readonly answers: number[][] = [];
+  /** Response of each turn. */
+  private readonly answers: PastResponse[] = [];
   private readonly growing: GrowingSample[] = [];
   /** Ids in the engine's row: the newest prompt and, after generation, its response. */
   private row: number[] = [];
@@ -67,8 +71,9 @@ export class EpisodeContext {
    * @param history the previous turns
    */
   prompt(prompt: TurnPrompt, history: CurrentTurn['history']): PromptIds | null {
-    const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history, answers: this.answers };
-    const { max_model_len, response_length } = this.options;
+    const { max_model_len, response_length, contextMask } = this.options;
+    const answers = contextMask ? shownIds(contextMask, this.answers) : this.answers.map(({ ids }) => ids);
+    const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history, answers };
     let shortened = false;
     for (const { ids, user } of this.window.prompts(turn)) {
       if (ids.length + response_length <= max_model_len) {
@@ -87,7 +92,9 @@ export class EpisodeContext {
   accept({ ids, logprobs }: Pick<GeneratedRow, 'ids' | 'logprobs'>): string {
     const from = this.row.length;
     appendAll(this.row, ids);
-    this.answers.push([...ids]);
+    const { prefix, contextMask } = this.options;
+    const thought = contextMask ? thoughtRange(ids, prefix, part => this.tokenizer.decode(part)) : ([0, 0] as const);
+    this.answers.push({ ids: [...ids], logprobs: [...logprobs], thought });
     const last = this.growing.at(-1);
     const grows = last !== undefined && this.extended && !this.options.samplePerTurn;
     const sample = grows ? last : { ids: [], logprobs: [], turns: [] };
@@ -96,7 +103,7 @@ export class EpisodeContext {
     sample.ids = [...this.row];
     appendAll(sample.logprobs, logprobs);
     sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
-    const raw = this.options.prefix + this.tokenizer.decode(ids);
+    const raw = prefix + this.tokenizer.decode(ids);
     this.messages.push({ role: 'assistant', content: raw });
     return raw;
   }

@@ -16,7 +16,7 @@ export interface CurrentTurn {
   prompts: readonly TurnPrompt[];
   /** Result of each previous turn. */
   history: readonly Pick<TurnHistory, 'state' | 'raw' | 'thought' | 'answer' | 'reward' | 'executed'>[];
-  /** Sampled ids of each previous turn. */
+  /** Sampled ids of each previous turn, without those that a context mask leaves out. */
   answers: readonly (readonly number[])[];
 }
 

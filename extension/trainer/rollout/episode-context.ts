@@ -1,5 +1,6 @@
 // Creates the context of an episode. The configuration determines which turns the model sees and on which tokens the
 // model is trained.
+import { contextMask } from '../../algorithms/context-mask';
 import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
@@ -32,6 +33,7 @@ export function episodeContext(
     max_model_len: rollout.max_model_len,
     response_length: rollout.response_length,
     samplePerTurn: mode !== 'full',
+    contextMask: contextMask(agent_proxy.context_mask ?? 'none'),
     mask: maskRule({ mode, enable_response_mask, ragen }, tokenizer.turnMarker),
   });
 }

@@ -1,10 +1,11 @@
 // The text protocol of a turn (RAGEN's ctx_manager): the user's text, the prefix of the model's response, and the
 // parsing of a response into thought and actions. Pure text functions. The response tokens of an episode are always the
 // sampled ids; they are never obtained by tokenising these texts.
+import type { ContextMaskName } from '../../algorithms/context-mask';
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import { pythonFloat } from './python-float';
 
-/** The `agent_proxy` keys on which the text of a turn depends, and `workbench.answer_tag`. */
+/** The `agent_proxy` keys on which the text of a turn depends, `workbench.answer_tag` and `workbench.context_mask`. */
 export interface TurnProtocol {
   enable_think: boolean;
   /** Separator between the actions of a response; written with a space on each side. */
@@ -13,6 +14,8 @@ export interface TurnProtocol {
   max_actions_per_turn: number;
   /** Name of the tag that encloses an answer; `answer` by default. */
   answer_tag?: AnswerTag;
+  /** Which tokens of earlier responses a chat shows; `none` by default. */
+  context_mask?: ContextMaskName;
 }
 
 /** Returns the turn protocol of a configuration; the result also contains all other `agent_proxy` keys. */
@@ -21,8 +24,11 @@ export const turnProtocol = <Proxy>({
   workbench,
 }: {
   agent_proxy: Proxy;
-  workbench: { answer_tag: AnswerTag };
-}): Proxy & { answer_tag: AnswerTag } => ({ ...agent_proxy, answer_tag: workbench.answer_tag });
+  workbench: { answer_tag: AnswerTag; context_mask: ContextMaskName };
+}): Proxy & { answer_tag: AnswerTag; context_mask: ContextMaskName } => {
+  const { answer_tag, context_mask } = workbench;
+  return { ...agent_proxy, answer_tag, context_mask };
+};
 
 /** The content of a turn's prompt. */
 export interface TurnPrompt {

@@ -85,6 +85,7 @@ it('an appended turn end is not trained on', () => {
     max_model_len: 500,
     response_length: 10,
     samplePerTurn: false,
+    contextMask: null,
     mask: {
       closed: true,
       mask: ({ ids, turns }) =>

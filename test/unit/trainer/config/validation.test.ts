@@ -286,6 +286,14 @@ describe('rules between keys', () => {
       ['algorithm.filter_groups.enable=true', 'es_manager.train.group_size=1', 'ppo_mini_batch_size=4'],
       'config: es_manager.train.group_size is 1, but filter_groups compares the episodes of a group and needs at least two: use 2 or more',
     ],
+    [
+      ['workbench.context_mask=past_thoughts', 'agent_proxy.context_window_mode=single_turn'],
+      'config: workbench.context_mask is "past_thoughts", but context_window_mode is single_turn, whose prompts summarise earlier turns as text: use full or limited_multi_turn',
+    ],
+    [
+      ['workbench.context_mask=unsure_thoughts', 'agent_proxy.enable_think=false'],
+      'config: workbench.context_mask is "unsure_thoughts", but enable_think is false, so responses have no thought: set it to true',
+    ],
   ])('refuse %j', (overrides, message) => {
     expect(messages('base', ...overrides)).toEqual([message]);
   });
@@ -297,6 +305,7 @@ describe('rules between keys', () => {
     ['actor_rollout_ref.model.lora_adapter_path=adapters/first', 'workbench.rollout_quantization=int8'],
     ['workbench.device=webgpu', 'lora.target_modules=[q_proj,v_proj]'],
     ['agent_proxy.context_window_mode=single_turn', 'agent_proxy.max_context_window=null'],
+    ['workbench.context_mask=past_thoughts', 'agent_proxy.context_window_mode=limited_multi_turn'],
   ])('%s is accepted', (...overrides) => {
     expect(() => load('base', ...overrides)).not.toThrow();
   });
