@@ -1,10 +1,9 @@
 // Context masks: pure functions that choose which tokens of earlier responses the model still sees, while it samples and
 // while it is trained on what it sampled. RAGEN has no such masks; they try two ideas for which no paper gives a number:
 // leave out what an action does not need, and trust turns by the policy's own confidence (credit-mask.ts weighs credit).
-
-/** A response of an earlier turn. */
 import { maximum } from '../common/lists';
 
+/** A response of an earlier turn. */
 export interface PastResponse {
   /** Sampled ids. */
   ids: readonly number[];
