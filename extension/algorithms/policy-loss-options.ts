@@ -2,8 +2,8 @@
 // both implementations of the loss: the reference (policy-loss.ts) and the graph operations for training
 // (models/graphs/policy-loss-graph.ts). Names follow verl.
 
-/** Loss modes: PPO's clipped surrogate per token (`vanilla`), GSPO and CISPO. */
-export const lossModes = ['vanilla', 'gspo', 'cispo'] as const;
+/** Loss modes: PPO's clipped surrogate per token (`vanilla`), GSPO, CISPO, SAPO and GMPO (`geo_mean`). */
+export const lossModes = ['vanilla', 'gspo', 'cispo', 'sapo', 'geo_mean'] as const;
 export type LossMode = (typeof lossModes)[number];
 
 /** How token losses are aggregated into the loss of a mini-batch. */
@@ -29,7 +29,13 @@ export interface ClipOptions {
   clip_ratio_c: number;
 }
 
-export interface PolicyLossSettings extends ClipOptions {
+/** Steepness of SAPO's gate for tokens with a positive and with any other advantage; both are above 0. */
+export interface GateOptions {
+  tau_pos: number;
+  tau_neg: number;
+}
+
+export interface PolicyLossSettings extends ClipOptions, Partial<GateOptions> {
   /** Loss mode; defaults to `vanilla`, PPO's clipped surrogate. */
   policy_loss?: { loss_mode: LossMode };
   entropy_coeff: number;
@@ -41,6 +47,9 @@ export interface PolicyLossSettings extends ClipOptions {
 
 export const lossModeOf = ({ policy_loss }: Pick<PolicyLossSettings, 'policy_loss'>): LossMode =>
   policy_loss?.loss_mode ?? 'vanilla';
+
+/** Returns the options of SAPO's gate; verl's defaults are 1 and 1.05. */
+export const gateOf = ({ tau_pos = 1, tau_neg = 1.05 }: Partial<GateOptions>): GateOptions => ({ tau_pos, tau_neg });
 
 /**
  * Maximum absolute value of two differences: a token's log-prob minus its log-prob under the old policy (the

@@ -1,21 +1,25 @@
 // Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode, minus the entropy
-// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO and CISPO. The clipping
+// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO, CISPO, SAPO and GMPO. The clipping
 // of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020). `ragen algo`
 // evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
 // same loss. A test compares loss and gradient of the two implementations for every combination of options. The names of
 // the modes are in policy-loss-options.ts.
 import {
   largestLogRatio,
+  gateOf,
   lossModeOf,
   type ClipOptions,
+  type GateOptions,
   type LossMode,
   type PolicyLossSettings,
 } from './policy-loss-options';
 import { cispoTokenLoss } from './cispo';
 import { tokenPolicyLoss, type TokenLoss } from './clipped-surrogate';
+import { clippedSequenceLogRatio, gmpoTokenLoss } from './gmpo';
 import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { clamp, tokenKl, tokenKlSlope } from './kl';
 import { aggregationWeights } from './loss-aggregation';
+import { sapoTokenLoss } from './sapo';
 
 /**
  * One sequence. All arrays have one entry per token; only entries with mask = 1 are read, except by `tokenLosses`.
@@ -48,27 +52,38 @@ export interface PolicyLoss {
 
 /**
  * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 has a loss too, but is left
- * out of GSPO's sequence ratio.
+ * out of the sequence ratio of GSPO and GMPO.
  */
 export function tokenLosses(
   sequence: Pick<PolicySequence, 'logprobs' | 'old_logprobs' | 'advantages' | 'mask'>,
-  clip: ClipOptions,
+  options: ClipOptions & Partial<GateOptions>,
   mode: LossMode = 'vanilla',
 ): TokenLoss[] {
   const { logprobs, old_logprobs, advantages, mask } = sequence;
-  const ofSequence = sequenceLogRatio(logprobs, old_logprobs, mask);
+  const logRatios = Float64Array.from(logprobs, (logprob, token) => logprob - old_logprobs[token]);
+  const ofSequence =
+    mode === 'geo_mean'
+      ? clippedSequenceLogRatio(logRatios, advantages, mask, options)
+      : sequenceLogRatio(logprobs, old_logprobs, mask);
   return Array.from(logprobs, (logprob, token) => {
-    const logRatio = logprob - old_logprobs[token];
+    const logRatio = logRatios[token];
     switch (mode) {
       case 'vanilla':
-        return tokenPolicyLoss(logRatio, advantages[token], clip);
+        return tokenPolicyLoss(logRatio, advantages[token], options);
       case 'gspo':
-        return gspoTokenLoss(ofSequence, advantages[token], clip);
+        return gspoTokenLoss(ofSequence, advantages[token], options);
       case 'cispo':
-        return cispoTokenLoss(logprob, logRatio, advantages[token], clip);
+        return cispoTokenLoss(logprob, logRatio, advantages[token], options);
+      case 'sapo':
+        return sapoTokenLoss(logRatio, advantages[token], gateOf(options));
+      case 'geo_mean':
+        return gmpoTokenLoss(logRatio, ofSequence, advantages[token], options);
     }
   });
 }
+
+/** Modes whose log-ratios are not clamped to ±20. */
+const unclampedModes: readonly LossMode[] = ['gspo', 'geo_mean'];
 
 /** Returns the losses of all tokens of a mini-batch under its loss mode, one array per sequence. */
 export const miniBatchTokenLosses = (
@@ -119,7 +134,8 @@ export function weightedPolicyLoss(
       sums.pg_loss += weight * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
       sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
-      sums.ppo_kl -= share * (mode === 'gspo' ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
+      sums.ppo_kl -=
+        share * (unclampedModes.includes(mode) ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
       if (sequence.entropies) sums.entropy += weight * sequence.entropies[token];
       if (settings.use_kl_loss && sequence.ref_logprobs)
         sums.kl_loss +=
@@ -132,7 +148,7 @@ export function weightedPolicyLoss(
 
 /**
  * Returns dL/dlog π of every token of a mini-batch, where L is the loss without the entropy bonus; 0 where mask = 0.
- * Terms that a loss mode holds constant (GSPO's sequence ratio, CISPO's weight) are constant here. The entropy bonus is
+ * Terms that a loss mode holds constant (the sequence ratios of GSPO and GMPO, CISPO's weight) are constant here. The entropy bonus is
  * left out because it depends on complete distributions. The derivative of the whole loss with respect to a token's
  * entropy is −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
  */

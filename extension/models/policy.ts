@@ -16,13 +16,13 @@ import type { PassSize } from './graphs/packed-sessions';
 import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './graphs/policy-graphs';
-import { updateSums } from './graphs/policy-loss-graph';
+import { updateSums, usesSequenceRatios } from './graphs/policy-loss-graph';
 import type { LossTerms } from './graphs/policy-loss-graph';
 import type { Network } from './graphs/policy-graphs';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
-import { lossModeOf } from '../algorithms/policy-loss-options';
+import { gateOf, lossModeOf } from '../algorithms/policy-loss-options';
 
 export interface Scores {
   /** One array per sample, as long as the sample's ids; 0 where mask = 0. */
@@ -167,6 +167,7 @@ export class Policy {
       clip_low: loss.clip_ratio_low,
       clip_high: loss.clip_ratio_high,
       clip_c: loss.clip_ratio_c,
+      ...gateOf(loss),
       entropy_coeff: has('entropy') ? loss.entropy_coeff : 0,
       kl_coef: loss.use_kl_loss && has('kl') ? loss.kl_loss_coef : 0,
     });
@@ -185,7 +186,7 @@ export class Policy {
         ...dropoutFeeds(this.network, packed, noise),
         ...scalars,
         old_logprob: gather(s => s.old_logprobs),
-        ...(terms.mode === 'gspo' && { memberships: memberships() }),
+        ...(usesSequenceRatios(terms.mode) && { memberships: memberships() }),
         ...(terms.kl && { ref_logprob: gather(s => s.ref_logprobs) }),
         advantage: has('task') ? gather(s => s.advantages) : float32(new Float32Array(count), [count]),
         weight: gather(s => s.weights),

@@ -9,6 +9,7 @@ import { generalizedAdvantages } from '../../algorithms/gae';
 import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
 import { centredScores, discountedReturns } from '../../algorithms/reinforce';
 import { remaxAdvantages } from '../../algorithms/remax';
+import { opoAdvantages } from '../../algorithms/opo';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { placeRewards, spreadOverTokens, whitenTokens } from '../../algorithms/token-sequences';
 import { spreadOverTurns, turnGrpoAdvantages } from '../../algorithms/turn-advantages';
@@ -31,6 +32,7 @@ const advantageForm = z.object({
     'gae',
     'grpo',
     'rloo',
+    'opo',
     'reinforce_plus_plus',
     'reinforce_plus_plus_baseline',
     'remax',
@@ -86,6 +88,8 @@ export const advantage = define(advantageForm, input => {
       return answer(alike(spreadOverTokens(grpoAdvantages(required(grouped, estimator), input), masks)));
     case 'rloo':
       return answer(alike(spreadOverTokens(rlooAdvantages(required(grouped, estimator)), masks)));
+    case 'opo':
+      return answer(alike(spreadOverTokens(opoAdvantages(required(grouped, estimator), masks), masks)));
     case 'brpo':
       return answer(alike(spreadOverTokens(brpoAdvantages(grouped, input), masks)));
     case 'arpo':

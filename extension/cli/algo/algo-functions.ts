@@ -61,10 +61,12 @@ const policy = define(
     clip_low: z.number().default(0.2),
     clip_high: z.number().default(0.28),
     dual_clip: z.number().gt(1).default(3),
+    tau_pos: z.number().positive().optional(),
+    tau_neg: z.number().positive().optional(),
     loss_agg_mode: z.enum(lossAggModes).default('token-mean'),
     loss_mode: z.enum(lossModes).default('vanilla'),
   }),
-  ({ logprob, old_logprob, advantages, mask, clip_low, clip_high, dual_clip, loss_agg_mode, loss_mode }) => {
+  ({ logprob, old_logprob, advantages, mask, loss_agg_mode, loss_mode, ...bounds }) => {
     sameShape('logprob', logprob, { old_logprob, advantages, mask });
     const sequences = logprob.map((row, i) => ({
       logprobs: Float32Array.from(row),
@@ -72,7 +74,8 @@ const policy = define(
       advantages: Float32Array.from(advantages[i]),
       mask: maskOf(mask?.[i], row.length),
     }));
-    const clip = { clip_ratio_low: clip_low, clip_ratio_high: clip_high, clip_ratio_c: dual_clip };
+    const { clip_low, clip_high, dual_clip, tau_pos, tau_neg } = bounds;
+    const clip = { clip_ratio_low: clip_low, clip_ratio_high: clip_high, clip_ratio_c: dual_clip, tau_pos, tau_neg };
     const terms = { entropy_coeff: 0, use_kl_loss: false, kl_loss_coef: 0, kl_loss_type: 'kl' } as const;
     const loss = policyLoss(sequences, { ...clip, ...terms, loss_agg_mode, policy_loss: { loss_mode } });
     return {

@@ -124,15 +124,15 @@ export function inspectGraph(network: Network, shape: PackedShape, top: number):
  * * the inputs of the score graph, and the scalar inputs of the loss (policy-loss-graph.ts)
  * * old_logprob, advantage and weight [n']
  * * ref_logprob [n'] if the loss has a KL term
- * * memberships [r, n'] for GSPO (batch-feeds.ts)
+ * * memberships [r, n'] for GSPO and GMPO (batch-feeds.ts)
  */
 export function updateGraph(network: Network, shape: PackedShape, terms: LossTerms): Graph {
   const g = new Graph('update', shape.lowering);
   const { chunks, parameters, split } = tokenChunks(g, network, shape);
   const inputs = lossInputs(g, terms, split);
-  // GSPO's ratios need the log-probs of all chunks before the first gradient is computed. With several chunks, logits
+  // Ratios of sequences need the log-probs of all chunks before the first gradient is computed. With several chunks, logits
   // are therefore computed twice.
-  const ofSequences = (logprobs: Value[]): Value[] => sequenceLogRatios(g, inputs, logprobs, split);
+  const ofSequences = (logprobs: Value[]): Value[] => sequenceLogRatios(g, terms, inputs, logprobs, split);
   const ahead = inputs.memberships && chunks.length > 1 ? ofSequences(chunks.map(c => c.statistics().logprob)) : null;
 
   const parts = chunks.map((chunk, i) => {

@@ -29,10 +29,11 @@ import {
   sub,
   sumAll,
   toFloat,
+  unary,
 } from '../../engine/graph/ops';
 
 /** Names of the scalar inputs of the update graph. */
-const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef'] as const;
+const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef', 'tau_pos', 'tau_neg'] as const;
 /** Outputs of the update graph other than gradients: sums over the tokens of the micro-batch. */
 export const updateSums = [
   'pg_loss',
@@ -55,13 +56,18 @@ export interface LossTerms {
 type Split = (vector: Value, stem: string) => Value[];
 
 /**
- * Scalar bounds. `low` and `high` bound the ratio. `ceiling` is used only by the loss mode `vanilla`. It bounds the
- * loss of each token with a negative advantage: the loss is at most `ceiling` times the absolute advantage.
+ * Scalar bounds. `low` and `high` bound the ratio; `logLow` and `logHigh` bound its logarithm in the mode `geo_mean`.
+ * `ceiling` is used only by the loss mode `vanilla`. It bounds the loss of each token with a negative advantage: the loss is
+ * at most `ceiling` times the absolute advantage. `tauPos` and `tauNeg` are SAPO's.
  */
 interface ClipBounds {
   low: Value;
   high: Value;
+  logLow: Value;
+  logHigh: Value;
   ceiling: Value;
+  tauPos: Value;
+  tauNeg: Value;
 }
 
 /** Inputs of the loss other than log-probs and entropies; vectors are split into chunks. */
@@ -74,9 +80,12 @@ export interface LossInputs {
   bounds: ClipBounds;
   entropyCoeff: Value;
   klCoef: Value;
-  /** Matrix that assigns tokens to sequences; null unless the loss is GSPO. */
+  /** Matrix that assigns tokens to sequences; null if the loss does not depend on whole sequences. */
   memberships: Value | null;
 }
+
+/** Whether the loss of a token depends on the ratios of its whole sequence, so that the graph needs the memberships. */
+export const usesSequenceRatios = (mode: LossMode): boolean => mode === 'gspo' || mode === 'geo_mean';
 
 /** Declares the inputs of the loss in a graph. */
 export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs {
@@ -85,13 +94,19 @@ export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs
   const advantage = vector('advantage');
   const weight = vector('weight');
   const reference = terms.kl && vector('ref_logprob');
-  const [clipLow, clipHigh, clipC, entropyCoeff, klCoef] = lossScalars.map(name => g.input(name, 'float32', []));
+  const [clipLow, clipHigh, clipC, entropyCoeff, klCoef, tauPos, tauNeg] = lossScalars.map(name =>
+    g.input(name, 'float32', []),
+  );
   const bounds: ClipBounds = {
     low: sub(g, g.scalar(1), clipLow),
     high: add(g, g.scalar(1), clipHigh),
+    logLow: neg(g, clipLow),
+    logHigh: clipHigh,
     ceiling: clipC,
+    tauPos,
+    tauNeg,
   };
-  const memberships = terms.mode === 'gspo' ? g.input('memberships', 'float32', ['r', 'n']) : null;
+  const memberships = usesSequenceRatios(terms.mode) ? g.input('memberships', 'float32', ['r', 'n']) : null;
   return { old, advantage, weight, reference, bounds, entropyCoeff, klCoef, memberships };
 }
 
@@ -139,17 +154,22 @@ export function chunkLoss(
 }
 
 /**
- * Returns the mean log-ratio of each token's sequence, without gradient, in the same chunks as the log-probs.
- * `memberships` is the matrix that batch-feeds.ts describes. Empty if the loss is not GSPO.
+ * Returns the mean log-ratio (in the mode `geo_mean`, the mean clipped log-ratio) of each token's sequence, without
+ * gradient, in the same chunks as the log-probs. `memberships` is the matrix that batch-feeds.ts describes. Empty if the
+ * loss does not depend on whole sequences.
  */
 export function sequenceLogRatios(
   g: Graph,
-  { memberships, old }: LossInputs,
+  { mode }: LossTerms,
+  { memberships, old, advantage, bounds }: LossInputs,
   logprobs: readonly Value[],
   split: Split,
 ): Value[] {
   if (!memberships) return [];
-  const ratios = logprobs.map((logprob, i) => sub(g, logprob, old[i]));
+  const ratios = logprobs.map((logprob, i) => {
+    const logRatio = sub(g, logprob, old[i]);
+    return mode === 'geo_mean' ? clippedLogRatio(g, logRatio, advantage[i], bounds) : logRatio;
+  });
   const all = ratios.length === 1 ? ratios[0] : g.emit('Concat', ratios, 'float32', ['n'], { axis: 0 });
   const sums = matmul(g, memberships, reshape(g, all, ['n', 1]));
   const means = matmul(g, memberships, sums, { transA: true });
@@ -197,7 +217,7 @@ interface Surrogate {
 
 type MakeSurrogate = (g: Graph, tokens: SurrogateTokens, bounds: ClipBounds, ofSequence: () => Value) => Surrogate;
 
-/** The losses of algorithms/clipped-surrogate.ts, gspo.ts and cispo.ts, one per mode. */
+/** The losses of algorithms/clipped-surrogate.ts, gspo.ts, cispo.ts, sapo.ts and gmpo.ts, one per mode. */
 const surrogates: Record<LossMode, MakeSurrogate> = {
   vanilla(g, { logprob, old, advantage }, bounds) {
     const logRatio = clip(g, sub(g, logprob, old), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
@@ -233,7 +253,48 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
       clippedLower: g.scalar(0),
     };
   },
+  sapo(g, { logprob, old, advantage }, { tauPos, tauNeg }) {
+    // The value and the slope of the gate are computed without gradient; `own` has the value 0 and the gradient 1.
+    const own = sub(g, logprob, detached(g, logprob));
+    const difference = sub(g, detached(g, logprob), old);
+    const logRatio = clip(g, difference, g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const ratio = exp(g, logRatio);
+    const positive = toFloat(g, compare(g, 'Greater', advantage, g.scalar(0)));
+    const tau = add(g, tauNeg, mul(g, positive, sub(g, tauPos, tauNeg)));
+    const gate = unary(g, 'Sigmoid', mul(g, tau, sub(g, ratio, g.scalar(1))));
+    const value = mul(g, mul(g, gate, advantage), unary(g, 'Reciprocal', tau));
+    const inside = toFloat(g, compare(g, 'LessOrEqual', abs(g, difference), g.scalar(largestLogRatio)));
+    const slope = mul(g, mul(g, gate, sub(g, g.scalar(1), gate)), mul(g, ratio, advantage));
+    const moved = mul(g, mul(g, slope, inside), own);
+    const never = compare(g, 'Less', ratio, g.scalar(0));
+    return { loss: scale(g, add(g, value, moved), -4), logRatio, clipped: never, clippedLower: g.scalar(0) };
+  },
+  geo_mean(g, { logprob, old, advantage }, bounds, ofSequence) {
+    // As in GSPO, the value is that of the sequence, and the gradient depends only on the token's own log-prob.
+    const logRatio = sub(g, logprob, old);
+    const held = clippedLogRatio(g, logRatio, advantage, bounds);
+    const ratio = exp(g, add(g, sub(g, held, detached(g, held)), ofSequence()));
+    const bounded = clip(g, logRatio, bounds.logLow, bounds.logHigh);
+    const beyond = toFloat(g, compare(g, 'Greater', abs(g, sub(g, logRatio, bounded)), g.scalar(0)));
+    const above = mul(g, beyond, toFloat(g, compare(g, 'Greater', advantage, g.scalar(0))));
+    const below = mul(g, beyond, toFloat(g, compare(g, 'Less', advantage, g.scalar(0))));
+    return {
+      loss: neg(g, mul(g, advantage, ratio)),
+      logRatio,
+      clipped: compare(g, 'Greater', above, g.scalar(0)),
+      clippedLower: sumAll(g, below),
+    };
+  },
 };
+
+/** Returns GMPO's clipped log-ratio per token: only the bound that limits the gain applies; 0 if the advantage is 0. */
+function clippedLogRatio(g: Graph, logRatio: Value, advantage: Value, { logLow, logHigh }: ClipBounds): Value {
+  const zero = g.scalar(0);
+  const atMost = minimum(g, logRatio, logHigh);
+  const atLeast = maximum(g, logRatio, logLow);
+  const signed = select(g, compare(g, 'Greater', advantage, zero), atMost, atLeast);
+  return mul(g, signed, toFloat(g, compare(g, 'Greater', abs(g, advantage), zero)));
+}
 
 /** Returns the larger of two losses: the loss with the unclipped ratio, and the loss with the clipped ratio. */
 function pessimisticLoss(

@@ -86,12 +86,23 @@ const actor = z
       .describe(
         'Dual clip: maximum loss of a token with a negative advantage, as a multiple of the absolute advantage.',
       ),
+    // Older runs lack these two keys in their stored configuration; the defaults keep these runs resumable.
+    tau_pos: z
+      .number()
+      .positive()
+      .describe('With loss_mode sapo: steepness of the gate for tokens with a positive advantage.')
+      .default(1),
+    tau_neg: z
+      .number()
+      .positive()
+      .describe('With loss_mode sapo: steepness of the gate for all other tokens.')
+      .default(1.05),
     policy_loss: z
       .strictObject({
         loss_mode: z
           .enum(lossModes)
           .describe(
-            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob.',
+            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob. sapo: nothing; a smooth gate weighs the ratio of each token. geo_mean: the logarithm of the ratio of each token, whose mean over the sequence weighs the advantage (GMPO).',
           ),
       })
       .describe('Form of the policy loss.'),

@@ -21,9 +21,19 @@ const algorithm = z
     lam: z.number().min(0).max(1).describe('λ of generalised advantage estimation.'),
     high_level_gamma: z.number().min(0).max(1).describe('Discount factor per turn in bi-level GAE.'),
     adv_estimator: z
-      .enum(['gae', 'grpo', 'brpo', 'arpo', 'rloo', 'reinforce_plus_plus', 'reinforce_plus_plus_baseline', 'remax'])
+      .enum([
+        'gae',
+        'grpo',
+        'brpo',
+        'arpo',
+        'rloo',
+        'opo',
+        'reinforce_plus_plus',
+        'reinforce_plus_plus_baseline',
+        'remax',
+      ])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. arpo has no baseline.',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag(

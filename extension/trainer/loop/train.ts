@@ -11,6 +11,7 @@ import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms
 import { maskedGaeAdvantages } from '../../algorithms/masked-gae';
 import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from '../../algorithms/reinforce';
 import { remaxAdvantages } from '../../algorithms/remax';
+import { opoAdvantages } from '../../algorithms/opo';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { rolloutWeights } from '../../algorithms/rollout-correction';
 import { spreadOverTokens } from '../../algorithms/token-sequences';
@@ -81,6 +82,9 @@ const estimators: Record<EstimatorName, Estimator> = {
   }),
   rloo: batch => ({
     advantages: spreadOverTokens(rlooAdvantages(batch), batch.masks),
+  }),
+  opo: batch => ({
+    advantages: spreadOverTokens(opoAdvantages(batch, batch.masks), batch.masks),
   }),
   remax: batch => batch.ahead(rows => ({ advantages: remaxAdvantages(rows, batch.baselines) })),
   reinforce_plus_plus: (batch, { algorithm }) =>

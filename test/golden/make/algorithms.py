@@ -82,6 +82,16 @@ def by_group(scores, groups, relate):
     return out
 
 
+def opo(scores, lengths, groups):
+    """Score minus the group's mean score weighted by length (verl 0.9.1, compute_opo_outcome_advantage)."""
+    out = scores.clone()
+    for group in set(groups):
+        index = [i for i, other in enumerate(groups) if other == group]
+        if len(index) > 1:
+            out[index] = scores[index] - (lengths[index] * scores[index]).sum() / lengths[index].sum()
+    return out
+
+
 cases, results = {"advantage": [], "policy-loss": [], "value-loss": []}, {"advantage": [], "policy-loss": [], "value-loss": []}
 
 
@@ -120,6 +130,7 @@ for estimator, extra, own in [
     ("rloo", {}, by_group(scores, groups, lambda x: x * len(x) / (len(x) - 1) - x.mean() * len(x) / (len(x) - 1))),
     ("brpo", {}, grpo(scores)),
     ("arpo", {}, scores),
+    ("opo", {}, opo(scores, mask.sum(-1), groups)),
 ]:
     spread = own[:, None] * mask
     add("advantage", dict(estimator=estimator, **given, **extra), dict(advantages=spread, returns=spread))

@@ -1,9 +1,10 @@
-"""Golden values of GSPO's and CISPO's losses over test/golden/qwen2 (made by decoders.py), in PyTorch and transformers.
+"""Golden values of GSPO's, CISPO's, SAPO's and GMPO's losses over test/golden/qwen2 (made by decoders.py), in PyTorch and transformers.
 
 Run: python test/golden/make/policy_losses.py  (needs torch, transformers, safetensors)
 Writes test/golden/policy-losses/golden.safetensors: inputs, and for each loss its value, the share of clipped
 tokens, the mean of old − new log-probs, and the gradient of every parameter. Stop-gradients are PyTorch's detach, as
-in the papers' formulas; GSPO's tokens are averaged by sequence, CISPO's over the batch.
+in the papers' formulas; GSPO's, SAPO's and GMPO's tokens are averaged by sequence, CISPO's over the batch. GMPO has one advantage
+per sequence ("sequence_advantage"). The formulas of SAPO and GMPO are those of verl 0.9.1 (core_algos.py).
 """
 import pathlib
 import torch
@@ -43,7 +44,27 @@ def cispo(lp):
     return (-weight * advantage * lp * mask).sum() / mask.sum(), weight != ratio
 
 
-for name, make in dict(gspo=gspo, cispo=cispo).items():
+def sapo(lp, tau_pos=0.8, tau_neg=1.3):
+    ratio = torch.exp((lp - old).clamp(-20, 20))
+    tau = torch.where(advantage > 0, torch.tensor(tau_pos), torch.tensor(tau_neg))
+    loss = -torch.sigmoid(tau * (ratio - 1)) * 4 / tau * advantage
+    return ((loss * mask).sum(-1) / mask.sum(-1)).mean(), torch.zeros_like(mask)
+
+
+sequence_advantage = torch.tensor([1.5, -0.7, 0.9, -1.2])
+out["sequence_advantage"] = sequence_advantage
+
+
+def geo_mean(lp):
+    log_ratio = lp - old
+    sign = torch.sign(sequence_advantage)[:, None]
+    held = log_ratio.clamp(-low, high)
+    kept = sign * torch.min(sign * log_ratio, sign * held)
+    ratio = torch.exp((kept * mask).sum(-1) / mask.sum(-1))
+    return (-sequence_advantage * ratio).mean(), (held != log_ratio) & (sign > 0)
+
+
+for name, make in dict(gspo=gspo, cispo=cispo, sapo=sapo, geo_mean=geo_mean).items():
     model.zero_grad()
     lp = logprobs()
     loss, clipped = make(lp)

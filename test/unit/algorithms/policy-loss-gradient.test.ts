@@ -1,8 +1,9 @@
 // The gradient of the policy loss against finite differences in double precision. Terms that a loss mode holds constant
-// (GSPO's sequence ratio, CISPO's weight) keep the value that they have at the current log-probs.
+// (the sequence ratios of GSPO and GMPO, CISPO's weight) keep the value that they have at the current log-probs.
 import { describe, expect, it } from 'vitest';
 import { cispoTokenLoss } from '../../../extension/algorithms/cispo';
 import { tokenPolicyLoss } from '../../../extension/algorithms/clipped-surrogate';
+import { clippedLogRatio, clippedSequenceLogRatio, gmpoTokenLoss } from '../../../extension/algorithms/gmpo';
 import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/algorithms/gspo';
 import { tokenKl, tokenKlSlope } from '../../../extension/algorithms/kl';
 import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
@@ -14,6 +15,7 @@ import {
   type LossMode,
   type PolicyLossSettings,
 } from '../../../extension/algorithms/policy-loss-options';
+import { sapoTokenLoss } from '../../../extension/algorithms/sapo';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };
@@ -44,6 +46,14 @@ function surrogate(mode: LossMode, sequence: PolicySequence, token: number, logp
       return gspoTokenLoss(sequenceLogRatio(logprobs, old_logprobs, mask) + logprob - now, advantage, clip).loss;
     case 'cispo':
       return cispoTokenLoss(logprob, now - old, advantage, clip).loss;
+    case 'sapo':
+      return sapoTokenLoss(logprob - old, advantage, { tau_pos: 1, tau_neg: 1.05 }).loss;
+    case 'geo_mean': {
+      const ratios = Array.from(logprobs, (each, t) => each - old_logprobs[t]);
+      const held = (each: number): number => clippedLogRatio(each - old, advantage, clip);
+      const ofSequence = clippedSequenceLogRatio(ratios, advantages, mask, clip) + held(logprob) - held(now);
+      return gmpoTokenLoss(logprob - old, ofSequence, advantage, clip).loss;
+    }
   }
 }
 

@@ -110,6 +110,7 @@ describe('advantage', () => {
     [{ estimator: 'grpo', group, norm_adv_by_std_in_grpo: false }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'grpo', group: [1, 2, 2, 3] }, [1 / (1 + 1e-6), 0, 0, 1 / (1 + 1e-6)]],
     [{ estimator: 'rloo', group }, [third, -third, -third, third]],
+    [{ estimator: 'opo', group }, [0.5, -0.5, -0.5, 0.5]],
     [{ estimator: 'brpo', group: [1, 1, 2, 2] }, [0.866024, -0.866024, -0.866024, 0.866024]],
     [{ estimator: 'arpo' }, [1, 0, 0, 1]],
     [{ estimator: 'remax', baselines: [1, 0.5, 0, -1] }, [0, -0.5, 0, 2]],

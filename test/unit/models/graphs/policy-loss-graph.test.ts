@@ -12,6 +12,7 @@ import {
   type PolicySequence,
 } from '../../../../extension/algorithms/policy-loss';
 import {
+  gateOf,
   lossModeOf,
   type KlKind,
   type LossMode,
@@ -37,6 +38,7 @@ const klKinds = [null, ...actor.shape.kl_loss_type.options];
 const switches = [false, true];
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };
+const gate = { tau_pos: 0.75, tau_neg: 1.5 };
 
 /** Log-ratios inside and outside every clip region, and beyond the clamps, never at a kink of a loss. */
 const logRatios = [0, 0.125, -0.125, 0.5, -0.5, 1, 1.5, -2, 3, 25, -25];
@@ -101,7 +103,7 @@ function lossSession(mode: LossMode, kl: KlKind | null, entropy: boolean): Promi
   const entropies = g.input('entropy', 'float32', ['n']);
   const inputs = lossInputs(g, terms, vector => [vector]);
   const tokens = { logprob, entropy: entropies, entropySum: sumAll(g, entropies) };
-  const ofSequence = () => sequenceLogRatios(g, inputs, [logprob], vector => [vector])[0];
+  const ofSequence = () => sequenceLogRatios(g, terms, inputs, [logprob], vector => [vector])[0];
   const { total, sums } = chunkLoss(g, terms, inputs, 0, tokens, ofSequence);
   const slopes = gradients(g, total, entropy ? [logprob, entropies] : [logprob]);
   g.output('loss', total);
@@ -159,6 +161,7 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
         clip_c: settings.clip_ratio_c,
         entropy_coeff: settings.entropy_coeff,
         kl_coef: settings.kl_loss_coef,
+        ...gateOf(settings),
       }),
     });
     found.loss += (result.loss.data as Float32Array)[0];
@@ -215,6 +218,7 @@ describe.each(lossModes)('%s', loss_mode => {
             const batch = isCorrected ? corrected(drawn) : drawn;
             const settings: PolicyLossSettings = {
               ...clip,
+              ...gate,
               policy_loss: { loss_mode },
               loss_agg_mode,
               entropy_coeff,

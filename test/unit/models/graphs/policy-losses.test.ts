@@ -1,4 +1,4 @@
-// GSPO's and CISPO's losses in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
+// The losses of GSPO, CISPO, SAPO and GMPO in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
 // clip fraction, and the gradient of every parameter, however the samples are packed.
 import { describe, expect, it } from 'vitest';
 import type { WeightedSample } from '../../../../extension/engine/training-samples';
@@ -26,6 +26,8 @@ const still = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weigh
 describe.each([
   { loss_mode: 'gspo', loss_agg_mode: 'seq-mean-token-mean' },
   { loss_mode: 'cispo', loss_agg_mode: 'token-mean' },
+  { loss_mode: 'sapo', loss_agg_mode: 'seq-mean-token-mean' },
+  { loss_mode: 'geo_mean', loss_agg_mode: 'seq-mean-token-mean' },
 ] as const)('$loss_mode', ({ loss_mode, loss_agg_mode }) => {
   const weights = aggregationWeights(lengths, loss_agg_mode, t);
   const samples = masks.map((mask, row): WeightedSample => ({
@@ -33,7 +35,8 @@ describe.each([
     mask,
     old_logprobs: shifted('old', row),
     ref_logprobs: new Float32Array(t),
-    advantages: shifted('advantage', row),
+    advantages:
+      loss_mode === 'geo_mean' ? new Float32Array(t).fill(of('sequence_advantage')[row]) : shifted('advantage', row),
     weights: new Float32Array(t).fill(weights[row]),
   }));
   const loss = {
@@ -42,6 +45,8 @@ describe.each([
     loss_agg_mode,
     clip_ratio_low: 0.05,
     clip_ratio_high: 0.08,
+    tau_pos: 0.8,
+    tau_neg: 1.3,
     entropy_coeff: 0,
     use_kl_loss: false,
     temperature: 1,
@@ -56,8 +61,8 @@ describe.each([
     const [expected, clipfrac, kl] = of(loss_mode);
     expect(metrics.pg_loss).toBeCloseTo(expected, 5);
     expect(metrics.pg_clipfrac).toBeCloseTo(clipfrac, 6);
-    expect(clipfrac).toBeGreaterThan(0.1);
-    expect(metrics.pg_clipfrac_lower).toBe(0);
+    if (loss_mode !== 'sapo') expect(clipfrac).toBeGreaterThan(0.1);
+    if (loss_mode !== 'geo_mean') expect(metrics.pg_clipfrac_lower).toBe(0);
     expect(metrics.ppo_kl).toBeCloseTo(kl, 5);
     const gradient = await policy.bank.readGradient();
     for (const { name } of policy.bank.specs)

@@ -292,7 +292,7 @@ test("a file with RAGEN's keys for Hydra, verl and vLLM loads, and each key is r
 });
 
 test.each([
-  ['algorithm.adv_estimator=opo', /^config: algorithm\.adv_estimator is "opo": use one of/],
+  ['algorithm.adv_estimator=gpg', /^config: algorithm\.adv_estimator is "gpg": use one of/],
   [
     'actor_rollout_ref.actor.kl_loss_type=full',
     /^config: actor_rollout_ref\.actor\.kl_loss_type is "full": use one of/,
