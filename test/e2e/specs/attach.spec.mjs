@@ -46,12 +46,15 @@ scenario('the command recognises verl, and opens the dashboard of the run', asyn
   await editor.command('RAGEN: Open Run of Another Trainer');
   await editor.choose('Type a path');
   await editor.answer(source);
-  // The command answers before the files are read, and a notification is shown for some seconds only.
-  await editor.page.locator('.notification-toast', { hasText: 'token ids, log-probs and advantages' }).waitFor();
   const page = await editor.webview('.top-bar');
   await page.locator('.facts', { hasText: 'verl' }).waitFor();
   await page.locator('.facts', { hasText: '3 / 10' }).waitFor();
   await page.locator('h1', { hasText: 'frozenlake_grpo' }).waitFor();
+  // The command answers before the files are read, so its notification may be hidden again.
+  await editor.command('Notifications: Show Notifications');
+  const notified = editor.page.locator('.notifications-center .notification-list-item');
+  await notified.filter({ hasText: 'token ids, log-probs and advantages' }).waitFor();
+  await editor.command('Notifications: Hide Notifications');
   assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0);
   assert.deepEqual(listing(), before);
   await editor.picture('attach-dashboard');
