@@ -1,17 +1,20 @@
 // Converts rollouts of another trainer to the episode files of a run folder: newest steps first, one file per step and
-// mode, replaced as a whole if its source has changed. `attached.json` names the sources of each file, so that a later
-// process converts only what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed.
+// mode, replaced as a whole if its source has changed. Of a large newest step, the beginning is converted first, so that
+// its episodes are shown soon. `attached.json` names the sources of each file, so that a later process converts only
+// what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed.
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { UserError } from '../common/user-error';
 import { replaceFile, storeError } from '../node/files';
-import { mostLineBytes, episodesFile, runFiles } from '../run-data/run-file-names';
+import { mostLineBytes, episodesFile, picturesFolder, runFiles } from '../run-data/run-file-names';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
 import { EpisodeIndexLog } from '../trainer/store/episode-index-log';
 import type { RunFolder } from '../trainer/store/run-folder';
 import { json, readJson } from '../trainer/store/run-documents';
 import type { RolloutUnit } from './adapter';
+import { AttachedPictures } from './attached-pictures';
 import { episodeRecord } from './episode-record';
 import type { SourceFolder } from './source-folder';
 
@@ -21,12 +24,19 @@ export const defaultEpisodeBytes = 4 * 10 ** 9;
 const mostEpisodes = 200_000;
 /** Maximum bytes of an episode's line: its index line and readers have the same limit. */
 const mostEpisodeBytes = mostLineBytes / 2;
+/** Converted bytes of the newest step that are shown before the complete step is converted. */
+const beginningBytes = 2 ** 22;
+/** Maximum characters of a key in `attached.json`; a longer one is hashed. */
+const mostKeyLength = 1000;
 /** A file that changed less than this many milliseconds ago may still be written. */
 const settledMs = 2000;
 
 const convertedSchema = z.object({
   schema: z.literal(1),
-  units: z.record(z.string(), z.object({ key: z.string(), bytes: z.number(), skipped: z.number() })),
+  units: z.record(
+    z.string(),
+    z.object({ key: z.string(), bytes: z.number(), skipped: z.number(), pictures: z.number().optional() }),
+  ),
 });
 type Converted = z.infer<typeof convertedSchema>;
 
@@ -70,6 +80,7 @@ export class AttachedEpisodes {
    */
   async convert(units: readonly RolloutUnit[], until: () => boolean): Promise<number> {
     const newestFirst = [...units].sort((a, b) => b.step - a.step || (a.mode < b.mode ? 1 : -1));
+    await this.convertBeginnings(newestFirst);
     let bytes = 0;
     let waiting = 0;
     for (const unit of newestFirst) {
@@ -82,17 +93,27 @@ export class AttachedEpisodes {
       }
       const key = this.keyOf(unit);
       if (known?.key === key || this.problems.has(`${id} ${key}`)) {
-        bytes += known?.bytes ?? 0;
+        bytes += sizeOf(known);
         continue;
       }
       if (until() || this.isYoung(unit)) {
         waiting++;
-        bytes += known?.bytes ?? 0;
+        bytes += sizeOf(known);
         continue;
       }
       bytes += await this.convertUnit(unit, key);
     }
     return waiting;
+  }
+
+  /** Converts the beginning of the newest step of each mode, if nothing of the step is converted yet. */
+  private async convertBeginnings(newestFirst: readonly RolloutUnit[]): Promise<void> {
+    for (const mode of ['train', 'val'] as const) {
+      const unit = newestFirst.find(each => each.mode === mode && !this.isYoung(each));
+      if (!unit || this.mostBytes <= 0 || this.converted.units[idOf(unit)]) continue;
+      const key = this.keyOf(unit);
+      if (!this.problems.has(`${idOf(unit)} ${key}`)) await this.convertUnit(unit, key, beginningBytes);
+    }
   }
 
   /** Stores which sources are converted. */
@@ -108,34 +129,42 @@ export class AttachedEpisodes {
 
   private keyOf({ files, key }: RolloutUnit): string {
     if (key !== undefined) return key;
-    return files
+    const stamps = files
       .map(name => {
         const { size = 0, mtimeMs = 0 } = this.source.stat(name) ?? {};
         return `${name} ${size} ${Math.round(mtimeMs)}`;
       })
       .join('\n');
+    return stamps.length <= mostKeyLength ? stamps : createHash('sha256').update(stamps).digest('hex');
   }
 
   private isYoung({ files }: RolloutUnit): boolean {
     return files.some(name => Math.abs(Date.now() - (this.source.stat(name)?.mtimeMs ?? 0)) < settledMs);
   }
 
-  /** Writes the episodes of a unit; returns their number of bytes. */
-  private async convertUnit(unit: RolloutUnit, key: string): Promise<number> {
+  /** Writes the episodes of a unit, at most about `most` bytes; returns their number of bytes, with the pictures. */
+  private async convertUnit(unit: RolloutUnit, key: string, most = Infinity): Promise<number> {
     const { mode, step } = unit;
     const id = idOf(unit);
     const file = this.folder.file(episodesFile(mode, step));
+    const pictures = new AttachedPictures(this.source, this.folder.file(picturesFolder(mode, step)), this.mostBytes);
     try {
-      const { index, bytes, skipped } = await writeEpisodes(unit, `${file}.new`);
+      const { index, bytes, skipped, isComplete } = await writeEpisodes(unit, `${file}.new`, most, pictures);
+      pictures.publish();
       if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
       if (bytes > 0) renameSync(`${file}.new`, file);
       else rmSync(`${file}.new`, { force: true });
       this.index.appendLine(index);
-      this.converted.units[id] = { key, bytes, skipped };
+      this.converted.units[id] = {
+        key: isComplete ? key : `beginning of ${key}`,
+        ...{ bytes, skipped },
+        ...(pictures.bytes > 0 && { pictures: pictures.bytes }),
+      };
       this.saved = false;
-      return bytes;
+      return bytes + pictures.bytes;
     } catch (error) {
       rmSync(`${file}.new`, { force: true });
+      pictures.discard();
       if (!(error instanceof UserError) || isOwn(error, this.folder.path)) throw error;
       this.problems.set(`${id} ${key}`, error.message);
       return 0;
@@ -145,10 +174,13 @@ export class AttachedEpisodes {
   private drop({ mode, step }: RolloutUnit): void {
     this.index.forget(mode, step);
     rmSync(this.folder.file(episodesFile(mode, step)), { force: true });
+    rmSync(this.folder.file(picturesFolder(mode, step)), { recursive: true, force: true });
     delete this.converted.units[idOf({ mode, step })];
     this.saved = false;
   }
 }
+
+const sizeOf = (unit: Converted['units'][string] | undefined): number => (unit?.bytes ?? 0) + (unit?.pictures ?? 0);
 
 /** Whether an error is about the run folder instead of the trainer's files. */
 const isOwn = (error: UserError, folder: string): boolean => error.message.includes(folder);
@@ -160,14 +192,26 @@ function fileOf(id: string): string {
   return episodesFile(mode === 'val' ? 'val' : 'train', Number(step));
 }
 
+interface WrittenEpisodes {
+  index: EpisodeIndexLine;
+  bytes: number;
+  /** Number of lines and rows that were no rollouts. */
+  skipped: number;
+  /** Whether all rollouts are written. */
+  isComplete: boolean;
+}
+
 async function writeEpisodes(
   unit: RolloutUnit,
   file: string,
-): Promise<{ index: EpisodeIndexLine; bytes: number; skipped: number }> {
+  most: number,
+  pictures: AttachedPictures,
+): Promise<WrittenEpisodes> {
   const { mode, step } = unit;
   const groups = new Map<string, { id: number; members: number }>();
   const index = indexLine(mode, step, 0);
   let [count, bytes, skipped] = [0, 0, 0];
+  let isComplete = true;
   const output = createWriteStream(file);
   const failed = once(output, 'error').then(([error]) => Promise.reject(storeError('write', file, error)));
   failed.catch(() => undefined);
@@ -177,6 +221,10 @@ async function writeEpisodes(
   try {
     for await (const rollout of unit.read()) {
       if (count >= mostEpisodes) break;
+      if (bytes >= most) {
+        isComplete = false;
+        break;
+      }
       if (!rollout || !Number.isFinite(rollout.reward)) {
         skipped++;
         continue;
@@ -184,7 +232,7 @@ async function writeEpisodes(
       const group = groups.get(rollout.group) ?? { id: groups.size, members: 0 };
       groups.set(rollout.group, group);
       const place = { mode, step, group_id: group.id, member: group.members, env_id: count };
-      const episode = episodeRecord(rollout, place);
+      const episode = episodeRecord(await pictures.withCopies(rollout), place);
       const text = `${JSON.stringify(episode)}\n`;
       const length = Buffer.byteLength(text);
       if (length > mostEpisodeBytes) {
@@ -201,5 +249,5 @@ async function writeEpisodes(
     output.end();
     await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
   }
-  return { index, bytes, skipped };
+  return { index, bytes, skipped, isComplete };
 }

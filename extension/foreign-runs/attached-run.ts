@@ -14,6 +14,9 @@ import { AttachedEpisodes } from './attached-episodes';
 import { MetricTable } from './metric-table';
 import type { SourceFolder } from './source-folder';
 
+/** Milliseconds between two writes while a large file of metrics is read. */
+const writeMs = 1000;
+
 /** Returns the runs of a workspace that are attached from this source; the newest first. */
 export const attachedFrom = (workspace: string, path: string): RunFolder[] =>
   RunFolder.list(workspace).filter(({ manifest }) => manifest.trainer?.source === path);
@@ -43,7 +46,7 @@ export class AttachedRun {
     this.episodes = new AttachedEpisodes(folder, source, episodeBytes);
   }
 
-  /** Creates the run folder. `adapter` is the adapter's id; `name` replaces the name that the adapter proposes. */
+  /** Creates the run folder, with a status. `adapter` is the adapter's id; `name` replaces the name that the adapter proposes. */
   static async create(
     workspace: string,
     source: SourceFolder,
@@ -65,7 +68,14 @@ export class AttachedRun {
       environments: [],
       trainer: { ...trainer, adapter, source: source.path },
     };
-    return RunFolder.create(workspace, about, new Date());
+    const folder = await RunFolder.create(workspace, about, new Date());
+    // The run is shown at once; the process that follows the files replaces this status.
+    await folder.writeStatus({
+      ...{ state: 'running', step: 0, total_steps: run.totalSteps, success: null, success_of: 'train', reward: null },
+      ...{ tokens_per_s: null, eta_s: null, phase: 'following', activity: 'reading the files' },
+      updated: new Date().toISOString(),
+    });
+    return folder;
   }
 
   /** Opens the writers of a run folder. The caller holds the run's lease. */
@@ -73,10 +83,11 @@ export class AttachedRun {
     return new AttachedRun(folder, source, run, episodeBytes);
   }
 
-  /** Reads new metrics and writes them. Returns whether there were any. */
+  /** Reads new metrics and writes them, those of a large file in parts. Returns whether there were any. */
   async updateMetrics(): Promise<boolean> {
     let last = -1;
     const { run, table } = this;
+    let [written, has] = [performance.now(), false];
     for (const source of run.metrics) {
       const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
       const rename = run.rename ?? ((name: string) => name);
@@ -85,6 +96,9 @@ export class AttachedRun {
         const values: Record<string, number> = {};
         for (const [name, value] of Object.entries(row.values)) values[rename(name)] = value;
         table.merge({ ...row, values }, seen);
+        if (performance.now() - written < writeMs) return;
+        has = table.write(this.log) || has;
+        written = performance.now();
       });
       this.hasRestarted ||= again;
     }
@@ -94,7 +108,7 @@ export class AttachedRun {
       this.hasRestarted = false;
     }
     this.isRead = true;
-    return table.write(this.log);
+    return table.write(this.log) || has;
   }
 
   /** Writes the status if it has changed. */
