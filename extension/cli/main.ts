@@ -22,6 +22,7 @@ import { endWithReader } from './output/closed-output';
 import { addQuery } from './query/query';
 import { addReport } from './report/report';
 import { addAttach } from './runs/attach';
+import { addDiagnose } from './runs/diagnose';
 import { addEpisodes } from './runs/episodes';
 import { addEval } from './runs/eval';
 import { addInspect } from './runs/inspect';
@@ -47,6 +48,7 @@ const commands: readonly ((program: Command) => void)[] = [
   addResume,
   addRuns,
   addAttach,
+  addDiagnose,
   addStop,
   addPause,
   addSet,

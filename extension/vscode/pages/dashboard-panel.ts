@@ -21,7 +21,6 @@ import {
   type DashboardCommandName,
   type DashboardSnapshot,
 } from '../../protocol/dashboard-page';
-import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { noneRedundant, redundantColumns } from '../../run-data/redundant-columns';
 import { runFiles } from '../../run-data/run-file-names';
 import { pickEpisodes } from '../../run-data/picked-episodes';
@@ -146,7 +145,7 @@ function serveDashboard(
       keys: table.keys,
       read: newest ? 0 : 1,
       events: [...events],
-      meanings: parseMetricMeanings(await readFile(join(extensionPath, 'docs', 'METRICS.md'), 'utf8')),
+      meanings: await runMeanings(extensionPath, folder, run.trainer?.name),
       view: storage.memory.get(viewKey),
       episodes: configuredEpisodes({ ...manifest?.config }),
       scored: hasRunFile(folder, runFiles.scores),

@@ -5,6 +5,7 @@ import {
   alarmRules,
   boundsOver,
   streaksOver,
+  watchedMetric,
   type AlarmName,
 } from '../../../extension/run-data/alarm-rules';
 import { counted, formatValue, type Unit } from '../../shared/format';
@@ -163,6 +164,10 @@ function formatStreak(
   };
 }
 
+/** Returns the values that a rule reads in a run. */
+const watchedColumn = (name: AlarmName, series: RunSeries): readonly number[] =>
+  series.column(watchedMetric(alarmRules[name], key => series.column(key).length > 0));
+
 /** The charts of alarm signals, one per metric; a metric with two alarm rules has two bounds. */
 export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => alarmRules[name].metric))].map(
   metric => {
@@ -178,7 +183,7 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
         return row => labels.flatMap(at => at(row));
       },
       lines: [
-        { key: metric, label: 'now', colour: colour(hue.blue) },
+        { key: metric, label: 'now', colour: colour(hue.blue), values: now => watchedColumn(names[0], now) },
         ...names.map((name): ChartLine => {
           const rule = alarmRules[name];
           return {
@@ -187,7 +192,7 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
             colour: 'var(--alarm)',
             bound: true,
             values: now =>
-              boundsOver(rule, now.column(metric), rule.limit === undefined ? undefined : now.column(rule.limit)),
+              boundsOver(rule, watchedColumn(name, now), rule.limit === undefined ? undefined : now.column(rule.limit)),
           };
         }),
       ],
