@@ -198,7 +198,7 @@ export class MetricTable {
     const seconds = wall ?? this.rows.get(step)?.wall;
     if (seconds !== undefined) line['wall_s'] = Math.round(seconds * 10) / 10;
     for (const [name, value] of Object.entries(this.derived.get(step)?.values ?? {}))
-      if (!this.numbers.has(name)) line[name] = value;
+      if (!this.numbers.has(name) && !reserved.has(name)) line[name] = value;
     this.rows.get(step)?.cells.forEach((value, number) => {
       const name = this.names[number];
       if (Number.isFinite(value) && !reserved.has(name)) line[name] = value;

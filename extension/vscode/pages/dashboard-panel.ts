@@ -1,7 +1,6 @@
 // Host side of the dashboard: first sends a snapshot without metrics, then the columns of the visible charts. As the
 // run folder grows, the host sends each new line once. Columns of long runs are first sent as overviews. If the lines
 // of a long run must be parsed, the newest lines are sent first.
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as vscode from 'vscode';

@@ -8,6 +8,7 @@ import {
   watchedMetric,
   type AlarmName,
 } from '../../../extension/run-data/alarm-rules';
+import { textProxyNote } from '../../../extension/run-data/text-proxy';
 import { counted, formatValue, type Unit } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { PathPoint } from '../../../extension/run-data/collapse-path';
@@ -115,6 +116,14 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
         line('conditional_entropy_est', 'H(Z|X)', hue.blue),
         { key: 'actor/entropy', label: 'tokens', colour: colour(hue.orange) },
       ],
+    },
+    {
+      id: 'text-proxy',
+      title: 'Text-only proxy of I(X;Z)',
+      unit: 'number',
+      empty: 'no two thoughts under one prompt',
+      notes: () => () => [textProxyNote],
+      lines: [{ key: 'thoughts/prompt_information', label: 'now', colour: colour(hue.blue) }],
     },
     {
       id: 'success',
