@@ -156,7 +156,10 @@ export class AttachedEpisodes {
       if (bytes > 0) renameSync(`${file}.new`, file);
       else rmSync(`${file}.new`, { force: true });
       this.index.appendLine(index);
-      const written = maximum(unit.files.map(name => this.source.stat(name)?.mtimeMs ?? 0));
+      const written = maximum(
+        unit.files.map(name => this.source.stat(name)?.mtimeMs ?? 0),
+        0,
+      );
       this.converted.units[id] = { key, bytes, skipped };
       if (mode === 'train') this.converted.diagnoses[step] = { ...diagnosis, written };
       this.noteChange();

@@ -11,7 +11,7 @@ import { thoughtRepetition } from '../trainer/diagnostics/thought-repetition';
 const mostThoughtCharacters = 2 ** 23;
 
 export interface StepDiagnosis {
-  /** Metrics by name, rounded to nine digits. */
+  /** Finite metrics by name, rounded to nine digits. */
   metrics: Record<string, number>;
   /** Whether a prompt mentions `<think>`, so that a response without a thought breaks the format. */
   asksForThoughts: boolean;
@@ -76,9 +76,9 @@ export class RolloutDiagnosis {
         ...this.lengths(),
       }),
     };
-    const metrics = Object.fromEntries(
-      Object.entries(found).map(([name, value]) => [name, Number(value.toPrecision(9))]),
-    );
+    const metrics: Record<string, number> = {};
+    for (const [name, value] of Object.entries(found))
+      if (Number.isFinite(value)) metrics[name] = Number(value.toPrecision(9)); // huge rewards overflow
     return { metrics, asksForThoughts };
   }
 

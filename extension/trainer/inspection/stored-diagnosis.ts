@@ -118,6 +118,8 @@ export class StepJudge {
 export const metricsOf = ({ families: each }: CollapseDiagnosis): Record<string, number> =>
   Object.fromEntries(
     each.flatMap(({ name, metrics }) =>
-      Object.entries(metrics).map(([key, value]) => [`${name}/${key}`, Number(value.toPrecision(9))]),
+      Object.entries(metrics)
+        .filter(([, value]) => Number.isFinite(value))
+        .map(([key, value]) => [`${name}/${key}`, Number(value.toPrecision(9))]),
     ),
   );

@@ -89,6 +89,12 @@ it('accepts calls of tools where a prompt asks for an answer, but not a thought 
   expect(metrics['rollout/invalid_answer_rate']).toBe(Number((2 / 3).toPrecision(9)));
 });
 
+it('leaves out what is not finite', () => {
+  const { metrics } = diagnosed([rollout(0, 1e308, ['x']), rollout(0, -1e308, ['x'])]);
+  expect(Object.values(metrics).filter(value => !Number.isFinite(value))).toEqual([]);
+  expect(metrics).not.toHaveProperty(['rollout/in_group_reward_std']);
+});
+
 it('tells nothing about texts that the trainer did not store', () => {
   const { metrics } = diagnosed([
     rollout(0, 1, ['[3 tokens]'], { hasTexts: false }),
