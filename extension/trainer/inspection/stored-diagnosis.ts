@@ -11,7 +11,7 @@ import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { MarginalSpread } from '../diagnostics/collapse-metrics';
 import { firstTurnPairs, trajectoryPairs } from '../diagnostics/pair-sampling';
 import type { EpisodePairs, TurnPair } from '../diagnostics/pair-sampling';
-import { judgeFamily, scoreFamily, type FamilyScorer } from '../loop/family-diagnosis';
+import { judgeFamily, scoreFamily, sevenDigits, type FamilyScorer } from '../loop/family-diagnosis';
 import { deriveSeed } from '../rollout/seeds';
 
 const families = [
@@ -65,7 +65,7 @@ export function storedPairs(
   return found;
 }
 
-/** Scores the families of one step. The result has no metrics until a `StepJudge` computes them. */
+/** Scores the families of one step. Throws a UserError if the model overflows. The result has no metrics until a `StepJudge` computes them. */
 export async function scoreStep(
   step: number,
   { episodes, turns, thoughts, tooLong }: StoredPairs,
@@ -81,12 +81,18 @@ export async function scoreStep(
     try {
       const family = draw(episodes, samples, new RandomStream(deriveSeed(name, seed, step)));
       if (family.columns.length < 2) continue;
-      diagnosis.families.push({ name, ...(await scoreFamily(scorer, family)), metrics: {}, regime: '' });
+      const scored = await scoreFamily(scorer, family);
+      const log_probs_per_token = scored.log_probs_per_token.map(row => row.map(sevenDigits));
+      diagnosis.families.push({ name, ...scored, log_probs_per_token, metrics: {}, regime: '' });
     } catch (error) {
       if (!(error instanceof UserError)) throw error;
       notes.push(error.message);
     }
   }
+  if (diagnosis.families.some(family => !family.log_probs_per_token.flat().every(Number.isFinite)))
+    throw new UserError(
+      `step ${step}: log-probs under ${scorer.model} are not finite, because its weights overflow float32: use another model`,
+    );
   if (diagnosis.families.length === 0 && thoughts > 0 && notes.length === 0)
     notes.push('its thoughts have fewer than two different prompts');
   return { diagnosis, note: notes.length > 0 ? notes.join('; ') : undefined };

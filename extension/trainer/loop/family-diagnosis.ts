@@ -85,7 +85,7 @@ export function judgeFamily(
     history,
     family: {
       ...scored,
-      log_probs_per_token: perToken.map(row => row.map(x => Number(x.toPrecision(7)))),
+      log_probs_per_token: perToken.map(row => row.map(sevenDigits)),
       metrics: {
         ...found.metrics,
         ...intervals,
@@ -97,6 +97,9 @@ export function judgeFamily(
     },
   };
 }
+
+/** Rounds a log-prob as diagnosis files store it. */
+export const sevenDigits = (x: number): number => Number(x.toPrecision(7));
 
 /** Replaces each text by a number; equal texts get equal numbers. */
 function numbered(texts: readonly string[]): number[] {
