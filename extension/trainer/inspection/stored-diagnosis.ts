@@ -7,6 +7,7 @@ import type { CollapseDiagnosis } from '../../run-data/diagnostics';
 import type { Episode } from '../../run-data/episode';
 import type { RegimeHistory } from '../../run-data/regimes';
 import { RandomStream } from '../../engine/sampling/random-stream';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { MarginalSpread } from '../diagnostics/collapse-metrics';
 import { firstTurnPairs, trajectoryPairs } from '../diagnostics/pair-sampling';
@@ -21,6 +22,12 @@ const families = [
 
 /** Base seed of the samples and bootstraps, so that a step is always diagnosed with the same texts. */
 const seed = 0;
+
+/** Chat templates know three roles; results of tools are shown as the user's messages. */
+const knownRole = ({ role, content }: Episode['messages'][number]): ChatMessage => ({
+  role: role === 'system' || role === 'assistant' ? role : 'user',
+  content,
+});
 
 export interface StoredPairs {
   episodes: EpisodePairs[];
@@ -53,7 +60,7 @@ export function storedPairs(
       const text = thought?.trim() ?? '';
       if (text === '') continue;
       found.thoughts++;
-      const rendered = tokenizer.render(messages.slice(0, response), true);
+      const rendered = tokenizer.render(messages.slice(0, response).map(knownRole), true);
       const prompt = tokenizer.encode(/<think>\s*$/.test(rendered) ? rendered : `${rendered}<think>`);
       const reasoning = tokenizer.encode(text);
       if (prompt.length + reasoning.length > longest) found.tooLong++;

@@ -25,6 +25,7 @@ import { runFiles } from '../../run-data/run-file-names';
 import { pickEpisodes } from '../../run-data/picked-episodes';
 import { isUnended } from '../../run-data/run-progress';
 import { readEnding } from '../run-files/ending-reader';
+import { runMeanings } from '../run-files/run-meanings';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from '../../run-data/configured-episodes';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
