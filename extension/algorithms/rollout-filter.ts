@@ -129,7 +129,10 @@ export function groupRewardMetrics({
   groups,
 }: Pick<EpisodeValues, 'scores' | 'groups'>): Record<string, number> {
   const indices = [...membersByGroup(groups).values()].filter(({ length }) => length > 1);
-  return { ...spreadMetrics(scores, indices, new Uint8Array(indices.length), 'reward_'), ...zeroVariance(scores, indices) };
+  return {
+    ...spreadMetrics(scores, indices, new Uint8Array(indices.length), 'reward_'),
+    ...zeroVariance(scores, indices),
+  };
 }
 
 /** Returns the share of the groups whose scores are all equal; no metric if there are no groups. */

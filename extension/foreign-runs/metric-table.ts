@@ -80,7 +80,8 @@ export class MetricTable {
   get derivedNames(): string[] {
     const names = new Set<string>();
     for (const step of this.steps)
-      for (const name of Object.keys(this.derived.get(step)?.values ?? {})) if (!this.numbers.has(name)) names.add(name);
+      for (const name of Object.keys(this.derived.get(step)?.values ?? {}))
+        if (!this.numbers.has(name)) names.add(name);
     return [...names].sort();
   }
 

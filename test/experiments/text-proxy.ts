@@ -28,7 +28,9 @@ function stepsOf(run: string, folder: string): ProxyStep[] {
   const lines = linesOf(join(folder, runFiles.metrics)).map(line => metricsLineSchema.parse(line));
   return lines.flatMap(line => {
     const value = (key: string): number => (typeof line[key] === 'number' ? line[key] : Number.NaN);
-    const [first, trajectory] = ['first_turn', 'trajectory'].map(family => value(`collapse_${family}_sample/mi_estimate`));
+    const [first, trajectory] = ['first_turn', 'trajectory'].map(family =>
+      value(`collapse_${family}_sample/mi_estimate`),
+    );
     const file = join(folder, episodesFile('train', line.step));
     if (!(Number.isFinite(first) || Number.isFinite(trajectory)) || !existsSync(file)) return [];
     const thoughts = linesOf(file)

@@ -51,9 +51,7 @@ function hero(state: CollapseState, facts: RunFacts, position: Position, actions
     interpretationView(interpret(evidenceUpTo(evidence, step, circumstancesAt(facts, step, settings.family))), actions),
   );
   return html`<div class="hero">
-    <div class="hero-place">
-      ${path.length > 0 ? plane : missingNotice(missing, actions)}
-    </div>
+    <div class="hero-place"> ${path.length > 0 ? plane : missingNotice(missing, actions)} </div>
     ${interpretation}
   </div>`;
 }

@@ -36,7 +36,9 @@ export function missingNotice(
 ): TemplateResult {
   const offer = (line: string): TemplateResult =>
     html` <code>${line}</code>${button({ label: 'Copy', title: `Copy ${line}`, onClick: () => copy(line) })}`;
-  return html`<p class="missing muted">${text}${override === undefined ? nothing : offer(override)}${diagnose ? diagnoseButton(command) : nothing}</p>`;
+  return html`<p class="missing muted"
+    >${text}${override === undefined ? nothing : offer(override)}${diagnose ? diagnoseButton(command) : nothing}</p
+  >`;
 }
 
 /** Renders the button that scores the stored rollouts of another trainer's run under a model. */

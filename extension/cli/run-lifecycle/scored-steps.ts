@@ -83,7 +83,9 @@ export class ScoredSteps {
     for (const step of this.steps) {
       const file = collapseFile(step);
       if (step !== added.step && !existsSync(this.folder.file(file))) continue; // without thoughts
-      await this.write(judge.judge(step === added.step ? added : readJson(this.folder.path, file, collapseDiagnosisSchema)));
+      await this.write(
+        judge.judge(step === added.step ? added : readJson(this.folder.path, file, collapseDiagnosisSchema)),
+      );
     }
   }
 

@@ -124,7 +124,8 @@ async function scoreSteps(
       const pairs = storedPairs(episodesOf(folder, step), tokenizer, maxPositions);
       const scorer = { engine, tokenizer, budget, temperature: 1, model: modelName(model) };
       const { diagnosis, note } = await scoreStep(step, pairs, samples, scorer);
-      const rate: Record<string, number> = pairs.turns > 0 ? { 'collapse/valid_thinking_rate': pairs.thoughts / pairs.turns } : {};
+      const rate: Record<string, number> =
+        pairs.turns > 0 ? { 'collapse/valid_thinking_rate': pairs.thoughts / pairs.turns } : {};
       await scored.add(diagnosis, rate, note);
       if (note !== undefined) notes.push(`step ${step}: ${note}`);
     }

@@ -165,9 +165,9 @@ const byState: Record<ReasoningState, StateAdvice> = {
           ? 'Wait for the first diagnosis, or enable the diagnosis of the reasoning (collapse_detection) if it is off'
           : missing.diagnose
             ? 'Score the stored rollouts under a model (ragen diagnose)'
-          : missing.override === undefined
-            ? 'Wait for the first diagnosis: this run diagnoses its reasoning'
-            : `Enable the diagnosis of the reasoning in the next run (${missing.override})`,
+            : missing.override === undefined
+              ? 'Wait for the first diagnosis: this run diagnoses its reasoning'
+              : `Enable the diagnosis of the reasoning in the next run (${missing.override})`,
     },
   ],
 };

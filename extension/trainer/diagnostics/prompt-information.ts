@@ -1,7 +1,8 @@
 // A proxy of I(X;Z) that needs texts only: how much better a thought is predicted if the other thoughts under the same
 // prompt are known in addition to the thoughts under all prompts. Both predictions are mixtures of bigram models that
-// leave the thought itself out. The models see words, not meanings, so thoughts that paraphrase each other look independent. docs/METRICS.md contains
-// the measured rank correlation with I(X;Z). Pure and deterministic; the cost is bounded by `most`.
+// leave the thought itself out. The models see words, not meanings, so thoughts that paraphrase each other look
+// independent. docs/METRICS.md contains the measured rank correlation with I(X;Z). Pure and deterministic; the cost is
+// bounded by `most`.
 
 /** A thought and the number of its prompt, which the thoughts of one prompt share. */
 export interface PromptedThought {

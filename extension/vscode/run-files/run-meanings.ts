@@ -4,7 +4,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonOrNothing } from '../../common/json';
 import { readRunFile } from '../../node/read-run-file';
-import { derivedMeanings, derivedMetricsSchema, nothingDerived, type DerivedMetrics } from '../../run-data/derived-metrics';
+import {
+  derivedMeanings,
+  derivedMetricsSchema,
+  nothingDerived,
+  type DerivedMetrics,
+} from '../../run-data/derived-metrics';
 import { meaningOf, parseMetricMeanings } from '../../run-data/metric-meanings';
 import { runFiles } from '../../run-data/run-file-names';
 

@@ -98,7 +98,9 @@ it('raises the alarms of the Echo Trap, and withdraws those that do not follow f
     ['thought_repetition', 16],
   ]);
   const events = readFileSync(changed.folder.file('events.jsonl'), 'utf8');
-  expect(events).toContain('share of the most frequent thought was above 50 % in each of the last 3 steps: 1, bound 0.5');
+  expect(events).toContain(
+    'share of the most frequent thought was above 50 % in each of the last 3 steps: 1, bound 0.5',
+  );
 });
 
 it('raises no alarm about missing thoughts in a run without reasoning', async () => {

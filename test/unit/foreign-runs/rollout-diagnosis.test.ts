@@ -67,10 +67,7 @@ it('counts tokens if all rollouts have them', () => {
       },
     },
   ];
-  const { metrics } = diagnosed([
-    rollout(0, 1, [], { messages: said(3) }),
-    rollout(0, 1, [], { messages: said(6) }),
-  ]);
+  const { metrics } = diagnosed([rollout(0, 1, [], { messages: said(3) }), rollout(0, 1, [], { messages: said(6) })]);
   expect(metrics).toMatchObject({
     'response_length/mean': 4.5,
     'response_length/max': 6,

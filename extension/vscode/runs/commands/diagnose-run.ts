@@ -33,7 +33,10 @@ async function askForModel(): Promise<string | undefined> {
   const bundled = vscode.l10n.t('bundled: knows only small puzzles, so its numbers say little about other tasks');
   const chosen = await vscode.window.showQuickPick(
     [
-      { label: folder, detail: vscode.l10n.t('a checkpoint in Hugging Face format, with config.json and tokenizer.json') },
+      {
+        label: folder,
+        detail: vscode.l10n.t('a checkpoint in Hugging Face format, with config.json and tokenizer.json'),
+      },
       { label: hub, detail: vscode.l10n.t('for example the base model of the run') },
       { label: 'ragen-small', detail: bundled },
       { label: 'ragen-tiny', detail: bundled },

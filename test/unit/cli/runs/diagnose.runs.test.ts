@@ -71,7 +71,14 @@ test('under the model that sampled them, stored rollouts have the values of the 
   for (const key of ['rollout/in_group_reward_std', 'thoughts/distinct_2', 'thoughts/prompt_information'])
     expect(before[0][key], key).toBeCloseTo(Number(lines[0][key]), 6);
 
-  const { answer, stderr } = await document(workspace.folder, ['diagnose', folder.id, '--model', 'ragen-tiny', '--samples', '500']);
+  const { answer, stderr } = await document(workspace.folder, [
+    'diagnose',
+    folder.id,
+    '--model',
+    'ragen-tiny',
+    '--samples',
+    '500',
+  ]);
   expect(answer, stderr).toMatchObject({ scored: [1], notes: [] });
   const [line] = contentsOf(folder).metrics;
   const family = 'collapse_first_turn_sample';
@@ -139,6 +146,11 @@ test('a diagnosis continues, is judged in the order of its steps, and names what
 
 test('a run of this product is refused', async () => {
   const { folder } = await trainHere(workspace, [], 1);
-  const { code, stderr } = await ragen(workspace.folder, ['diagnose', RunFolder.open(folder).id, '--model', 'ragen-tiny']);
+  const { code, stderr } = await ragen(workspace.folder, [
+    'diagnose',
+    RunFolder.open(folder).id,
+    '--model',
+    'ragen-tiny',
+  ]);
   expect([code, stderr]).toEqual([1, expect.stringContaining('diagnoses its runs while it trains them')]);
 });

@@ -4,10 +4,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../extension/common/seeded-random';
-import {
-  promptInformation,
-  type PromptedThought,
-} from '../../../../extension/trainer/diagnostics/prompt-information';
+import { promptInformation, type PromptedThought } from '../../../../extension/trainer/diagnostics/prompt-information';
 import { correlation, proxyCsv, readProxyCsv } from '../../../experiments/proxy-panel';
 
 const information = (thoughts: readonly PromptedThought[]): number | undefined =>
@@ -23,7 +20,9 @@ it('is the gain of knowing the prompt, in nats per word', () => {
 });
 
 it('is 0 for equal thoughts under all prompts, and for thoughts that no other thought predicts', () => {
-  expect(information([...under(1, 'go up now', 'go up now'), ...under(2, 'go up now', 'go up now')])).toBeLessThan(1e-3);
+  expect(information([...under(1, 'go up now', 'go up now'), ...under(2, 'go up now', 'go up now')])).toBeLessThan(
+    1e-3,
+  );
   expect(information([...under(1, 'a b', 'c d'), ...under(2, 'e f', 'g h')])).toBeCloseTo(0, 9);
 });
 

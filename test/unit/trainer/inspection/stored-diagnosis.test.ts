@@ -4,7 +4,12 @@ import type { CollapseDiagnosis } from '../../../../extension/run-data/diagnosti
 import { episodeRecord } from '../../../../extension/foreign-runs/episode-record';
 import type { ChatMessage } from '../../../../extension/foreign-runs/adapter';
 import { readTokenizer } from '../../../../extension/models/weights/model-folder';
-import { metricsOf, scoreStep, StepJudge, storedPairs } from '../../../../extension/trainer/inspection/stored-diagnosis';
+import {
+  metricsOf,
+  scoreStep,
+  StepJudge,
+  storedPairs,
+} from '../../../../extension/trainer/inspection/stored-diagnosis';
 
 const tokenizer = readTokenizer('media/models/ragen-tiny');
 
