@@ -42,6 +42,16 @@ export interface LineChartSpec {
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
 
+/** The chart of the text-only proxy; shown in runs that have its metric. */
+const textProxy: LineChartSpec = {
+  id: 'text-proxy',
+  title: 'Text-only proxy of I(X;Z)',
+  unit: 'number',
+  empty: 'no two thoughts under one prompt',
+  notes: () => () => [textProxyNote],
+  lines: [{ key: 'thoughts/prompt_information', label: 'now', colour: colour(hue.blue) }],
+};
+
 /**
  * Returns the charts of a family's metrics and, for comparison, a chart of the success rates. `path` contains the
  * family's diagnoses in `series`.
@@ -117,14 +127,7 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
         { key: 'actor/entropy', label: 'tokens', colour: colour(hue.orange) },
       ],
     },
-    {
-      id: 'text-proxy',
-      title: 'Text-only proxy of I(X;Z)',
-      unit: 'number',
-      empty: 'no two thoughts under one prompt',
-      notes: () => () => [textProxyNote],
-      lines: [{ key: 'thoughts/prompt_information', label: 'now', colour: colour(hue.blue) }],
-    },
+    ...(series.column(textProxy.lines[0].key).length > 0 ? [textProxy] : []),
     {
       id: 'success',
       title: 'Success',
