@@ -77,7 +77,6 @@ scenario('the Collapse page offers a diagnosis under a model, and shows it with 
   await scored.locator('.scorer', { hasText: 'scored by ragen-tiny' }).waitFor();
   await scored.locator('run-plane').waitFor();
   await editor.picture('attach-collapse');
-  await editor.page.locator('.notification-toast', { hasText: '3 steps scored under ragen-tiny' }).waitFor();
 });
 
 scenario('the tree names the trainer and offers only what applies; following is ended and started again', async () => {

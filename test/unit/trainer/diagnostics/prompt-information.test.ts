@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../../extension/common/seeded-random';
 import { promptInformation, type PromptedThought } from '../../../../extension/trainer/diagnostics/prompt-information';
+import { textProxyFigures } from '../../../../extension/run-data/text-proxy';
 import { correlation, proxyCsv, readProxyCsv } from '../../../experiments/proxy-panel';
 
 const information = (thoughts: readonly PromptedThought[]): number | undefined =>
@@ -89,4 +90,7 @@ it('has the correlation with I(X;Z) that docs/METRICS.md names', () => {
     const cell = `${all.toFixed(2)} (${low.toFixed(2)} to ${high.toFixed(2)}) | ${within.toFixed(2)} | ${diagnoses} | ${runs} |`;
     expect(guide).toContain(cell);
   }
+  const { all, low, high, diagnoses, runs } = correlation(steps, 'proxy', 'first');
+  const [shown, from, to] = [all, low, high].map(x => Number(x.toFixed(2)));
+  expect(textProxyFigures).toEqual({ correlation: shown, low: from, high: to, diagnoses, runs });
 });
