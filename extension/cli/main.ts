@@ -19,6 +19,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
   resume: async () => (await import('./runs/resume')).addResume,
   runs: async () => (await import('./runs/runs')).addRuns,
   attach: async () => (await import('./runs/attach')).addAttach,
+  diagnose: async () => (await import('./runs/diagnose')).addDiagnose,
   stop: async () => (await import('./runs/stop')).addStop,
   pause: async () => (await import('./runs/pause')).addPause,
   set: async () => (await import('./runs/set')).addSet,

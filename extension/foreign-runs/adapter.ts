@@ -72,6 +72,8 @@ export interface ForeignEpisode {
   seed?: number;
   metrics?: Record<string, number>;
   error?: string;
+  /** False if the messages only describe texts that the trainer did not store. */
+  hasTexts?: boolean;
 }
 
 /** The rollouts of one step and mode. */

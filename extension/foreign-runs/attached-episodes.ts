@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { maximum } from '../common/lists';
 import { UserError } from '../common/user-error';
 import { replaceFile, storeError } from '../node/files';
 import { mostLineBytes, episodesFile, picturesFolder, runFiles } from '../run-data/run-file-names';
@@ -16,6 +17,7 @@ import { json, readJson } from '../trainer/store/run-documents';
 import type { RolloutUnit } from './adapter';
 import { AttachedPictures } from './attached-pictures';
 import { episodeRecord } from './episode-record';
+import { RolloutDiagnosis, type DiagnosedStep, type StepDiagnosis } from './rollout-diagnosis';
 import type { SourceFolder } from './source-folder';
 
 /** Default limit of the converted episodes in bytes. */
@@ -37,6 +39,17 @@ const convertedSchema = z.object({
     z.string(),
     z.object({ key: z.string(), bytes: z.number(), skipped: z.number(), pictures: z.number().optional() }),
   ),
+  /** By training step; kept when the episodes of the step are removed. Absent in files of earlier versions. */
+  diagnoses: z
+    .record(
+      z.string(),
+      z.object({
+        metrics: z.record(z.string(), z.number()),
+        asksForThoughts: z.boolean(),
+        written: z.number().describe('modification time of the newest file, in milliseconds since 1970'),
+      }),
+    )
+    .default({}),
 });
 type Converted = z.infer<typeof convertedSchema>;
 
@@ -44,6 +57,7 @@ export class AttachedEpisodes {
   private readonly index: EpisodeIndexLog;
   private readonly converted: Converted;
   private saved = true;
+  private changes = 0;
   /** Whether steps are left out because of the limit of bytes. */
   isCut = false;
   /** Sources that could not be read, each with the reason; tried again when they change. */
@@ -56,12 +70,23 @@ export class AttachedEpisodes {
     readonly mostBytes: number,
   ) {
     this.index = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
-    const isKnown = existsSync(folder.file(runFiles.attached));
-    this.converted = isKnown ? readJson(folder.path, runFiles.attached, convertedSchema) : { schema: 1, units: {} };
+    this.converted = convertedIn(folder);
     for (const [id, { bytes }] of Object.entries(this.converted.units)) {
       const file = folder.file(fileOf(id));
-      if (!existsSync(file) || statSync(file).size !== bytes) delete this.converted.units[id];
+      const { mode, step } = unitOf(id);
+      const isComplete = mode === 'val' || step in this.converted.diagnoses;
+      if (!isComplete || !existsSync(file) || statSync(file).size !== bytes) delete this.converted.units[id];
     }
+  }
+
+  /** Number of changes of the converted steps; `diagnoses` stays the same until it grows. */
+  get version(): number {
+    return this.changes;
+  }
+
+  /** Returns the diagnoses of all converted training steps. */
+  get diagnoses(): DiagnosedStep[] {
+    return diagnosedSteps(this.converted);
   }
 
   /** Number of lines and rows that were no rollouts. */
@@ -149,18 +174,23 @@ export class AttachedEpisodes {
     const file = this.folder.file(episodesFile(mode, step));
     const pictures = new AttachedPictures(this.source, this.folder.file(picturesFolder(mode, step)), this.mostBytes);
     try {
-      const { index, bytes, skipped, isComplete } = await writeEpisodes(unit, `${file}.new`, most, pictures);
+      const { index, bytes, skipped, isComplete, diagnosis } = await writeEpisodes(unit, `${file}.new`, most, pictures);
       pictures.publish();
       if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
       if (bytes > 0) renameSync(`${file}.new`, file);
       else rmSync(`${file}.new`, { force: true });
       this.index.appendLine(index);
+      const written = maximum(
+        unit.files.map(name => this.source.stat(name)?.mtimeMs ?? 0),
+        0,
+      );
       this.converted.units[id] = {
         key: isComplete ? key : `beginning of ${key}`,
         ...{ bytes, skipped },
         ...(pictures.bytes > 0 && { pictures: pictures.bytes }),
       };
-      this.saved = false;
+      if (mode === 'train' && isComplete) this.converted.diagnoses[step] = { ...diagnosis, written };
+      this.noteChange();
       return bytes + pictures.bytes;
     } catch (error) {
       rmSync(`${file}.new`, { force: true });
@@ -176,20 +206,40 @@ export class AttachedEpisodes {
     rmSync(this.folder.file(episodesFile(mode, step)), { force: true });
     rmSync(this.folder.file(picturesFolder(mode, step)), { recursive: true, force: true });
     delete this.converted.units[idOf({ mode, step })];
+    this.noteChange();
+  }
+
+  private noteChange(): void {
     this.saved = false;
+    this.changes++;
   }
 }
 
 const sizeOf = (unit: Converted['units'][string] | undefined): number => (unit?.bytes ?? 0) + (unit?.pictures ?? 0);
+const convertedIn = (folder: RunFolder): Converted =>
+  existsSync(folder.file(runFiles.attached))
+    ? readJson(folder.path, runFiles.attached, convertedSchema)
+    : { schema: 1, units: {}, diagnoses: {} };
+
+const diagnosedSteps = ({ diagnoses }: Converted): DiagnosedStep[] =>
+  Object.entries(diagnoses).map(([step, diagnosis]) => ({ ...diagnosis, step: Number(step) }));
+
+/** Returns the diagnoses that an earlier process computed from a run's rollouts. */
+export const storedDiagnoses = (folder: RunFolder): DiagnosedStep[] => diagnosedSteps(convertedIn(folder));
 
 /** Whether an error is about the run folder instead of the trainer's files. */
 const isOwn = (error: UserError, folder: string): boolean => error.message.includes(folder);
 
 const idOf = ({ mode, step }: Pick<RolloutUnit, 'mode' | 'step'>): string => `${mode}-${step}`;
 
-function fileOf(id: string): string {
+function unitOf(id: string): Pick<RolloutUnit, 'mode' | 'step'> {
   const [mode, step] = id.split('-');
-  return episodesFile(mode === 'val' ? 'val' : 'train', Number(step));
+  return { mode: mode === 'val' ? 'val' : 'train', step: Number(step) };
+}
+
+function fileOf(id: string): string {
+  const { mode, step } = unitOf(id);
+  return episodesFile(mode, step);
 }
 
 interface WrittenEpisodes {
@@ -199,6 +249,8 @@ interface WrittenEpisodes {
   skipped: number;
   /** Whether all rollouts are written. */
   isComplete: boolean;
+  /** Diagnosis of the written rollouts. */
+  diagnosis: StepDiagnosis;
 }
 
 async function writeEpisodes(
@@ -210,6 +262,7 @@ async function writeEpisodes(
   const { mode, step } = unit;
   const groups = new Map<string, { id: number; members: number }>();
   const index = indexLine(mode, step, 0);
+  const diagnosis = new RolloutDiagnosis();
   let [count, bytes, skipped] = [0, 0, 0];
   let isComplete = true;
   const output = createWriteStream(file);
@@ -243,11 +296,12 @@ async function writeEpisodes(
       bytes += length;
       await write(text);
       addToIndex(index, episode, bytes);
+      if (mode === 'train') diagnosis.add(episode, rollout.hasTexts ?? true);
       count++;
     }
   } finally {
     output.end();
     await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
   }
-  return { index, bytes, skipped, isComplete };
+  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result() };
 }

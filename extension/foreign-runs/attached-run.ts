@@ -1,17 +1,17 @@
 // The run folder of an attached run: created once per source, and updated from the trainer's files. Nothing outside of
 // this folder is written. One process at a time follows a run; it holds the run's lease.
-import { existsSync } from 'node:fs';
-import { runFiles } from '../run-data/run-file-names';
+import { statSync } from 'node:fs';
 import type { Manifest } from '../run-data/run-manifest';
 import type { RunStatus } from '../run-data/run-status-file';
 import { isRecord } from '../common/json';
+import { modelScoringFile } from '../run-data/model-scoring';
 import { secrets } from '../node/secrets';
 import { configHash } from '../trainer/config/config-hash';
-import type { LineLog } from '../trainer/store/line-log';
 import { RunFolder } from '../trainer/store/run-folder';
 import type { ForeignRun } from './adapter';
 import { AttachedEpisodes } from './attached-episodes';
-import { MetricTable } from './metric-table';
+import { AttachedMetrics, derivedRows, modelScoringOf } from './attached-metrics';
+import type { MetricTable } from './metric-table';
 import type { SourceFolder } from './source-folder';
 
 /** Milliseconds between two writes while a large file of metrics is read. */
@@ -22,9 +22,7 @@ export const attachedFrom = (workspace: string, path: string): RunFolder[] =>
   RunFolder.list(workspace).filter(({ manifest }) => manifest.trainer?.source === path);
 
 export class AttachedRun {
-  readonly table: MetricTable;
-  private readonly log: LineLog;
-  private readonly events: LineLog;
+  private readonly metrics: AttachedMetrics;
   readonly episodes: AttachedEpisodes;
   private shown = '';
   /** Whether the rows of the trainer's files were read once. */
@@ -32,6 +30,10 @@ export class AttachedRun {
   /** Whether a source was truncated, also before this process began, and no row of it was read since. */
   private hasRestarted = true;
   private warned = new Set<string>();
+  /** Versions of the episodes and of the diagnosis under a model from which the table's derived values were computed. */
+  private derivedFrom = '';
+  /** Model of the diagnosis. */
+  private model: string | undefined;
 
   private constructor(
     readonly folder: RunFolder,
@@ -39,14 +41,18 @@ export class AttachedRun {
     private readonly run: ForeignRun,
     episodeBytes: number,
   ) {
-    this.table = new MetricTable(run.stepSeconds);
-    if (existsSync(folder.file(runFiles.metrics))) this.table.load(folder.file(runFiles.metrics));
-    this.log = folder.metrics();
-    this.events = folder.events();
+    this.metrics = new AttachedMetrics(folder, run.stepSeconds);
     this.episodes = new AttachedEpisodes(folder, source, episodeBytes);
   }
 
-  /** Creates the run folder, with a status. `adapter` is the adapter's id; `name` replaces the name that the adapter proposes. */
+  get table(): MetricTable {
+    return this.metrics.table;
+  }
+
+  /**
+   * Creates the run folder, with a status. `adapter` is the adapter's id; `name` replaces the name that the adapter
+   * proposes.
+   */
   static async create(
     workspace: string,
     source: SourceFolder,
@@ -86,7 +92,7 @@ export class AttachedRun {
   /** Reads new metrics and writes them, those of a large file in parts. Returns whether there were any. */
   async updateMetrics(): Promise<boolean> {
     let last = -1;
-    const { run, table } = this;
+    const { run, table, metrics } = this;
     let [written, has] = [performance.now(), false];
     for (const source of run.metrics) {
       const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
@@ -97,7 +103,7 @@ export class AttachedRun {
         for (const [name, value] of Object.entries(row.values)) values[rename(name)] = value;
         table.merge({ ...row, values }, seen);
         if (performance.now() - written < writeMs) return;
-        has = table.write(this.log) || has;
+        has = metrics.write() || has;
         written = performance.now();
       });
       this.hasRestarted ||= again;
@@ -108,7 +114,28 @@ export class AttachedRun {
       this.hasRestarted = false;
     }
     this.isRead = true;
-    return table.write(this.log) || has;
+    return metrics.write() || has;
+  }
+
+  /**
+   * Writes the metrics that are derived from the converted rollouts, and those of a diagnosis under a model. Returns
+   * whether any has changed.
+   */
+  async updateDerived(): Promise<boolean> {
+    const { episodes, metrics, folder } = this;
+    const stamp = `${episodes.version} ${statSync(folder.file(modelScoringFile), { throwIfNoEntry: false })?.mtimeMs}`;
+    if (stamp !== this.derivedFrom) {
+      const scoring = modelScoringOf(folder);
+      this.model = scoring?.model;
+      this.table.derive(derivedRows(episodes.diagnoses, scoring));
+    }
+    this.derivedFrom = stamp;
+    return metrics.writeDerived(this.model);
+  }
+
+  /** Writes the alarms; called while no rollouts wait to be converted. */
+  updateAlarms(): void {
+    this.metrics.writeAlarms();
   }
 
   /** Writes the status if it has changed. */
@@ -142,7 +169,7 @@ export class AttachedRun {
     const kind = message.replace(/\d+/g, '0');
     if (this.warned.has(kind)) return;
     this.warned.add(kind);
-    this.events.append({
+    this.metrics.events.append({
       time: new Date().toISOString(),
       step: this.table.steps.at(-1) ?? 0,
       kind: 'warning',
@@ -153,8 +180,7 @@ export class AttachedRun {
   async close(): Promise<void> {
     await this.episodes.save();
     this.episodes.close();
-    this.log.close();
-    this.events.close();
+    this.metrics.close();
   }
 }
 

@@ -16,6 +16,8 @@ const pollMs = 1000;
 const longestPollMs = 30_000;
 /** Milliseconds for which rollouts are converted between two looks at the metrics. */
 const sliceMs = 1000;
+/** Minimum milliseconds between two updates of derived metrics while steps wait to be converted. */
+const derivedMs = 20_000;
 /** A run is called silent after this many times the duration of a step, and at least this many milliseconds. */
 const [silentSteps, leastSilentMs] = [3, 120_000];
 
@@ -73,6 +75,7 @@ export async function followRun(
   for (const each of [signal, lost]) each.addEventListener('abort', stop, { once: true });
   const watcher = once ? undefined : watchMetrics(source, run, stop);
   let ended = false;
+  let derivedAt = performance.now();
   try {
     for (let isFirst = true; !signal.aborted && !lost.aborted; isFirst = false) {
       const began = performance.now();
@@ -84,7 +87,12 @@ export async function followRun(
       if (isFirst) onChange(attached, true);
       const before = attached.episodes.steps;
       const waiting = await convert(attached, run, once, signal);
-      if (!isFirst && (grown || attached.episodes.steps !== before)) onChange(attached, false);
+      // Each change of earlier rows makes the pages read all rows again, so it is rare while steps are converted.
+      const isDue = waiting === 0 || performance.now() - derivedAt > derivedMs;
+      if (isDue) derivedAt = performance.now();
+      const derived = isDue && (await attached.updateDerived());
+      if (waiting === 0) attached.updateAlarms();
+      if (!isFirst && (grown || derived || attached.episodes.steps !== before)) onChange(attached, false);
       if (waiting === 0 && (once || ended)) break;
       const wait = waiting > 0 && !isFirst ? pollMs / 4 : Math.min(longestPollMs, Math.max(pollMs, 10 * walkMs));
       await alarm.wait(wait);

@@ -49,6 +49,8 @@ export const runFiles = {
   signature: 'signature.json',
   /** Which files of another trainer were converted to episodes (foreign-runs/attached-episodes.ts). */
   attached: 'attached.json',
+  /** Which metrics of another trainer's run were computed from its rollouts (derived-metrics.ts). */
+  derivedMetrics: 'derived-metrics.json',
 } as const;
 
 /**

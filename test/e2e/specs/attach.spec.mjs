@@ -77,6 +77,21 @@ scenario('the Episodes page shows the rollouts, and says that verl stores no tok
   await editor.picture('attach-tokens');
 });
 
+scenario('the Collapse page offers a diagnosis under a model, and shows it with the model’s name', async () => {
+  await editor.command('RAGEN: Open Collapse');
+  const page = await editor.webview('.collapse-bar');
+  await page.locator('.missing', { hasText: 'verl does not measure' }).first().waitFor();
+  await page.getByText('Most frequent thought').first().waitFor();
+  await editor.picture('attach-collapse-before');
+  await page.getByRole('button', { name: 'Diagnose with a model…' }).first().click();
+  await editor.choose('ragen-tiny');
+  await editor.answer('1,2,3');
+  const scored = await editor.webview('.scorer');
+  await scored.locator('.scorer', { hasText: 'scored by ragen-tiny' }).waitFor();
+  await scored.locator('run-plane').waitFor();
+  await editor.picture('attach-collapse');
+});
+
 scenario('the tree names the trainer and offers only what applies; following is ended and started again', async () => {
   await editor.showRuns();
   const item = editor.page.locator('.part.sidebar').getByRole('treeitem', { name: /frozenlake_grpo/ });

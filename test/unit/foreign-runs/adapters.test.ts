@@ -159,7 +159,7 @@ it('TRL: completions as messages and as text, and the history of the newest chec
   expect(newer.metrics[0]).toMatchObject({
     'critic/score/mean': 0.25,
     'actor/entropy': 0.6,
-    frac_reward_zero_std: 0.5,
+    'rollout/zero_variance_ratio': 0.5,
   });
   expect(newer.folder.readStatus()?.state).toBe('finished');
   const [first, second] = newer.episodes['step-000002'];
