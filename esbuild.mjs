@@ -72,6 +72,7 @@ const tools = [
   'curves',
   'onsets',
   'regimes',
+  'text-proxy',
 ];
 if (argv.includes('--tiny-model')) processes['make-tiny-model'] = 'extension/trainer/sft/make-tiny-model.ts';
 if (argv.includes('--small-model')) processes['make-small-model'] = 'extension/trainer/sft/make-small-model.ts';
@@ -88,6 +89,7 @@ if (argv.includes('--curves'))
     curves: 'test/experiments/curves.ts',
     onsets: 'test/experiments/onsets.ts',
     regimes: 'test/experiments/regimes.ts',
+    'text-proxy': 'test/experiments/text-proxy.ts',
   });
 
 const pages = Object.fromEntries(

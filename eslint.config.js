@@ -57,6 +57,7 @@ export default tseslint.config(
       '.tinker/',
       '.notebook/',
       '.mlflow/',
+      '.export-tools/',
       '.ray/',
       'test/golden/',
       'test-results/',

@@ -12,6 +12,7 @@ import { registerLive } from './vscode/pages/live-panel';
 import { registerLeaderboard } from './vscode/pages/leaderboard-panel';
 import { registerQuery } from './vscode/pages/query-panel';
 import { registerAttach } from './vscode/runs/commands/attach-run';
+import { registerDiagnose } from './vscode/runs/commands/diagnose-run';
 import { registerRunCommands } from './vscode/runs/commands/run-commands';
 import { registerRunsView } from './vscode/runs/view/runs-view';
 import { registerSecrets } from './vscode/secrets/secret-dialog';
@@ -28,6 +29,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const host = createHost(context);
   registerRunCommands(context, host);
   registerAttach(context, host);
+  registerDiagnose(context, host);
   registerSecrets(context, host);
   registerEngines(context, host);
   registerNewRun(context, host);

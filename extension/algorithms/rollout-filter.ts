@@ -84,6 +84,7 @@ export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): Fi
       ...spreadMetrics(values.scores, indices, selected, ''),
       ...spreadMetrics(values.scores, indices, selected, 'reward_'),
       ...(measured.name ? spreadMetrics(measured.values, indices, selected, `${measured.name}_`) : {}),
+      ...zeroVariance(values.scores, indices),
       'rollout/filter_kept_count': count,
       'rollout/filter_kept_ratio': keptRatio,
       'rollout/filter_zero_count': groupScores.reduce((sum, score) => sum + (Math.abs(score) <= zeroScore ? 1 : 0), 0),
@@ -116,6 +117,29 @@ export function groupScore(values: readonly number[], metric: FilterMetric): num
  */
 export function filterLossScale(mode: 'none' | 'linear' | 'sqrt', keptRatio: number): number {
   return mode === 'none' ? 1 : mode === 'linear' ? keptRatio : Math.sqrt(keptRatio);
+}
+
+/**
+ * Returns the statistics of the scores in prompt groups that do not depend on a filter: `rollout/in_group_reward_<stat>`
+ * and `rollout/zero_variance_ratio`. Groups of one episode are left out, because one score has no spread; without a
+ * larger group there are no metrics.
+ */
+export function groupRewardMetrics({
+  scores,
+  groups,
+}: Pick<EpisodeValues, 'scores' | 'groups'>): Record<string, number> {
+  const indices = [...membersByGroup(groups).values()].filter(({ length }) => length > 1);
+  return {
+    ...spreadMetrics(scores, indices, new Uint8Array(indices.length), 'reward_'),
+    ...zeroVariance(scores, indices),
+  };
+}
+
+/** Returns the share of the groups whose scores are all equal; no metric if there are no groups. */
+function zeroVariance(scores: ArrayLike<number>, indices: readonly number[][]): Record<string, number> {
+  if (indices.length === 0) return {};
+  const equal = indices.filter(list => momentsOf(scores, list).std <= zeroScore).length;
+  return { 'rollout/zero_variance_ratio': equal / indices.length };
 }
 
 /**

@@ -5,74 +5,47 @@
 // progress and notes go to standard error. A user error prints one sentence and results in exit code 1.
 import { Command, CommanderError } from 'commander';
 import { clearPrinted } from '../node/secrets';
-import { addAlgo } from './algo/algo';
-import { addConfig } from './configuration/config';
-import { addPresets } from './configuration/presets';
-import { addEngine } from './engine/engine';
-import { addEnv } from './env/env';
-import { addDoctor } from './machine/doctor';
-import { addPlan } from './machine/plan';
-import { addExport } from './models/export';
-import { addGenerate } from './models/generate';
-import { addScore } from './models/score';
-import { addSft } from './models/sft';
-import { addJobs } from './jobs/jobs';
 import { answer } from './output/answer';
 import { endWithReader } from './output/closed-output';
-import { addQuery } from './query/query';
-import { addReport } from './report/report';
-import { addAttach } from './runs/attach';
-import { addEpisodes } from './runs/episodes';
-import { addEval } from './runs/eval';
-import { addInspect } from './runs/inspect';
-import { addLeaderboard } from './runs/leaderboard';
-import { addNotebook } from './runs/notebook';
-import { addPause } from './runs/pause';
-import { addResume } from './runs/resume';
-import { addRuns } from './runs/runs';
-import { addSearch } from './runs/search';
-import { addSet } from './runs/set';
-import { addStop } from './runs/stop';
-import { addTimeline } from './runs/timeline';
-import { addTrain } from './runs/train';
-import { addWork } from './runs/work';
-import { addClaims } from './sweep/claims';
-import { addSweep } from './sweep/sweep';
 
-/** Registration functions of the commands, in the order of the help. */
-const commands: readonly ((program: Command) => void)[] = [
-  addTrain,
-  addEval,
-  addSft,
-  addResume,
-  addRuns,
-  addAttach,
-  addStop,
-  addPause,
-  addSet,
-  addPresets,
-  addEpisodes,
-  addSearch,
-  addQuery,
-  addNotebook,
-  addReport,
-  addLeaderboard,
-  addTimeline,
-  addInspect,
-  addScore,
-  addGenerate,
-  addExport,
-  addDoctor,
-  addPlan,
-  addAlgo,
-  addConfig,
-  addSweep,
-  addClaims,
-  addJobs,
-  addWork,
-  addEnv,
-  addEngine,
-];
+/**
+ * Registration functions of the commands by their names, in the order of the help. The code of a command is loaded only
+ * if the command is given: loading all of it takes longer than most commands.
+ */
+const commands: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  train: async () => (await import('./runs/train')).addTrain,
+  eval: async () => (await import('./runs/eval')).addEval,
+  sft: async () => (await import('./models/sft')).addSft,
+  resume: async () => (await import('./runs/resume')).addResume,
+  runs: async () => (await import('./runs/runs')).addRuns,
+  attach: async () => (await import('./runs/attach')).addAttach,
+  diagnose: async () => (await import('./runs/diagnose')).addDiagnose,
+  stop: async () => (await import('./runs/stop')).addStop,
+  pause: async () => (await import('./runs/pause')).addPause,
+  set: async () => (await import('./runs/set')).addSet,
+  presets: async () => (await import('./configuration/presets')).addPresets,
+  episodes: async () => (await import('./runs/episodes')).addEpisodes,
+  search: async () => (await import('./runs/search')).addSearch,
+  query: async () => (await import('./query/query')).addQuery,
+  notebook: async () => (await import('./runs/notebook')).addNotebook,
+  report: async () => (await import('./report/report')).addReport,
+  leaderboard: async () => (await import('./runs/leaderboard')).addLeaderboard,
+  timeline: async () => (await import('./runs/timeline')).addTimeline,
+  inspect: async () => (await import('./runs/inspect')).addInspect,
+  score: async () => (await import('./models/score')).addScore,
+  generate: async () => (await import('./models/generate')).addGenerate,
+  export: async () => (await import('./models/export')).addExport,
+  doctor: async () => (await import('./machine/doctor')).addDoctor,
+  plan: async () => (await import('./machine/plan')).addPlan,
+  algo: async () => (await import('./algo/algo')).addAlgo,
+  config: async () => (await import('./configuration/config')).addConfig,
+  sweep: async () => (await import('./sweep/sweep')).addSweep,
+  claims: async () => (await import('./sweep/claims')).addClaims,
+  jobs: async () => (await import('./jobs/jobs')).addJobs,
+  work: async () => (await import('./runs/work')).addWork,
+  env: async () => (await import('./env/env')).addEnv,
+  engine: async () => (await import('./engine/engine')).addEngine,
+};
 
 clearPrinted(process.stdout, process.stderr);
 endWithReader(process.stdout, process.stderr);
@@ -80,9 +53,14 @@ endWithReader(process.stdout, process.stderr);
 const program = new Command('ragen')
   .description('Trains LLM agents that reason, by reinforcement learning over whole episodes.')
   .exitOverride();
-for (const add of commands) add(program);
+async function run(): Promise<void> {
+  const [, , name = ''] = process.argv;
+  const given = Object.hasOwn(commands, name) ? [commands[name]] : Object.values(commands); // all for the help
+  for (const load of given) (await load())(program);
+  await program.parseAsync();
+}
 
-program.parseAsync().catch((error: Error) => {
+run().catch((error: Error) => {
   if (!(error instanceof CommanderError))
     return answer({ json: process.argv.includes('--json') }, () => Promise.reject(error)); // an invalid option value
   process.exitCode = error.exitCode; // commander has printed the error

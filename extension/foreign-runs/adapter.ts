@@ -3,6 +3,7 @@
 // rollouts. It reads only files that the listing contains, never writes, and never opens a path that a file contains.
 // docs/FOREIGN-RUNS.md explains how to write one.
 import type { Episode } from '../run-data/episode';
+import type { Mapping } from '../run-data/mapping-proposal';
 import type { SourceFolder } from './source-folder';
 
 /** Metrics of one step; several rows of a step are merged, and later values win. */
@@ -35,6 +36,11 @@ export interface ChatMessage {
   /** Reward of the turn that this message is; absent if the trainer stores no rewards of turns. */
   reward?: number;
   tokens?: MessageTokens;
+  /**
+   * Pictures, in the order of the words `[image]` in `content`: paths of listed files relative to the source folder;
+   * null for a picture that the trainer has not stored.
+   */
+  pictures?: (string | null)[];
 }
 
 /** Token ids of a message. */
@@ -66,6 +72,8 @@ export interface ForeignEpisode {
   seed?: number;
   metrics?: Record<string, number>;
   error?: string;
+  /** False if the messages only describe texts that the trainer did not store. */
+  hasTexts?: boolean;
 }
 
 /** The rollouts of one step and mode. */
@@ -104,15 +112,6 @@ export interface ForeignRun {
   rollouts(): Promise<{ units: RolloutUnit[]; more?: boolean }>;
   /** Whether the trainer has marked the run as ended; absent if it never does. */
   ended?(): Promise<boolean>;
-}
-
-/**
- * Names that the user gives for files whose trainer is unknown. `fields` maps a field of ours, such as `step` or
- * `reward`, to a field of the file; `metrics` maps the file's names of metrics to RAGEN's.
- */
-export interface Mapping {
-  fields?: Partial<Record<string, string>>;
-  metrics?: Record<string, string>;
 }
 
 export interface Adapter {

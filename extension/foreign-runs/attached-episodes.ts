@@ -1,18 +1,23 @@
 // Converts rollouts of another trainer to the episode files of a run folder: newest steps first, one file per step and
-// mode, replaced as a whole if its source has changed. `attached.json` names the sources of each file, so that a later
-// process converts only what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed.
+// mode, replaced as a whole if its source has changed. Of a large newest step, the beginning is converted first, so that
+// its episodes are shown soon. `attached.json` names the sources of each file, so that a later process converts only
+// what is new. The files have a limit of bytes in total; beyond it, the oldest steps are removed.
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { z } from 'zod';
+import { maximum } from '../common/lists';
 import { UserError } from '../common/user-error';
 import { replaceFile, storeError } from '../node/files';
-import { mostLineBytes, episodesFile, runFiles } from '../run-data/run-file-names';
+import { mostLineBytes, episodesFile, picturesFolder, runFiles } from '../run-data/run-file-names';
 import { addToIndex, indexLine, type EpisodeIndexLine } from '../run-data/episode-index-line';
 import { EpisodeIndexLog } from '../trainer/store/episode-index-log';
 import type { RunFolder } from '../trainer/store/run-folder';
 import { json, readJson } from '../trainer/store/run-documents';
 import type { RolloutUnit } from './adapter';
+import { AttachedPictures } from './attached-pictures';
 import { episodeRecord } from './episode-record';
+import { RolloutDiagnosis, type DiagnosedStep, type StepDiagnosis } from './rollout-diagnosis';
 import type { SourceFolder } from './source-folder';
 
 /** Default limit of the converted episodes in bytes. */
@@ -21,12 +26,30 @@ export const defaultEpisodeBytes = 4 * 10 ** 9;
 const mostEpisodes = 200_000;
 /** Maximum bytes of an episode's line: its index line and readers have the same limit. */
 const mostEpisodeBytes = mostLineBytes / 2;
+/** Converted bytes of the newest step that are shown before the complete step is converted. */
+const beginningBytes = 2 ** 22;
+/** Maximum characters of a key in `attached.json`; a longer one is hashed. */
+const mostKeyLength = 1000;
 /** A file that changed less than this many milliseconds ago may still be written. */
 const settledMs = 2000;
 
 const convertedSchema = z.object({
   schema: z.literal(1),
-  units: z.record(z.string(), z.object({ key: z.string(), bytes: z.number(), skipped: z.number() })),
+  units: z.record(
+    z.string(),
+    z.object({ key: z.string(), bytes: z.number(), skipped: z.number(), pictures: z.number().optional() }),
+  ),
+  /** By training step; kept when the episodes of the step are removed. Absent in files of earlier versions. */
+  diagnoses: z
+    .record(
+      z.string(),
+      z.object({
+        metrics: z.record(z.string(), z.number()),
+        asksForThoughts: z.boolean(),
+        written: z.number().describe('modification time of the newest file, in milliseconds since 1970'),
+      }),
+    )
+    .default({}),
 });
 type Converted = z.infer<typeof convertedSchema>;
 
@@ -34,6 +57,7 @@ export class AttachedEpisodes {
   private readonly index: EpisodeIndexLog;
   private readonly converted: Converted;
   private saved = true;
+  private changes = 0;
   /** Whether steps are left out because of the limit of bytes. */
   isCut = false;
   /** Sources that could not be read, each with the reason; tried again when they change. */
@@ -46,12 +70,23 @@ export class AttachedEpisodes {
     readonly mostBytes: number,
   ) {
     this.index = new EpisodeIndexLog(folder.file(runFiles.episodeIndex), name => folder.file(name));
-    const isKnown = existsSync(folder.file(runFiles.attached));
-    this.converted = isKnown ? readJson(folder.path, runFiles.attached, convertedSchema) : { schema: 1, units: {} };
+    this.converted = convertedIn(folder);
     for (const [id, { bytes }] of Object.entries(this.converted.units)) {
       const file = folder.file(fileOf(id));
-      if (!existsSync(file) || statSync(file).size !== bytes) delete this.converted.units[id];
+      const { mode, step } = unitOf(id);
+      const isComplete = mode === 'val' || step in this.converted.diagnoses;
+      if (!isComplete || !existsSync(file) || statSync(file).size !== bytes) delete this.converted.units[id];
     }
+  }
+
+  /** Number of changes of the converted steps; `diagnoses` stays the same until it grows. */
+  get version(): number {
+    return this.changes;
+  }
+
+  /** Returns the diagnoses of all converted training steps. */
+  get diagnoses(): DiagnosedStep[] {
+    return diagnosedSteps(this.converted);
   }
 
   /** Number of lines and rows that were no rollouts. */
@@ -70,6 +105,7 @@ export class AttachedEpisodes {
    */
   async convert(units: readonly RolloutUnit[], until: () => boolean): Promise<number> {
     const newestFirst = [...units].sort((a, b) => b.step - a.step || (a.mode < b.mode ? 1 : -1));
+    await this.convertBeginnings(newestFirst);
     let bytes = 0;
     let waiting = 0;
     for (const unit of newestFirst) {
@@ -82,17 +118,27 @@ export class AttachedEpisodes {
       }
       const key = this.keyOf(unit);
       if (known?.key === key || this.problems.has(`${id} ${key}`)) {
-        bytes += known?.bytes ?? 0;
+        bytes += sizeOf(known);
         continue;
       }
       if (until() || this.isYoung(unit)) {
         waiting++;
-        bytes += known?.bytes ?? 0;
+        bytes += sizeOf(known);
         continue;
       }
       bytes += await this.convertUnit(unit, key);
     }
     return waiting;
+  }
+
+  /** Converts the beginning of the newest step of each mode, if nothing of the step is converted yet. */
+  private async convertBeginnings(newestFirst: readonly RolloutUnit[]): Promise<void> {
+    for (const mode of ['train', 'val'] as const) {
+      const unit = newestFirst.find(each => each.mode === mode && !this.isYoung(each));
+      if (!unit || this.mostBytes <= 0 || this.converted.units[idOf(unit)]) continue;
+      const key = this.keyOf(unit);
+      if (!this.problems.has(`${idOf(unit)} ${key}`)) await this.convertUnit(unit, key, beginningBytes);
+    }
   }
 
   /** Stores which sources are converted. */
@@ -108,34 +154,47 @@ export class AttachedEpisodes {
 
   private keyOf({ files, key }: RolloutUnit): string {
     if (key !== undefined) return key;
-    return files
+    const stamps = files
       .map(name => {
         const { size = 0, mtimeMs = 0 } = this.source.stat(name) ?? {};
         return `${name} ${size} ${Math.round(mtimeMs)}`;
       })
       .join('\n');
+    return stamps.length <= mostKeyLength ? stamps : createHash('sha256').update(stamps).digest('hex');
   }
 
   private isYoung({ files }: RolloutUnit): boolean {
     return files.some(name => Math.abs(Date.now() - (this.source.stat(name)?.mtimeMs ?? 0)) < settledMs);
   }
 
-  /** Writes the episodes of a unit; returns their number of bytes. */
-  private async convertUnit(unit: RolloutUnit, key: string): Promise<number> {
+  /** Writes the episodes of a unit, at most about `most` bytes; returns their number of bytes, with the pictures. */
+  private async convertUnit(unit: RolloutUnit, key: string, most = Infinity): Promise<number> {
     const { mode, step } = unit;
     const id = idOf(unit);
     const file = this.folder.file(episodesFile(mode, step));
+    const pictures = new AttachedPictures(this.source, this.folder.file(picturesFolder(mode, step)), this.mostBytes);
     try {
-      const { index, bytes, skipped } = await writeEpisodes(unit, `${file}.new`);
+      const { index, bytes, skipped, isComplete, diagnosis } = await writeEpisodes(unit, `${file}.new`, most, pictures);
+      pictures.publish();
       if (this.converted.units[id] || existsSync(file)) this.index.forget(mode, step);
       if (bytes > 0) renameSync(`${file}.new`, file);
       else rmSync(`${file}.new`, { force: true });
       this.index.appendLine(index);
-      this.converted.units[id] = { key, bytes, skipped };
-      this.saved = false;
-      return bytes;
+      const written = maximum(
+        unit.files.map(name => this.source.stat(name)?.mtimeMs ?? 0),
+        0,
+      );
+      this.converted.units[id] = {
+        key: isComplete ? key : `beginning of ${key}`,
+        ...{ bytes, skipped },
+        ...(pictures.bytes > 0 && { pictures: pictures.bytes }),
+      };
+      if (mode === 'train' && isComplete) this.converted.diagnoses[step] = { ...diagnosis, written };
+      this.noteChange();
+      return bytes + pictures.bytes;
     } catch (error) {
       rmSync(`${file}.new`, { force: true });
+      pictures.discard();
       if (!(error instanceof UserError) || isOwn(error, this.folder.path)) throw error;
       this.problems.set(`${id} ${key}`, error.message);
       return 0;
@@ -145,29 +204,67 @@ export class AttachedEpisodes {
   private drop({ mode, step }: RolloutUnit): void {
     this.index.forget(mode, step);
     rmSync(this.folder.file(episodesFile(mode, step)), { force: true });
+    rmSync(this.folder.file(picturesFolder(mode, step)), { recursive: true, force: true });
     delete this.converted.units[idOf({ mode, step })];
+    this.noteChange();
+  }
+
+  private noteChange(): void {
     this.saved = false;
+    this.changes++;
   }
 }
+
+const sizeOf = (unit: Converted['units'][string] | undefined): number => (unit?.bytes ?? 0) + (unit?.pictures ?? 0);
+const convertedIn = (folder: RunFolder): Converted =>
+  existsSync(folder.file(runFiles.attached))
+    ? readJson(folder.path, runFiles.attached, convertedSchema)
+    : { schema: 1, units: {}, diagnoses: {} };
+
+const diagnosedSteps = ({ diagnoses }: Converted): DiagnosedStep[] =>
+  Object.entries(diagnoses).map(([step, diagnosis]) => ({ ...diagnosis, step: Number(step) }));
+
+/** Returns the diagnoses that an earlier process computed from a run's rollouts. */
+export const storedDiagnoses = (folder: RunFolder): DiagnosedStep[] => diagnosedSteps(convertedIn(folder));
 
 /** Whether an error is about the run folder instead of the trainer's files. */
 const isOwn = (error: UserError, folder: string): boolean => error.message.includes(folder);
 
 const idOf = ({ mode, step }: Pick<RolloutUnit, 'mode' | 'step'>): string => `${mode}-${step}`;
 
-function fileOf(id: string): string {
+function unitOf(id: string): Pick<RolloutUnit, 'mode' | 'step'> {
   const [mode, step] = id.split('-');
-  return episodesFile(mode === 'val' ? 'val' : 'train', Number(step));
+  return { mode: mode === 'val' ? 'val' : 'train', step: Number(step) };
+}
+
+function fileOf(id: string): string {
+  const { mode, step } = unitOf(id);
+  return episodesFile(mode, step);
+}
+
+interface WrittenEpisodes {
+  index: EpisodeIndexLine;
+  bytes: number;
+  /** Number of lines and rows that were no rollouts. */
+  skipped: number;
+  /** Whether all rollouts are written. */
+  isComplete: boolean;
+  /** Diagnosis of the written rollouts. */
+  diagnosis: StepDiagnosis;
 }
 
 async function writeEpisodes(
   unit: RolloutUnit,
   file: string,
-): Promise<{ index: EpisodeIndexLine; bytes: number; skipped: number }> {
+  most: number,
+  pictures: AttachedPictures,
+): Promise<WrittenEpisodes> {
   const { mode, step } = unit;
   const groups = new Map<string, { id: number; members: number }>();
   const index = indexLine(mode, step, 0);
+  const diagnosis = new RolloutDiagnosis();
   let [count, bytes, skipped] = [0, 0, 0];
+  let isComplete = true;
   const output = createWriteStream(file);
   const failed = once(output, 'error').then(([error]) => Promise.reject(storeError('write', file, error)));
   failed.catch(() => undefined);
@@ -177,6 +274,10 @@ async function writeEpisodes(
   try {
     for await (const rollout of unit.read()) {
       if (count >= mostEpisodes) break;
+      if (bytes >= most) {
+        isComplete = false;
+        break;
+      }
       if (!rollout || !Number.isFinite(rollout.reward)) {
         skipped++;
         continue;
@@ -184,7 +285,7 @@ async function writeEpisodes(
       const group = groups.get(rollout.group) ?? { id: groups.size, members: 0 };
       groups.set(rollout.group, group);
       const place = { mode, step, group_id: group.id, member: group.members, env_id: count };
-      const episode = episodeRecord(rollout, place);
+      const episode = episodeRecord(await pictures.withCopies(rollout), place);
       const text = `${JSON.stringify(episode)}\n`;
       const length = Buffer.byteLength(text);
       if (length > mostEpisodeBytes) {
@@ -195,11 +296,12 @@ async function writeEpisodes(
       bytes += length;
       await write(text);
       addToIndex(index, episode, bytes);
+      if (mode === 'train') diagnosis.add(episode, rollout.hasTexts ?? true);
       count++;
     }
   } finally {
     output.end();
     await Promise.race([once(output, 'close'), failed.catch(() => undefined)]);
   }
-  return { index, bytes, skipped };
+  return { index, bytes, skipped, isComplete, diagnosis: diagnosis.result() };
 }

@@ -1,27 +1,28 @@
 // The run folder of an attached run: created once per source, and updated from the trainer's files. Nothing outside of
 // this folder is written. One process at a time follows a run; it holds the run's lease.
-import { existsSync } from 'node:fs';
-import { runFiles } from '../run-data/run-file-names';
+import { statSync } from 'node:fs';
 import type { Manifest } from '../run-data/run-manifest';
 import type { RunStatus } from '../run-data/run-status-file';
 import { isRecord } from '../common/json';
+import { modelScoringFile } from '../run-data/model-scoring';
 import { secrets } from '../node/secrets';
 import { configHash } from '../trainer/config/config-hash';
-import type { LineLog } from '../trainer/store/line-log';
 import { RunFolder } from '../trainer/store/run-folder';
 import type { ForeignRun } from './adapter';
 import { AttachedEpisodes } from './attached-episodes';
-import { MetricTable } from './metric-table';
+import { AttachedMetrics, derivedRows, modelScoringOf } from './attached-metrics';
+import type { MetricTable } from './metric-table';
 import type { SourceFolder } from './source-folder';
+
+/** Milliseconds between two writes while a large file of metrics is read. */
+const writeMs = 1000;
 
 /** Returns the runs of a workspace that are attached from this source; the newest first. */
 export const attachedFrom = (workspace: string, path: string): RunFolder[] =>
   RunFolder.list(workspace).filter(({ manifest }) => manifest.trainer?.source === path);
 
 export class AttachedRun {
-  readonly table: MetricTable;
-  private readonly log: LineLog;
-  private readonly events: LineLog;
+  private readonly metrics: AttachedMetrics;
   readonly episodes: AttachedEpisodes;
   private shown = '';
   /** Whether the rows of the trainer's files were read once. */
@@ -29,6 +30,10 @@ export class AttachedRun {
   /** Whether a source was truncated, also before this process began, and no row of it was read since. */
   private hasRestarted = true;
   private warned = new Set<string>();
+  /** Versions of the episodes and of the diagnosis under a model from which the table's derived values were computed. */
+  private derivedFrom = '';
+  /** Model of the diagnosis. */
+  private model: string | undefined;
 
   private constructor(
     readonly folder: RunFolder,
@@ -36,14 +41,18 @@ export class AttachedRun {
     private readonly run: ForeignRun,
     episodeBytes: number,
   ) {
-    this.table = new MetricTable(run.stepSeconds);
-    if (existsSync(folder.file(runFiles.metrics))) this.table.load(folder.file(runFiles.metrics));
-    this.log = folder.metrics();
-    this.events = folder.events();
+    this.metrics = new AttachedMetrics(folder, run.stepSeconds);
     this.episodes = new AttachedEpisodes(folder, source, episodeBytes);
   }
 
-  /** Creates the run folder. `adapter` is the adapter's id; `name` replaces the name that the adapter proposes. */
+  get table(): MetricTable {
+    return this.metrics.table;
+  }
+
+  /**
+   * Creates the run folder, with a status. `adapter` is the adapter's id; `name` replaces the name that the adapter
+   * proposes.
+   */
   static async create(
     workspace: string,
     source: SourceFolder,
@@ -65,7 +74,14 @@ export class AttachedRun {
       environments: [],
       trainer: { ...trainer, adapter, source: source.path },
     };
-    return RunFolder.create(workspace, about, new Date());
+    const folder = await RunFolder.create(workspace, about, new Date());
+    // The run is shown at once; the process that follows the files replaces this status.
+    await folder.writeStatus({
+      ...{ state: 'running', step: 0, total_steps: run.totalSteps, success: null, success_of: 'train', reward: null },
+      ...{ tokens_per_s: null, eta_s: null, phase: 'following', activity: 'reading the files' },
+      updated: new Date().toISOString(),
+    });
+    return folder;
   }
 
   /** Opens the writers of a run folder. The caller holds the run's lease. */
@@ -73,10 +89,11 @@ export class AttachedRun {
     return new AttachedRun(folder, source, run, episodeBytes);
   }
 
-  /** Reads new metrics and writes them. Returns whether there were any. */
+  /** Reads new metrics and writes them, those of a large file in parts. Returns whether there were any. */
   async updateMetrics(): Promise<boolean> {
     let last = -1;
-    const { run, table } = this;
+    const { run, table, metrics } = this;
+    let [written, has] = [performance.now(), false];
     for (const source of run.metrics) {
       const seen = this.isRead ? Date.now() : (this.source.stat(source.name)?.mtimeMs ?? Date.now());
       const rename = run.rename ?? ((name: string) => name);
@@ -85,6 +102,9 @@ export class AttachedRun {
         const values: Record<string, number> = {};
         for (const [name, value] of Object.entries(row.values)) values[rename(name)] = value;
         table.merge({ ...row, values }, seen);
+        if (performance.now() - written < writeMs) return;
+        has = metrics.write() || has;
+        written = performance.now();
       });
       this.hasRestarted ||= again;
     }
@@ -94,7 +114,28 @@ export class AttachedRun {
       this.hasRestarted = false;
     }
     this.isRead = true;
-    return table.write(this.log);
+    return metrics.write() || has;
+  }
+
+  /**
+   * Writes the metrics that are derived from the converted rollouts, and those of a diagnosis under a model. Returns
+   * whether any has changed.
+   */
+  async updateDerived(): Promise<boolean> {
+    const { episodes, metrics, folder } = this;
+    const stamp = `${episodes.version} ${statSync(folder.file(modelScoringFile), { throwIfNoEntry: false })?.mtimeMs}`;
+    if (stamp !== this.derivedFrom) {
+      const scoring = modelScoringOf(folder);
+      this.model = scoring?.model;
+      this.table.derive(derivedRows(episodes.diagnoses, scoring));
+    }
+    this.derivedFrom = stamp;
+    return metrics.writeDerived(this.model);
+  }
+
+  /** Writes the alarms; called while no rollouts wait to be converted. */
+  updateAlarms(): void {
+    this.metrics.writeAlarms();
   }
 
   /** Writes the status if it has changed. */
@@ -128,7 +169,7 @@ export class AttachedRun {
     const kind = message.replace(/\d+/g, '0');
     if (this.warned.has(kind)) return;
     this.warned.add(kind);
-    this.events.append({
+    this.metrics.events.append({
       time: new Date().toISOString(),
       step: this.table.steps.at(-1) ?? 0,
       kind: 'warning',
@@ -139,8 +180,7 @@ export class AttachedRun {
   async close(): Promise<void> {
     await this.episodes.save();
     this.episodes.close();
-    this.log.close();
-    this.events.close();
+    this.metrics.close();
   }
 }
 

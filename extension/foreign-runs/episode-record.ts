@@ -24,7 +24,7 @@ export interface EpisodePlace {
 export function episodeRecord(rollout: ForeignEpisode, place: EpisodePlace): Episode {
   const { mode, step, group_id, member, env_id } = place;
   const { reward, tag } = rollout;
-  const { turns, final_state } = turnsOf(rollout);
+  const { turns, final_state, final_pictures } = turnsOf(rollout);
   return {
     id: episodeId(place),
     ...{ step, mode, group_id, member, env_id, tag },
@@ -38,6 +38,7 @@ export function episodeRecord(rollout: ForeignEpisode, place: EpisodePlace): Epi
     kept: mode === 'val' ? null : (rollout.kept ?? null),
     turns,
     final_state,
+    ...(final_pictures.length > 0 && { final_pictures }),
     metrics: rollout.metrics ?? {},
     ...(rollout.error !== undefined && { error: rollout.error.slice(0, mostErrorLength) }),
     messages: rollout.messages.map(({ role, content, reasoning }) => ({
@@ -53,10 +54,17 @@ const promptNumber = (state: string): number => textHash(state) % 2 ** 31;
 
 const isSampled = ({ role, sampled }: ChatMessage): boolean => sampled ?? role === 'assistant';
 
-function turnsOf({ messages, reward }: ForeignEpisode): { turns: EpisodeTurn[]; final_state: string } {
+interface Turns {
+  turns: EpisodeTurn[];
+  final_state: string;
+  final_pictures: (string | null)[];
+}
+
+function turnsOf({ messages, reward }: ForeignEpisode): Turns {
   const turns: EpisodeTurn[] = [];
   const hasRewards = messages.some(message => message.reward !== undefined);
   let state: string[] = [];
+  let pictures: (string | null)[] = [];
   let token = 0;
   for (const message of messages) {
     const length = message.tokens?.ids.length ?? 0;
@@ -67,6 +75,7 @@ function turnsOf({ messages, reward }: ForeignEpisode): { turns: EpisodeTurn[]; 
       turns.push({
         turn: turns.length + 1,
         state: state.join('\n\n'),
+        ...(pictures.length > 0 && { pictures }),
         actions_left: null,
         raw:
           message.reasoning === undefined ? message.content : `<think>${message.reasoning}</think>${message.content}`,
@@ -74,12 +83,15 @@ function turnsOf({ messages, reward }: ForeignEpisode): { turns: EpisodeTurn[]; 
         ...{ reward: message.reward ?? 0, penalty: 0, info: {}, finish: 'stop' },
         span: first < 0 ? [0, 0] : [token + first, token + (message.tokens?.mask.lastIndexOf(true) ?? 0) + 1],
       });
-      state = [];
-    } else if (message.role !== 'system' || turns.length > 0) state.push(message.content);
+      [state, pictures] = [[], []];
+    } else if (message.role !== 'system' || turns.length > 0) {
+      state.push(message.content);
+      pictures = [...pictures, ...(message.pictures ?? [])];
+    }
     token += length;
   }
   if (!hasRewards && turns.length > 0) turns[turns.length - 1].reward = reward;
-  return { turns, final_state: state.join('\n\n') };
+  return { turns, final_state: state.join('\n\n'), final_pictures: pictures };
 }
 
 /** Joins the tokens of the messages; empty if any response of the policy has none. */

@@ -16,8 +16,31 @@ const pollMs = 1000;
 const longestPollMs = 30_000;
 /** Milliseconds for which rollouts are converted between two looks at the metrics. */
 const sliceMs = 1000;
+/** Minimum milliseconds between two updates of derived metrics while steps wait to be converted. */
+const derivedMs = 20_000;
 /** A run is called silent after this many times the duration of a step, and at least this many milliseconds. */
 const [silentSteps, leastSilentMs] = [3, 120_000];
+
+/** The right of one process to follow a run. */
+export interface FollowLease {
+  /** Aborted if another process has taken over; its reason is a UserError. */
+  lost: AbortSignal;
+  release(): void;
+}
+
+/** Acquires the lease of a run. Throws a UserError if another process follows it. */
+export async function leaseOf(folder: RunFolder): Promise<FollowLease> {
+  const lost = new AbortController();
+  const lease = await acquireLease({
+    runFolder: folder.path,
+    run: folder.id,
+    pid: process.pid,
+    endpoint: '',
+    token: newToken(),
+    onLost: sentence => lost.abort(new UserError(sentence)),
+  });
+  return { lost: lost.signal, release: () => lease.release() };
+}
 
 export interface FollowOptions {
   /** Maximum bytes of the converted episodes. */
@@ -25,6 +48,8 @@ export interface FollowOptions {
   /** Read the files once, instead of until they no longer change. */
   once: boolean;
   signal: AbortSignal;
+  /** The run's lease; acquired by default. It is released at the end. */
+  lease?: FollowLease | undefined;
   /** Called when the metrics were read for the first time, and whenever something has changed. */
   onChange(run: AttachedRun, isFirst: boolean): void;
 }
@@ -40,25 +65,19 @@ export async function followRun(
   folder: RunFolder,
   source: SourceFolder,
   run: ForeignRun,
-  { episodeBytes, once, signal, onChange }: FollowOptions,
+  { episodeBytes, once, signal, onChange, ...options }: FollowOptions,
 ): Promise<void> {
-  const lost = new AbortController();
-  const lease = await acquireLease({
-    runFolder: folder.path,
-    run: folder.id,
-    pid: process.pid,
-    endpoint: '',
-    token: newToken(),
-    onLost: sentence => lost.abort(new UserError(sentence)),
-  });
+  const lease = options.lease ?? (await leaseOf(folder));
+  const { lost } = lease;
   const attached = AttachedRun.open(folder, source, run, episodeBytes);
   const alarm = new Alarm();
   const stop = (): void => alarm.ring();
-  for (const each of [signal, lost.signal]) each.addEventListener('abort', stop, { once: true });
+  for (const each of [signal, lost]) each.addEventListener('abort', stop, { once: true });
   const watcher = once ? undefined : watchMetrics(source, run, stop);
   let ended = false;
+  let derivedAt = performance.now();
   try {
-    for (let isFirst = true; !signal.aborted && !lost.signal.aborted; isFirst = false) {
+    for (let isFirst = true; !signal.aborted && !lost.aborted; isFirst = false) {
       const began = performance.now();
       if (!isFirst) await source.refresh();
       const walkMs = performance.now() - began;
@@ -68,19 +87,24 @@ export async function followRun(
       if (isFirst) onChange(attached, true);
       const before = attached.episodes.steps;
       const waiting = await convert(attached, run, once, signal);
-      if (!isFirst && (grown || attached.episodes.steps !== before)) onChange(attached, false);
+      // Each change of earlier rows makes the pages read all rows again, so it is rare while steps are converted.
+      const isDue = waiting === 0 || performance.now() - derivedAt > derivedMs;
+      if (isDue) derivedAt = performance.now();
+      const derived = isDue && (await attached.updateDerived());
+      if (waiting === 0) attached.updateAlarms();
+      if (!isFirst && (grown || derived || attached.episodes.steps !== before)) onChange(attached, false);
       if (waiting === 0 && (once || ended)) break;
       const wait = waiting > 0 && !isFirst ? pollMs / 4 : Math.min(longestPollMs, Math.max(pollMs, 10 * walkMs));
       await alarm.wait(wait);
     }
-    if (lost.signal.aborted) throw lost.signal.reason;
+    if (lost.aborted) throw lost.reason;
   } catch (error) {
-    if (error instanceof UserError && !lost.signal.aborted) attached.warn(error.message); // shown on the Log page
+    if (error instanceof UserError && !lost.aborted) attached.warn(error.message); // shown on the Log page
     throw error;
   } finally {
-    for (const each of [signal, lost.signal]) each.removeEventListener('abort', stop);
+    for (const each of [signal, lost]) each.removeEventListener('abort', stop);
     await watcher?.close();
-    if (!lost.signal.aborted) {
+    if (!lost.aborted) {
       await attached.updateStatus(ended ? 'finished' : 'stopped');
       await attached.close();
     }

@@ -1,6 +1,7 @@
 // The metrics of an attached run: rows of several sources, merged by step, and written to the run's metrics.jsonl in the
-// order of their steps. Only lines that have changed and the lines after them are written again. Invariant: the file
-// contains one line per written row, and `lines` has the byte offset of each.
+// order of their steps. Only lines that have changed and the lines after them are written again. Values that are derived
+// from rollouts fill the names that the trainer never logs. Invariants: the file contains one line per written row, and
+// `lines` has the byte offset of each; a name has the trainer's values at all steps, or derived values at all steps.
 import { readLines, type LineLog } from '../trainer/store/line-log';
 import { isRecord, jsonOrNothing } from '../common/json';
 import { UserError } from '../common/user-error';
@@ -12,11 +13,16 @@ const mostNames = 16_384;
 /** Number of lines per write. */
 const batchLines = 512;
 
+/** Values by step that were derived from other data of the step, which was written at `time` (milliseconds since 1970). */
+export type DerivedRows = ReadonlyMap<number, { time: number; values: Readonly<Record<string, number>> }>;
+
 interface Row {
   /** Milliseconds since 1970. */
   time: number;
   /** Whether the trainer stored the time. */
   isTimed: boolean;
+  /** Run time in seconds, as an earlier process wrote it. */
+  wall?: number;
   /** Values by the number of their name; NaN for a missing value. */
   cells: Float64Array;
 }
@@ -28,32 +34,74 @@ export class MetricTable {
   private cells = 0;
   private sorted: number[] | undefined;
   private lines: { step: number; from: number }[] = [];
+  private derived: DerivedRows = new Map();
   /** The smallest step that differs from the file. */
   private dirty = Infinity;
 
   /** `stepSeconds`: see ForeignRun. */
   constructor(private readonly stepSeconds: readonly string[] = []) {}
 
-  /** Reads the rows that an earlier process wrote to `file`. */
-  load(file: string): void {
+  /** Reads the rows that an earlier process wrote to `file`. `derived` has the names of its derived metrics. */
+  load(file: string, derived: ReadonlySet<string>): void {
+    const loaded = new Map<number, { time: number; values: Record<string, number> }>();
     let from = 0;
     for (const { text, next } of readLines(file)) {
       const line = jsonOrNothing(text);
       if (isRecord(line) && Number.isSafeInteger(line['step']) && typeof line['time'] === 'string') {
-        const { step, time, wall_s: _wall, ...rest } = line;
-        const values = Object.fromEntries(Object.entries(rest).filter(([, value]) => typeof value === 'number'));
-        this.merge({ step: step as number, values: values as Record<string, number> }, Date.parse(time));
-        this.lines.push({ step: step as number, from });
+        const { step, time, wall_s: wall, ...rest } = line;
+        const at = { step: step as number, time: Date.parse(time) };
+        const [own, known]: Record<string, number>[] = [{}, {}];
+        for (const [name, value] of Object.entries(rest))
+          if (typeof value === 'number') (derived.has(name) ? known : own)[name] = value;
+        if (Object.keys(known).length > 0) loaded.set(at.step, { time: at.time, values: known });
+        if (Object.keys(own).length > 0 || !loaded.has(at.step)) this.merge({ step: at.step, values: own }, at.time);
+        if (typeof wall === 'number' && this.rows.has(at.step)) this.rows.get(at.step)!.wall = wall;
+        this.lines.push({ step: at.step, from });
       }
       from = next;
     }
+    this.derived = loaded;
+    this.sorted = undefined;
     this.dirty = Infinity;
   }
 
-  /** Steps in ascending order. */
+  /** Replaces all derived values. Without any row of the trainer, there is a row for each step that has some. */
+  derive(rows: DerivedRows): void {
+    for (const step of new Set([...this.derived.keys(), ...rows.keys()])) {
+      if (this.rows.size > 0 && !this.rows.has(step)) continue;
+      if (!areEqual(this.derived.get(step)?.values ?? {}, rows.get(step)?.values ?? {}))
+        this.dirty = Math.min(this.dirty, step);
+    }
+    this.derived = rows;
+    this.sorted = undefined;
+  }
+
+  /** Returns the names of the metrics that have derived values, sorted. */
+  get derivedNames(): string[] {
+    const names = new Set<string>();
+    for (const step of this.steps)
+      for (const name of Object.keys(this.derived.get(step)?.values ?? {}))
+        if (!this.numbers.has(name)) names.add(name);
+    return [...names].sort();
+  }
+
+  /** Steps in ascending order: those of the trainer's rows or, if there are none, those with derived values. */
   get steps(): readonly number[] {
-    this.sorted ??= [...this.rows.keys()].sort((a, b) => a - b);
+    this.sorted ??= [...(this.rows.size > 0 ? this.rows : this.derived).keys()].sort((a, b) => a - b);
     return this.sorted;
+  }
+
+  /** Time of a step's row in milliseconds since 1970. */
+  timeOf(step: number): number {
+    return (this.rows.get(step) ?? this.derived.get(step))?.time ?? 0;
+  }
+
+  /** Returns the value of a metric at a step; undefined if there is none. */
+  value(step: number, name: string): number | undefined {
+    const number = this.numbers.get(name);
+    if (number === undefined) return this.derived.get(step)?.values[name];
+    const value = this.rows.get(step)?.cells[number];
+    return Number.isFinite(value) ? value : undefined;
   }
 
   /** Time of the first row, in milliseconds since 1970; undefined if the trainer stores no times. */
@@ -64,18 +112,15 @@ export class MetricTable {
 
   /** Returns the newest value of the first of these metrics that any row has; undefined if none has. */
   newest(names: readonly string[]): number | undefined {
-    for (const name of names) {
-      const number = this.numbers.get(name);
-      if (number === undefined) continue;
+    for (const name of names)
       for (let i = this.steps.length - 1; i >= 0; i--) {
-        const value = this.rows.get(this.steps[i])!.cells[number];
-        if (Number.isFinite(value)) return value;
+        const value = this.value(this.steps[i], name);
+        if (value !== undefined) return value;
       }
-    }
     return undefined;
   }
 
-  /** Returns all names of metrics, in the order of their first appearance. */
+  /** Returns the names of the trainer's metrics, in the order of their first appearance. */
   get keys(): readonly string[] {
     return this.names;
   }
@@ -86,6 +131,7 @@ export class MetricTable {
     if (!row) {
       row = { time: time ?? seen, isTimed: time !== undefined, cells: new Float64Array(0) };
       this.rows.set(step, row);
+      if (this.rows.size === 1) this.replaceDerivedRows();
       if (this.sorted && step > (this.sorted.at(-1) ?? -1)) this.sorted.push(step);
       else this.sorted = undefined;
       this.dirty = Math.min(this.dirty, step);
@@ -142,11 +188,19 @@ export class MetricTable {
     return true;
   }
 
+  /** The first row of the trainer replaces the rows that have only derived values. */
+  private replaceDerivedRows(): void {
+    this.sorted = undefined;
+    for (const step of this.derived.keys()) this.dirty = Math.min(this.dirty, step);
+  }
+
   private line(step: number, wall: number | undefined): Record<string, string | number> {
-    const { time, cells } = this.rows.get(step)!;
-    const line: Record<string, string | number> = { step, time: new Date(time).toISOString() };
-    if (wall !== undefined) line['wall_s'] = Math.round(wall * 10) / 10;
-    cells.forEach((value, number) => {
+    const line: Record<string, string | number> = { step, time: new Date(this.timeOf(step)).toISOString() };
+    const seconds = wall ?? this.rows.get(step)?.wall;
+    if (seconds !== undefined) line['wall_s'] = Math.round(seconds * 10) / 10;
+    for (const [name, value] of Object.entries(this.derived.get(step)?.values ?? {}))
+      if (!this.numbers.has(name) && !reserved.has(name)) line[name] = value;
+    this.rows.get(step)?.cells.forEach((value, number) => {
       const name = this.names[number];
       if (Number.isFinite(value) && !reserved.has(name)) line[name] = value;
     });
@@ -161,10 +215,10 @@ export class MetricTable {
     const number = this.stepSeconds.map(name => this.numbers.get(name)).find(found => found !== undefined);
     if (number !== undefined) {
       let sum = 0;
-      return this.steps.map(step => (sum += this.rows.get(step)!.cells[number] || 0));
+      return this.steps.map(step => (sum += this.rows.get(step)?.cells[number] || 0));
     }
     const began = this.began;
-    return began === undefined ? undefined : this.steps.map(step => (this.rows.get(step)!.time - began) / 1000);
+    return began === undefined ? undefined : this.steps.map(step => (this.timeOf(step) - began) / 1000);
   }
 
   private numberOf(name: string): number {
@@ -173,6 +227,7 @@ export class MetricTable {
     if (this.names.length >= mostNames)
       throw new UserError(`the metrics have more than ${mostNames} names: attach a file with fewer metrics`);
     this.numbers.set(name, this.names.length);
+    for (const [step, { values }] of this.derived) if (name in values) this.dirty = Math.min(this.dirty, step);
     return this.names.push(name) - 1;
   }
 
@@ -186,6 +241,11 @@ export class MetricTable {
         `the metrics have more than ${mostCells} values: attach a folder with fewer steps or metrics`,
       );
   }
+}
+
+function areEqual(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every(name => a[name] === b[name]);
 }
 
 /** Names that a line has for other purposes. */

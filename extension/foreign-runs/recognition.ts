@@ -1,7 +1,8 @@
 // Finds out which trainer has written a folder. The adapters are asked in an order in which a more specific one
 // precedes: prime-rl stores verifiers' traces, and RAGEN and VAGEN write what verl writes.
 import { UserError } from '../common/user-error';
-import type { Adapter, ForeignRun, Mapping } from './adapter';
+import { UnmappedFields, type Mapping } from '../run-data/mapping-proposal';
+import type { Adapter, ForeignRun } from './adapter';
 import { jsonLines } from './adapters/json-lines';
 import { primeRl } from './adapters/prime-rl';
 import { ragen } from './adapters/ragen';
@@ -12,6 +13,7 @@ import { trl } from './adapters/trl';
 import { vagen } from './adapters/vagen';
 import { verifiers } from './adapters/verifiers';
 import { verl } from './adapters/verl';
+import { proposedMapping } from './mapping-guess';
 import type { SourceFolder } from './source-folder';
 
 /** All adapters, in the order in which they are asked. */
@@ -30,7 +32,8 @@ export const adapters: readonly Adapter[] = [
 
 /**
  * Returns the adapter that recognises the folder, and what it has found. `id` names the adapter to ask; by default, all
- * are asked. Throws a UserError if none recognises it.
+ * are asked. Throws UnmappedFields if the folder contains JSON lines whose fields have unusual names, and another
+ * UserError if no adapter recognises it.
  */
 export async function recognise(
   source: SourceFolder,
@@ -44,6 +47,16 @@ export async function recognise(
     const run = await adapter.find(source, mapping);
     if (run) return { adapter, run };
   }
+  const proposal = id === undefined || id === jsonLines.id ? await proposedMapping(source) : undefined;
+  if (proposal && mapping.fields !== undefined)
+    throw new UserError(
+      `${source.path}: the fields of the mapping (${Object.values(mapping.fields).join(', ')}) do not make a rollout or a row of metrics of the first line of ${proposal.file}, whose fields are ${proposal.fields.map(({ path }) => path).join(', ')}: correct the mapping`,
+    );
+  if (proposal)
+    throw new UnmappedFields(
+      `${source.path}: the fields of ${proposal.file} have unusual names: check the proposed mapping, and give it with --mapping`,
+      proposal,
+    );
   throw new UserError(
     `${source.path} contains no files of ${id ?? 'a known trainer'} (known: ${names}): give the folder into which the trainer writes, or a JSON-lines file`,
   );

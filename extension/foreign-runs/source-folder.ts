@@ -11,6 +11,8 @@ import { storeError } from '../node/files';
 /** Maximum number of files in a listing, and maximum depth of folders. */
 const mostFiles = 200_000;
 const mostDepth = 10;
+/** Number of files and of folders that are looked at concurrently: on a network drive, each look is a round trip. */
+const [filesAtOnce, foldersAtOnce] = [64, 8];
 
 /** Maximum bytes of a document, such as a configuration, that is read completely. */
 const mostDocumentBytes = 64 * 2 ** 20;
@@ -108,18 +110,21 @@ export class SourceFolder {
       return; // removed or unreadable
     }
     entries.sort((a, b) => (a.name < b.name ? -1 : 1));
-    for (const { name, kind } of entries) {
-      if (found.size >= mostFiles) return;
-      const path = folder === '' ? name : `${folder}/${name}`;
-      if (kind === 'file') await this.add(path, found);
-      else if (kind === 'folder' && depth < mostDepth && !skipped.has(name)) await this.walk(path, depth + 1, found);
-    }
+    const pathsOf = (wanted: 'file' | 'folder'): string[] =>
+      entries.flatMap(({ name, kind }) => (kind === wanted ? [folder === '' ? name : `${folder}/${name}`] : []));
+    const files = pathsOf('file');
+    for (let i = 0; i < files.length && found.size < mostFiles; i += filesAtOnce)
+      await Promise.all(files.slice(i, i + filesAtOnce).map(path => this.add(path, found)));
+    if (depth >= mostDepth) return;
+    const folders = pathsOf('folder').filter(path => !skipped.has(basename(path)));
+    for (let i = 0; i < folders.length && found.size < mostFiles; i += foldersAtOnce)
+      await Promise.all(folders.slice(i, i + foldersAtOnce).map(path => this.walk(path, depth + 1, found)));
   }
 
   private async add(name: string, found: Map<string, SourceFile>): Promise<void> {
     try {
       const stats = await lstat(join(this.root, name));
-      if (stats.isFile()) found.set(name, { size: stats.size, mtimeMs: stats.mtimeMs });
+      if (stats.isFile() && found.size < mostFiles) found.set(name, { size: stats.size, mtimeMs: stats.mtimeMs });
     } catch (error) {
       if (!isMissing(error)) throw error;
     }

@@ -1,5 +1,6 @@
 // Divides a growing file of JSON lines by the step in each line, without holding its texts: for each step, the byte
-// ranges of its lines. Each call reads a bounded part of the file, so that a large file does not delay the metrics.
+// ranges of its lines. Each call reads a bounded part of the file, so that a large file does not delay the metrics. The
+// first call also reads the end of a large file, whose steps are known before the rest is read: they are the newest.
 import { openRegular } from '../node/bounded-file';
 import { lineSlices, readRange, type LineCursor } from '../node/json-lines';
 import { looseRecord } from './json-rows';
@@ -7,6 +8,8 @@ import type { SourceFolder } from './source-folder';
 
 /** Maximum bytes that one call of `scan` reads, about a second of work. */
 const mostScanBytes = 2 ** 26;
+/** Bytes at the end of a larger file that the first call of `scan` reads. */
+const endBytes = 2 ** 23;
 
 /** Bytes [from, to) with complete lines of one step. */
 interface StepRange {
@@ -14,9 +17,13 @@ interface StepRange {
   to: number;
 }
 
+type Ranges = Map<number, StepRange[]>;
+
 export class StepRanges {
   private cursor: LineCursor = { offset: 0, skipping: false };
-  private ranges = new Map<number, StepRange[]>();
+  private readonly ranges: Ranges = new Map();
+  /** The lines at the end of the file while the cursor has not reached them. */
+  private readonly end: Ranges = new Map();
   /** The last bytes before the cursor, to notice that the file was replaced. */
   private tail = Buffer.alloc(0);
 
@@ -25,14 +32,24 @@ export class StepRanges {
     private readonly source: SourceFolder,
     private readonly name: string,
     private readonly stepIn: (record: Record<string, unknown>) => number | undefined,
+    private readonly mostBytes = mostScanBytes,
   ) {}
 
-  /** Returns the steps of the file, each with a text that changes when the step gets more lines. */
+  /**
+   * Returns the steps of the file, each with a text that changes when the step gets more lines. While a large file is
+   * read for the first time, only the steps at its end are returned: earlier ones may exceed the limit of episodes.
+   */
   get steps(): { step: number; key: string }[] {
-    return [...this.ranges].map(([step, ranges]) => ({
+    return [...(this.end.size > 0 ? this.end : this.ranges).keys()].map(step => ({
       step,
-      key: `${this.name} ${ranges.map(({ from, to }) => `${from}-${to}`).join(' ')}`,
+      key: `${this.name} ${this.rangesOf(step)
+        .map(({ from, to }) => `${from}-${to}`)
+        .join(' ')}`,
     }));
+  }
+
+  private rangesOf(step: number): StepRange[] {
+    return [...(this.ranges.get(step) ?? []), ...(this.end.get(step) ?? [])];
   }
 
   /** Reads the next part of the file; returns true if more is left. */
@@ -43,30 +60,48 @@ export class StepRanges {
       const before = await readRange(handle, this.cursor.offset - this.tail.length, this.tail.length);
       if (size < this.cursor.offset || !before.equals(this.tail)) {
         this.cursor = { offset: 0, skipping: false };
-        this.ranges = new Map();
+        this.ranges.clear();
+        this.end.clear();
       }
       const start = this.cursor.offset;
-      for await (const { bytes, last, ...cursor } of lineSlices(handle, this.cursor, size)) {
-        this.divide(bytes, cursor.offset - bytes.length);
-        [this.cursor, this.tail] = [cursor, Buffer.from(last)];
-        if (cursor.offset - start >= mostScanBytes) return true;
+      if (start === 0 && size > this.mostBytes + endBytes) {
+        const cursor = { offset: size - endBytes, skipping: true };
+        for await (const { bytes, offset } of lineSlices(handle, cursor, size))
+          this.divide(bytes, offset - bytes.length, this.end);
       }
+      for await (const { bytes, last, ...cursor } of lineSlices(handle, this.cursor, size)) {
+        this.divide(bytes, cursor.offset - bytes.length, this.ranges);
+        [this.cursor, this.tail] = [cursor, Buffer.from(last)];
+        this.dropEnd(cursor.offset);
+        if (cursor.offset - start >= this.mostBytes) return true;
+      }
+      this.end.clear();
       return false;
     } finally {
       await handle.close();
     }
   }
 
-  private divide(bytes: Buffer, begin: number): void {
+  /** Forgets the lines of the end before byte `offset`, which the cursor has reached. */
+  private dropEnd(offset: number): void {
+    for (const [step, ranges] of this.end) {
+      const rest = ranges.filter(({ to }) => to > offset).map(({ from, to }) => ({ from: Math.max(from, offset), to }));
+      if (rest.length > 0) this.end.set(step, rest);
+      else this.end.delete(step);
+    }
+  }
+
+  /** Adds the lines in `bytes`, which begin at byte `begin` of the file, to `found`. */
+  private divide(bytes: Buffer, begin: number, found: Ranges): void {
     for (let from = 0, end = bytes.indexOf(0x0a); end >= 0; from = end + 1, end = bytes.indexOf(0x0a, from)) {
       const record = looseRecord(bytes.toString('utf8', from, end));
       const step = record && this.stepIn(record);
       if (step === undefined) continue;
-      const ranges = this.ranges.get(step) ?? [];
+      const ranges = found.get(step) ?? [];
       const last = ranges.at(-1);
       if (last?.to === begin + from) last.to = begin + end + 1;
       else ranges.push({ from: begin + from, to: begin + end + 1 });
-      this.ranges.set(step, ranges);
+      found.set(step, ranges);
     }
   }
 
@@ -74,7 +109,7 @@ export class StepRanges {
   async *records(step: number): AsyncGenerator<Record<string, unknown> | null> {
     const handle = await openRegular(this.source.at(this.name), this.source.root);
     try {
-      for (const { from, to } of this.ranges.get(step) ?? [])
+      for (const { from, to } of this.rangesOf(step))
         for await (const { bytes } of lineSlices(handle, { offset: from, skipping: false }, to))
           for (const line of bytes.toString('utf8').split('\n'))
             if (line.trim() !== '') yield looseRecord(line) ?? null;

@@ -10,7 +10,7 @@ import type { RunEvent } from '../run-data/run-events';
 
 /** Keys of metrics.jsonl that the page uses. The host sends no other keys. */
 export const collapseKeys =
-  /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|invalid_answer)|actor\/(entropy|entropy_limit|grad_norm)$|response_length\/mean$|(train|val-env)\/[^/]+\/success$)/;
+  /^(collapse|thoughts\/|rollout\/(in_group_reward|chosen_in_group_reward|filter_|zero_variance|invalid_answer)|actor\/(entropy|entropy_limit|grad_norm)$|response_length\/(mean|characters)$|(train|val-env)\/[^/]+\/success$)/;
 
 /** Steps for which the run folder has a gradient analysis or a group table, ascending. */
 export interface DiagnosedSteps {
@@ -33,6 +33,8 @@ export interface CollapseSnapshot {
   diagnosed: DiagnosedSteps;
   /** Steps with a saved checkpoint, ascending. */
   checkpoints: number[];
+  /** Name of the model that scored the stored rollouts of an attached run; null for other diagnoses. */
+  scoredBy: string | null;
 }
 
 export const collapseReady: RequestType<null, CollapseSnapshot> = { method: 'collapse/ready' };
@@ -47,6 +49,7 @@ export const collapseLines: NotificationType<{
   events: RunEvent[];
   diagnosed: DiagnosedSteps;
   checkpoints: number[];
+  scoredBy: string | null;
 }> = { method: 'collapse/lines' };
 
 /**
@@ -78,7 +81,7 @@ export interface PromptGroup {
 export const groupsAt: RequestType<{ step: number }, PromptGroup[] | null> = { method: 'collapse/step/groups' };
 
 export type CollapseCommand =
-  | { command: 'dashboard' | 'episodes' }
+  | { command: 'dashboard' | 'episodes' | 'diagnose' }
   /** Opens a training episode. */
   | { command: 'episode'; step: number; id: string }
   /** Opens docs/METRICS.md at a heading's anchor. */

@@ -23,7 +23,10 @@ export interface EpisodesSnapshot {
 }
 
 export const episodesReady: RequestType<null, EpisodesSnapshot> = { method: 'episodes/ready' };
-/** Returns a complete episode; null if the episode's file no longer contains it. */
+/**
+ * Returns a complete episode, with data URLs in place of the names of its pictures; null if the episode's file no longer
+ * contains it.
+ */
 export const episodeOpen: RequestType<EpisodeRef, Episode | null> = { method: 'episodes/open' };
 /** Opens the episode's reasoning trace in the editor. */
 export const episodeTrace: NotificationType<EpisodeRef> = { method: 'episodes/trace' };

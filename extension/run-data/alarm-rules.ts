@@ -48,6 +48,8 @@ export type AlarmName = (typeof alarmNames)[number];
 
 export interface AlarmRule {
   metric: string;
+  /** Metric of the same meaning in another unit, which is read in runs that never have `metric`. */
+  instead?: string;
   /** Name of the metric in alarm messages. */
   label: string;
   /** Computes the bound from the values before the judged window. */
@@ -159,6 +161,7 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
   },
   response_length: {
     metric: 'response_length/mean',
+    instead: 'response_length/characters', // runs of other trainers without token counts
     label: 'response length',
     bound: shareOfFirst(2),
     side: 'over',
@@ -190,8 +193,14 @@ export const alarmRules: Readonly<Record<AlarmName, AlarmRule>> = {
 
 /** Metrics that the rules read. */
 export const watchedMetrics: ReadonlySet<string> = new Set(
-  Object.values(alarmRules).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit])),
+  Object.values(alarmRules).flatMap(({ metric, instead, limit }) =>
+    [metric, instead, limit].filter(key => key !== undefined),
+  ),
 );
+
+/** Returns the metric that a rule reads in a run; `has` returns whether the run has a metric. */
+export const watchedMetric = ({ metric, instead }: AlarmRule, has: (metric: string) => boolean): string =>
+  instead !== undefined && !has(metric) && has(instead) ? instead : metric;
 
 /** Returns the newest `rule.steps` values and their bound; null if there are too few values. */
 export function judgedWindow(

@@ -47,6 +47,8 @@ export interface CollapseSettings {
   gradients: boolean;
   gradients_every: number;
   watch: boolean;
+  /** Name of the other trainer of an attached run; null for own runs. */
+  trainer: string | null;
   /** Null if the manifest was written by an incompatible version. */
   filter: FilterSettings | null;
   policy: PolicySettings | null;
@@ -80,6 +82,8 @@ const configSchema = z.object({
   }),
 });
 
+const trainerSchema = z.object({ trainer: z.object({ name: z.string() }) });
+
 const filterSchema = z.object({
   rollout_filter_strategy: z.string(),
   rollout_filter_value: z.number(),
@@ -99,6 +103,7 @@ const actorSchema = z.object({
 /** Returns the settings from a parsed manifest of any version. */
 export function collapseSettings(manifest: unknown): CollapseSettings {
   const { config } = configSchema.parse(manifest ?? {});
+  const trained = trainerSchema.safeParse(manifest);
   const { collapse_detection: detection, workbench, trainer, actor_rollout_ref: actor, algorithm } = config;
   const filter = filterSchema.safeParse(actor.rollout).data;
   const policy = actorSchema.safeParse(actor.actor).data;
@@ -110,7 +115,8 @@ export function collapseSettings(manifest: unknown): CollapseSettings {
     context_window_mode: config.agent_proxy.context_window_mode,
     gradients: trainer.gradient_analysis_mode,
     gradients_every: trainer.gradient_analysis_every,
-    watch: workbench.watch.enabled,
+    watch: trained.success || workbench.watch.enabled, // the process that follows an attached run raises its alarms
+    trainer: trained.data?.trainer.name ?? null,
     filter: filter
       ? {
           strategy: filter.rollout_filter_strategy,

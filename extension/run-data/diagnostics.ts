@@ -81,6 +81,10 @@ export type CollapseFamily = z.infer<typeof collapseFamilySchema>;
 
 export const collapseDiagnosisSchema = z.object({
   step: z.number().int(),
+  model: z
+    .string()
+    .optional()
+    .describe('model that scored the texts if it is not the policy that wrote them (model-scoring.ts)'),
   families: z.array(collapseFamilySchema),
 });
 export type CollapseDiagnosis = z.infer<typeof collapseDiagnosisSchema>;

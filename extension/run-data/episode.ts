@@ -2,9 +2,17 @@
 // trainer's data of each token.
 import { z } from 'zod';
 
+/**
+ * Pictures of a state, in the order of the words `[image]` in its text: names of files in the folder of the episode's
+ * file (`picturesFolder`), null for a missing picture. In an episode that the extension host sends to a page, the names
+ * are replaced by data URLs.
+ */
+const picturesSchema = z.array(z.string().nullable()).max(256).optional();
+
 export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
   state: z.string(),
+  pictures: picturesSchema.describe('only in a run of another trainer: pictures of the state'),
   actions_left: z.number().int().nullable().describe('null if another trainer trained the run'),
   /** The model's complete text of the turn, including the generation prefix. */
   raw: z.string(),
@@ -67,6 +75,7 @@ export const episodeSchema = z.object({
     .describe('whether the rollout filter and the trajectory filter kept the episode; null for validation'),
   turns: z.array(turnSchema),
   final_state: z.string(),
+  final_pictures: picturesSchema.describe('only in a run of another trainer: pictures of the final state'),
   metrics: z.record(z.string(), z.number()),
   error: z.string().optional(),
   context_reason: z

@@ -14,6 +14,8 @@ export const runFiles = {
   checksums: 'checksums.jsonl',
   events: 'events.jsonl',
   episodes: 'episodes',
+  /** Pictures of states, in a run of another trainer. */
+  pictures: 'pictures',
   /** Derived from the episode files (episode-index-line.ts). */
   episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',
@@ -47,6 +49,8 @@ export const runFiles = {
   signature: 'signature.json',
   /** Which files of another trainer were converted to episodes (foreign-runs/attached-episodes.ts). */
   attached: 'attached.json',
+  /** Which metrics of another trainer's run were computed from its rollouts (derived-metrics.ts). */
+  derivedMetrics: 'derived-metrics.json',
 } as const;
 
 /**
@@ -87,6 +91,13 @@ export const runsFolder = '.ragen/runs';
 /** `episodes/step-000123.jsonl`, or `episodes/val-000120.jsonl` for a validation after step 120. */
 export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
+
+/** `pictures/step-000123`: the folder of the pictures that the episodes of a file name. */
+export const picturesFolder = (mode: 'train' | 'val', step: number): string =>
+  `${runFiles.pictures}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}`;
+
+/** Whether a text is the name of a picture in such a folder. */
+export const isPictureName = (text: string): boolean => /^[0-9a-f]{40}\.(?:png|jpg)$/.test(text);
 
 /**
  * Returns the file of an episode: the file of the step's what-if episodes if the id ends in `-w1`, `-w2` …, else the

@@ -1,11 +1,11 @@
 // Attaches the files of another trainer to a workspace and returns what the run folder then contains.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Mapping } from '../../extension/foreign-runs/adapter';
 import { AttachedRun } from '../../extension/foreign-runs/attached-run';
 import { followRun } from '../../extension/foreign-runs/follow-run';
 import { recognise } from '../../extension/foreign-runs/recognition';
 import { SourceFolder } from '../../extension/foreign-runs/source-folder';
+import type { Mapping } from '../../extension/run-data/mapping-proposal';
 import { episodeSchema, type Episode } from '../../extension/run-data/episode';
 import { metricsLineSchema, type MetricsLine } from '../../extension/run-data/step-lines';
 import type { RunFolder } from '../../extension/trainer/store/run-folder';

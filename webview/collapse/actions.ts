@@ -6,7 +6,7 @@ import type { Anchor } from '../../extension/run-data/interpretation/warning-sig
 
 export interface CollapseActions {
   load(): void;
-  command(command: 'dashboard' | 'episodes'): void;
+  command(command: 'dashboard' | 'episodes' | 'diagnose'): void;
   openEpisode(id: string): void;
   explain(anchor: Anchor): void;
   copy(text: string): void;

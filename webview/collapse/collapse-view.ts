@@ -13,7 +13,7 @@ import './trends/line-chart';
 import './plane/plane';
 import { isDiagnosable, positionOf, type CollapseState, type Position, type RunFacts } from './state';
 import { stepFiles } from './step/step-files';
-import { missingFamily } from '../../extension/run-data/interpretation/missing-family';
+import { missingFamily, storedThoughts } from '../../extension/run-data/interpretation/missing-family';
 import { missingNotice } from './switched-off';
 import { topBar } from './top-bar';
 
@@ -28,7 +28,7 @@ export function collapseView(state: CollapseState, actions: CollapseActions): Te
   const position = positionOf(state);
   const { step } = position;
   const { events, settings } = facts;
-  return html`${topBar(facts.run, state, position, actions)}
+  return html`${topBar(facts, state, position, actions)}
     <main class="collapse-body">
       ${hero(state, facts, position, actions)}
       ${section('Over training', charts(state, facts, state.diagnoses.charts, step, actions))}
@@ -45,14 +45,13 @@ function hero(state: CollapseState, facts: RunFacts, position: Position, actions
   const { diagnoses, settings } = state;
   const { step, present } = position;
   const { path, evidence } = diagnoses;
+  const missing = missingFamily(facts.settings, settings.family, storedThoughts(state.series));
   const plane = html`<run-plane .path=${path} .present=${present} .onStep=${actions.go}></run-plane>`;
   const interpretation = guard([diagnoses, facts.settings, facts.events, facts.checkpoints, step], () =>
     interpretationView(interpret(evidenceUpTo(evidence, step, circumstancesAt(facts, step, settings.family))), actions),
   );
   return html`<div class="hero">
-    <div class="hero-place">
-      ${path.length > 0 ? plane : missingNotice(missingFamily(facts.settings, settings.family), actions.copy)}
-    </div>
+    <div class="hero-place"> ${path.length > 0 ? plane : missingNotice(missing, actions)} </div>
     ${interpretation}
   </div>`;
 }

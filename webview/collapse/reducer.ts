@@ -38,15 +38,15 @@ export type CollapseEvent =
   | { readonly type: 'theme'; readonly theme: Theme };
 
 /** Facts that may change with new metric lines. `events` contains only the new events. */
-export type NewFacts = Pick<RunFacts, 'run' | 'events' | 'diagnosed' | 'checkpoints'>;
+export type NewFacts = Pick<RunFacts, 'run' | 'events' | 'diagnosed' | 'checkpoints' | 'scoredBy'>;
 
 export function reduce(state: CollapseState, event: CollapseEvent): CollapseState {
   switch (event.type) {
     case 'loading':
       return state.facts || state.failure === null ? state : { ...state, failure: null };
     case 'loaded': {
-      const { run, events, meanings, settings, diagnosed, checkpoints } = event.snapshot;
-      const facts = { run, events, meanings, settings, diagnosed, checkpoints };
+      const { run, events, meanings, settings, diagnosed, checkpoints, scoredBy } = event.snapshot;
+      const facts = { run, events, meanings, settings, diagnosed, checkpoints, scoredBy };
       return withDiagnoses(state, { failure: null, facts });
     }
     case 'failed':
@@ -97,12 +97,13 @@ function withDiagnoses(state: CollapseState, change: Partial<CollapseState>): Co
   return { ...state, ...change, version: series.version, diagnoses: diagnosesOf(series, settings.family) };
 }
 
-function withNewFacts(facts: RunFacts, { run, events, diagnosed, checkpoints }: NewFacts): RunFacts {
+function withNewFacts(facts: RunFacts, { run, events, diagnosed, checkpoints, scoredBy }: NewFacts): RunFacts {
   return {
     ...facts,
     run,
     diagnosed,
     checkpoints,
+    scoredBy,
     events: events.length > 0 ? [...facts.events, ...events] : facts.events,
   };
 }

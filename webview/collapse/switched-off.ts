@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit';
 import type { CollapseSettings } from '../../extension/run-data/collapse-settings';
 import { button } from '../components/controls';
+import type { CollapseActions } from './actions';
 import type { Missing } from '../../extension/run-data/interpretation/missing-family';
 
 export function missingGradients({ gradients, gradients_every }: CollapseSettings): Missing {
@@ -25,9 +26,25 @@ const groupsGone: Missing = {
   override: 'trainer.log_group_rv_table=true',
 };
 
-/** Renders the message, with the override and a button that copies the override. */
-export function missingNotice({ text, override }: Missing, copy: (text: string) => void): TemplateResult {
+/**
+ * Renders the message, with the override and a button that copies the override, or with a button that starts a diagnosis
+ * of stored rollouts.
+ */
+export function missingNotice(
+  { text, override, diagnose }: Missing,
+  { copy, command }: Pick<CollapseActions, 'copy' | 'command'>,
+): TemplateResult {
   const offer = (line: string): TemplateResult =>
     html` <code>${line}</code>${button({ label: 'Copy', title: `Copy ${line}`, onClick: () => copy(line) })}`;
-  return html`<p class="missing muted">${text}${override === undefined ? nothing : offer(override)}</p>`;
+  return html`<p class="missing muted"
+    >${text}${override === undefined ? nothing : offer(override)}${diagnose ? diagnoseButton(command) : nothing}</p
+  >`;
 }
+
+/** Renders the button that scores the stored rollouts of another trainer's run under a model. */
+export const diagnoseButton = (command: CollapseActions['command']): TemplateResult =>
+  button({
+    label: 'Diagnose with a model…',
+    title: 'Scores the stored rollouts under a model that you name',
+    onClick: () => command('diagnose'),
+  });

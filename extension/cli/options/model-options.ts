@@ -27,7 +27,8 @@ export function number(option: string, fits: (value: number) => boolean, range: 
   };
 }
 
-const device: Parse<Device> = text => {
+/** Parses the name of a device. */
+export const device: Parse<Device> = text => {
   const found = devices.find(name => name === text);
   if (found) return found;
   throw new UserError(`--device is ${JSON.stringify(text)}: use one of ${devices.join(', ')}`);

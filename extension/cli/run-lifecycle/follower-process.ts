@@ -14,12 +14,12 @@ import { defaultDependencies, LeaseWatch, readLease } from '../../trainer/store/
 import type { RunFolder } from '../../trainer/store/run-folder';
 import type { Answer } from '../output/answer';
 
-/** Milliseconds in which a follower reads the metrics for the first time, and in which it ends. */
+/** Milliseconds in which a follower starts, and in which it ends. */
 const timeoutMs = 60_000;
 
 /**
- * Starts a process that follows the run, and waits until the process has read the metrics or has ended. Throws a
- * UserError if it ends with an error.
+ * Starts a process that follows the run, and waits until the process holds the run's lease or has ended. What it finds
+ * later, also errors, it writes to the run folder. Throws a UserError if it ends with an error before.
  */
 export async function startFollower(folder: RunFolder, workspace: string, args: readonly string[]): Promise<void> {
   requireNoLinks(folder);
@@ -45,7 +45,7 @@ export async function startFollower(folder: RunFolder, workspace: string, args: 
     const hasEnded = child.exitCode !== null || child.signalCode !== null;
     if (hasEnded && child.exitCode !== 0)
       throw new UserError(`run ${folder.id} cannot be followed: see ${folder.file(runFiles.log)}`);
-    if (hasEnded || (readLease(folder.path)?.lease?.pid === child.pid && folder.readStatus())) return;
+    if (hasEnded || readLease(folder.path)?.lease?.pid === child.pid) return;
     await sleep(20);
   }
 }

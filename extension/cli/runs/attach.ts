@@ -1,21 +1,32 @@
 // `ragen attach`: opens a run of another trainer. Its files are followed, and copies in this product's formats are
 // written to a run folder of the workspace, so that all pages and commands show the run.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
-import { z } from 'zod';
 import { counted } from '../../common/numbers';
 import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
 import { yamlDocument } from '../../common/yaml-text';
 import { readBoundedSync } from '../../node/bounded-file';
 import { replaceFile, storeError } from '../../node/files';
-import type { ForeignRun, Mapping } from '../../foreign-runs/adapter';
+import type { ForeignRun } from '../../foreign-runs/adapter';
 import { attachedFrom, AttachedRun } from '../../foreign-runs/attached-run';
-import { fieldNames } from '../../foreign-runs/adapters/json-lines';
-import { followRun, isFollowed } from '../../foreign-runs/follow-run';
+import { followRun, isFollowed, leaseOf, type FollowLease } from '../../foreign-runs/follow-run';
+import { proposedMapping } from '../../foreign-runs/mapping-guess';
+import { stem } from '../../foreign-runs/peek';
 import { adapters, recognise } from '../../foreign-runs/recognition';
 import { SourceFolder } from '../../foreign-runs/source-folder';
+import {
+  fieldMeanings,
+  mappingComments,
+  mappingSchema,
+  mappingYaml,
+  UnmappedFields,
+  type Mapping,
+} from '../../run-data/mapping-proposal';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { json, readJson } from '../../trainer/store/run-documents';
+import { isUnended } from '../../run-data/run-progress';
 import { hasEntrySync } from '../../node/read-run-file';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
@@ -25,6 +36,7 @@ import { startFollower } from '../run-lifecycle/follower-process';
 interface AttachFlags extends CommonFlags {
   trainer?: string;
   mapping?: string;
+  propose?: string;
   name?: string;
   space: string;
   run?: string;
@@ -32,11 +44,6 @@ interface AttachFlags extends CommonFlags {
   detach?: boolean;
 }
 
-/** `mapping.json` of a run folder, and the file of `--mapping`. */
-const mappingSchema = z.strictObject({
-  fields: z.record(z.string(), z.string()).optional(),
-  metrics: z.record(z.string(), z.string()).optional(),
-});
 const mappingFile = 'mapping.json';
 
 export function addAttach(program: Command): void {
@@ -47,6 +54,10 @@ export function addAttach(program: Command): void {
       `trainer that wrote the files: ${adapters.map(({ id }) => id).join(', ')} (default: recognised by the files)`,
     )
     .option('--mapping <file>', 'YAML or JSON file with the names of fields and metrics (see below)')
+    .option(
+      '--propose <file>',
+      'write a proposed mapping to this file, to check and to give with --mapping; open nothing',
+    )
     .option('--name <name>', 'name of the run (default: the trainer’s)')
     .option('--space <gigabytes>', 'maximum size of the converted episodes; the newest are kept', '4')
     .option('--run <id>', 'run that was attached before (instead of a path)')
@@ -57,7 +68,7 @@ export function addAttach(program: Command): void {
       `
 Nothing is written to the trainer's folder. ragen stop <run> ends a process that follows a run. Attaching the same path again continues
 with the same run. A mapping has two parts, both optional:
-  fields:   {reward: my_score, group: problem_id}    fields: ${Object.keys(fieldNames).join(', ')}
+  fields:   {reward: my_score, group: problem_id}    fields: ${fieldMeanings.join(', ')}
   metrics:  {"train/my_reward": critic/score/mean}   names of metrics in the files, and RAGEN's names for them`,
     )
     .action((path: string | undefined, flags: AttachFlags) => answer(flags, () => attach(path, flags)));
@@ -65,14 +76,42 @@ with the same run. A mapping has two parts, both optional:
 
 async function attach(path: string | undefined, flags: AttachFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
-  const episodeBytes = spaceOf(flags.space);
   if ((path === undefined) === (flags.run === undefined))
     throw new UserError('give either the path of a folder or file, or --run with a run that was attached before');
   const earlier = flags.run === undefined ? undefined : attachedRun(workspace, flags.run);
+  if (!earlier || flags.detach || isFollowed(earlier)) return open({ workspace, path, earlier, flags });
+  // A detached follower acquires the lease before it reads the folder, because its parent only waits for the lease.
+  const lease = await leaseOf(earlier);
+  try {
+    return await open({ workspace, path, earlier, flags, lease });
+  } finally {
+    const status = earlier.readStatus();
+    if (!lease.lost.aborted && status && isUnended(status.state))
+      await earlier.writeStatus({ ...status, state: 'stopped' });
+    lease.release();
+  }
+}
+
+interface AttachRequest {
+  workspace: string;
+  path: string | undefined;
+  /** The run of `--run`. */
+  earlier: RunFolder | undefined;
+  flags: AttachFlags;
+  /** The lease of the run, if it is held already. */
+  lease?: FollowLease;
+}
+
+async function open({ workspace, path, earlier, flags, lease }: AttachRequest): Promise<Answer> {
+  const episodeBytes = spaceOf(flags.space);
   const source = await SourceFolder.open(path ?? earlier!.manifest.trainer!.source);
+  if (flags.propose !== undefined) return propose(source, flags.propose);
   const known = earlier ?? (path === undefined ? undefined : attachedFrom(workspace, source.path)[0]);
   const mapping = mappingOf(flags, known);
-  const { adapter, run } = await recognise(source, flags.trainer ?? known?.manifest.trainer?.adapter, mapping);
+  const trainer = flags.trainer ?? known?.manifest.trainer?.adapter;
+  const recognised = await recognise(source, trainer, mapping).catch(proposalOf);
+  if ('proposal' in recognised) return proposed(recognised, workspace);
+  const { adapter, run } = recognised;
   const { name } = flags;
   const folder =
     known ??
@@ -87,7 +126,8 @@ async function attach(path: string | undefined, flags: AttachFlags): Promise<Ans
     found: run.found,
     missing: run.missing,
   };
-  if (isFollowed(folder)) return { document, plainText: `Run ${folder.id} is already followed by another process.` };
+  if (!lease && isFollowed(folder))
+    return { document, plainText: `Run ${folder.id} is already followed by another process.` };
   if (flags.detach) {
     await startFollower(folder, workspace, ['--space', flags.space]);
     return { document, plainText: `Run ${folder.id} is followed; stop with ragen stop ${folder.id}.` };
@@ -97,7 +137,7 @@ async function attach(path: string | undefined, flags: AttachFlags): Promise<Ans
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
   let attached: AttachedRun | undefined;
   await followRun(folder, source, run, {
-    ...{ episodeBytes, once: flags.once === true, signal: stop.signal },
+    ...{ episodeBytes, once: flags.once === true, signal: stop.signal, lease },
     onChange(now, isFirst) {
       attached = now;
       if (!isFirst && flags.run === undefined) report(progressOf(now));
@@ -105,6 +145,36 @@ async function attach(path: string | undefined, flags: AttachFlags): Promise<Ans
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.off(signal, end);
   return { document, plainText: `Run ${folder.id}: ${attached ? progressOf(attached) : 'nothing read'}` };
+}
+
+function proposalOf(error: unknown): UnmappedFields {
+  if (error instanceof UnmappedFields) return error;
+  throw error;
+}
+
+/** Prints a proposed mapping, and the command that writes it to a file of the workspace. */
+function proposed({ message, proposal }: UnmappedFields, workspace: string): Answer {
+  const file = join(workspace, '.ragen', 'mappings', `${stem(proposal.file)}.yaml`);
+  return {
+    document: { error: { message, proposal } },
+    plainText: `${mappingYaml(proposal.mapping, mappingComments(proposal))}# To write this to a file, repeat the command with --propose ${file}`,
+    failed: message,
+  };
+}
+
+async function propose(source: SourceFolder, file: string): Promise<Answer> {
+  const proposal = await proposedMapping(source);
+  if (!proposal)
+    throw new UserError(`${source.path} contains no JSON lines with numbers and texts or steps: give another path`);
+  if (existsSync(file)) throw new UserError(`${file} already exists: give another file with --propose`);
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, mappingYaml(proposal.mapping, mappingComments(proposal)), { flag: 'wx' });
+  } catch (error) {
+    throw storeError('write', file, error);
+  }
+  const command = `ragen attach ${source.path} --mapping ${file}`;
+  return { document: { file, proposal }, plainText: `Proposed mapping → ${file}; check it, then: ${command}` };
 }
 
 /** Returns a run that was attached by this user: its manifest names the folder to read, so it must be signed. */

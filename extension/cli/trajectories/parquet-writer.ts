@@ -57,7 +57,9 @@ export async function writeParquet(
       const facts = episodeFacts(run, episode);
       for (const name of names) {
         const value = facts[name];
-        if (columns[name] === 'VARCHAR') appender.appendVarchar(String(value));
+        if (value === null)
+          appender.appendNull(); // the success of another trainer's run may be unknown
+        else if (columns[name] === 'VARCHAR') appender.appendVarchar(String(value));
         else if (columns[name] === 'BOOLEAN') appender.appendBoolean(value === true);
         else if (columns[name] === 'BIGINT') appender.appendBigInt(BigInt(Math.trunc(Number(value))));
         else if (columns[name] === 'INTEGER') appender.appendInteger(Number(value));

@@ -1,27 +1,17 @@
-// JSON lines of any script: rows of metrics, and rollouts with messages, or prompt and completion. Which field has which
-// meaning is guessed from usual names; a mapping file names the fields that are called otherwise.
+// JSON lines of any script: rows of metrics, and rollouts with messages, or prompt and completion. Fields are found by
+// their usual names (field-names.ts); a mapping names the fields that are called otherwise. Lines that look like
+// rollouts, but whose fields have unusual names, are not read as metrics.
 import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
-import type { Adapter, ChatMessage, ForeignEpisode, Mapping, MetricRow, RolloutUnit } from '../adapter';
+import { fieldMeanings, type FieldMeaning, type Mapping } from '../../run-data/mapping-proposal';
+import type { Adapter, ChatMessage, ForeignEpisode, MetricRow, RolloutUnit } from '../adapter';
 import { chatMessages, conversation } from '../chat-turns';
+import { fieldNames } from '../field-names';
 import { looseRecord, milliseconds, numbersIn, rowSource, stepOf } from '../json-rows';
+import { proposalFor } from '../mapping-guess';
 import { configValue, firstRecord, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
 import { StepRanges } from '../step-ranges';
-
-/** Usual names of each field; a dot leads into an object. */
-export const fieldNames: Readonly<Record<string, readonly string[]>> = {
-  step: ['step', '_step', 'global_step', 'training_step', 'iteration', 'train/global_step'],
-  time: ['time', 'timestamp', '_timestamp', 'recorded_at'],
-  messages: ['messages', 'conversation', 'chat'],
-  prompt: ['prompt', 'input', 'input_prompt', 'question'],
-  completion: ['completion', 'output', 'response', 'output_response'],
-  reward: ['reward', 'score', 'total_reward', 'metadata.total_reward'],
-  success: ['success', 'is_correct', 'correct', 'acc'],
-  group: ['group_id', 'uid', 'example_id', 'group', 'prompt_id', 'metadata.group_id'],
-  tag: ['env', 'env_name', 'environment', 'data_source', 'task'],
-  advantage: ['advantage'],
-};
 
 /** Maximum number of files that are looked at. */
 const mostFiles = 1000;
@@ -31,11 +21,13 @@ export const jsonLines: Adapter = {
   async find(source, mapping) {
     requireKnownFields(mapping);
     const fields = new Fields(mapping);
-    const [metrics, rollouts]: string[][] = [[], []];
+    const [metrics, rollouts, unmapped]: string[][] = [[], [], []];
     for (const { name } of source.matching(/\.(?:jsonl|ndjson)$/).slice(0, mostFiles)) {
       const record = await firstRecord(source, name);
-      if (record && fields.isRollout(record)) rollouts.push(name);
-      else if (record && fields.rowOf(record)) metrics.push(name);
+      if (!record) continue;
+      if (fields.isRollout(record)) rollouts.push(name);
+      else if (mapping.fields === undefined && hasRollouts(name, record)) unmapped.push(name);
+      else if (fields.rowOf(record)) metrics.push(name);
     }
     if (metrics.length + rollouts.length === 0) return null;
     const ranges = new Map(rollouts.map(name => [name, rangesOf(source, name, fields)]));
@@ -47,7 +39,10 @@ export const jsonLines: Adapter = {
       found: [...metrics.map(name => `metrics: ${name}`), ...rollouts.map(name => `rollouts: ${name}`)],
       missing: [
         ...(metrics.length > 0 ? [] : ['metrics: lines with a step and numbers']),
-        ...(rollouts.length > 0 ? [] : ['rollouts: lines with messages, or prompt and completion, and a reward']),
+        ...(rollouts.length + unmapped.length > 0
+          ? []
+          : ['rollouts: lines with messages, or prompt and completion, and a reward']),
+        ...unmapped.map(name => `rollouts in ${name}: its fields have unusual names, give them with --mapping`),
       ],
       rename: name => mapping.metrics?.[name] ?? name,
       metrics: metrics.map(name =>
@@ -67,19 +62,23 @@ export const jsonLines: Adapter = {
 
 function requireKnownFields({ fields = {} }: Mapping): void {
   for (const field of Object.keys(fields))
-    if (!(field in fieldNames))
-      throw new UserError(
-        `fields.${field} in the mapping is unknown: use one of ${Object.keys(fieldNames).join(', ')}`,
-      );
+    if (!fieldMeanings.some(meaning => meaning === field))
+      throw new UserError(`fields.${field} in the mapping is unknown: use one of ${fieldMeanings.join(', ')}`);
+}
+
+/** Whether a record has a text and a reward in fields with unusual names. */
+function hasRollouts(name: string, record: Record<string, unknown>): boolean {
+  const proposal = proposalFor(name, [record]);
+  return proposal?.contents === 'rollouts' && proposal.mapping.fields?.['reward'] !== undefined;
 }
 
 /** Reads the fields of a record by the mapping, else by their usual names. */
 class Fields {
   constructor(private readonly mapping: Mapping) {}
 
-  get(record: Record<string, unknown>, field: string): unknown {
+  get(record: Record<string, unknown>, field: FieldMeaning): unknown {
     const given = this.mapping.fields?.[field];
-    for (const name of given === undefined ? (fieldNames[field] ?? []) : [given]) {
+    for (const name of given === undefined ? fieldNames[field] : [given]) {
       const value = Object.hasOwn(record, name) ? record[name] : configValue(record, name);
       if (value !== undefined) return value;
     }
@@ -99,8 +98,11 @@ class Fields {
   rowOf(record: Record<string, unknown>): MetricRow | undefined {
     const step = stepOf(this.get(record, 'step'));
     const time = milliseconds(this.get(record, 'time'));
-    const nested = isRecord(record['data']) ? record['data'] : record;
-    const values = numbersIn(nested, [...fieldNames['step'], ...fieldNames['time']]);
+    const { fields = {} } = this.mapping;
+    const but = [...fieldNames.step, ...fieldNames.time, fields['step'], fields['time']].filter(
+      name => name !== undefined,
+    );
+    const values = isRecord(record['data']) ? numbersIn(record['data'], but) : withInner(record, but);
     if (step === undefined || Object.keys(values).length === 0) return undefined;
     return { step, ...(time !== undefined && { time }), values };
   }
@@ -109,7 +111,7 @@ class Fields {
     const reward = this.get(record, 'reward');
     if (typeof reward !== 'number' || !this.isRollout(record)) return null;
     const messages = this.messagesOf(record);
-    const [success, tag, advantage] = ['success', 'tag', 'advantage'].map(field => this.get(record, field));
+    const [success, tag, advantage] = (['success', 'tag', 'advantage'] as const).map(field => this.get(record, field));
     const first = messages.find(({ role }) => role !== 'system')?.content ?? '';
     return {
       group: String(this.get(record, 'group') ?? first),
@@ -123,13 +125,24 @@ class Fields {
   }
 
   private messagesOf(record: Record<string, unknown>): ChatMessage[] {
-    const [messages, prompt, completion] = ['messages', 'prompt', 'completion'].map(field => this.get(record, field));
+    const [messages, prompt, completion] = (['messages', 'prompt', 'completion'] as const).map(field =>
+      this.get(record, field),
+    );
     if (messages !== undefined) return chatMessages(messages);
     if (typeof prompt === 'string' && typeof completion === 'string') return conversation(prompt, completion);
     const responses =
       typeof completion === 'string' ? [{ role: 'assistant', content: completion }] : chatMessages(completion);
     return [...chatMessages(prompt), ...responses];
   }
+}
+
+/** Returns the numbers of a record, and those of its objects, named `object/key`. */
+function withInner(record: Record<string, unknown>, but: readonly string[]): Record<string, number> {
+  const values = numbersIn(record, but);
+  for (const [key, value] of Object.entries(record))
+    if (isRecord(value))
+      for (const [inner, number] of Object.entries(numbersIn(value))) values[`${key}/${inner}`] = number;
+  return values;
 }
 
 const rangesOf = (source: SourceFolder, name: string, fields: Fields): StepRanges =>

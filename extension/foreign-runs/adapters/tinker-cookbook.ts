@@ -99,6 +99,7 @@ function rolloutOf(record: Record<string, unknown>): ForeignEpisode | null {
     success: 'success' in metrics ? metrics['success'] > 0 : null,
     terminated: steps.some(step => isRecord(step) && step['episode_done'] === true),
     metrics,
+    hasTexts: false,
   };
 }
 

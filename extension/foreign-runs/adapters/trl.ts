@@ -19,6 +19,7 @@ const names: Record<string, string> = {
   grad_norm: 'actor/grad_norm',
   learning_rate: 'actor/lr',
   kl: 'actor/kl_loss',
+  frac_reward_zero_std: 'rollout/zero_variance_ratio',
   'completions/mean_length': 'response_length/mean',
   'completions/min_length': 'response_length/min',
   'completions/max_length': 'response_length/max',

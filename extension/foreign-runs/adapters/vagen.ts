@@ -1,5 +1,6 @@
 // VAGEN: training as verl's (verl.ts), with the chat template's markers in the dumps, and evaluations, one folder per
-// rollout with messages.json and metrics.json. Images are shown as `[image]`; image files are not read.
+// rollout with messages.json and metrics.json. Pictures are found by their names in the folder of the rollout or dump;
+// the paths and URLs in the files are not used (vagen-pictures.ts).
 // Source: VAGEN of 2026-07, ray_trainer.py, gym_agent_loop.py, vision_workflow.py.
 import { counted } from '../../common/numbers';
 import { isRecord } from '../../common/json';
@@ -8,6 +9,7 @@ import { chatMessages } from '../chat-turns';
 import { numbersIn } from '../json-rows';
 import { firstRecord, stem } from '../peek';
 import type { SourceFolder } from '../source-folder';
+import { EvaluationPictures, TrainingPictures } from './vagen-pictures';
 import { findVerl } from './verl';
 
 const evaluated = /^(?:.*\/)?tag_([^/]+)\/([^/]+)\/metrics\.json$/;
@@ -34,11 +36,17 @@ export const vagen: Adapter = {
         ...base.found,
         ...(hasEvaluation ? [`evaluation: ${counted(source.matching(evaluated).length, 'rollout')}`] : []),
       ],
-      missing: [...base.missing, 'images: the image files are not shown'],
+      missing: [
+        ...base.missing,
+        ...(source.matching(/\.(?:png|jpe?g)$/).length > 0 ? [] : ['pictures: set trainer.log_image.enable=true']),
+      ],
       async rollouts() {
         const { units } = await base.rollouts();
+        const pictures = new TrainingPictures(source);
+        const shown = units.map(unit => pictures.added(unit));
         const own = evaluationUnit(source);
-        return { units: own ? [...units.filter(({ mode, step }) => mode !== 'val' || step !== own.step), own] : units };
+        const isOther = ({ mode, step }: RolloutUnit): boolean => mode !== 'val' || step !== own?.step;
+        return { units: own ? [...shown.filter(isOther), own] : shown };
       },
     };
   },
@@ -54,13 +62,15 @@ async function hasVagenDump(source: SourceFolder): Promise<boolean> {
 function evaluationUnit(source: SourceFolder): RolloutUnit | undefined {
   const found = source.matching(evaluated);
   if (found.length === 0) return undefined;
+  const pictures = new EvaluationPictures(source);
   return {
     ...{ mode: 'val', step: 0, files: found.map(({ name }) => name) },
     async *read() {
       for (const { name, match } of found) {
         const metrics = await source.json(name);
         const messages = await source.json(name.replace(/metrics\.json$/, 'messages.json'));
-        yield isRecord(metrics) ? rolloutOf(metrics, messages, match[1]) : null;
+        const rollout = isRecord(metrics) ? rolloutOf(metrics, messages, match[1]) : null;
+        yield rollout && pictures.added(rollout, name.slice(0, -'metrics.json'.length));
       }
     },
   };

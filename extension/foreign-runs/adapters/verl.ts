@@ -1,6 +1,7 @@
 // verl (and the trainers made from it, RAGEN and VAGEN): metrics of the file logger, of TensorBoard or of the console
-// log; rollout and validation dumps, one file of JSON lines per step. Names of metrics are RAGEN's already.
-// Source: verl 0.4 to 0.9.1, trainer/ppo/ray_trainer.py, trainer_base.py (_dump_generations), utils/tracking.py.
+// log; rollout and validation dumps, one file of JSON lines per step. Most names of metrics are RAGEN's already.
+// Source: verl 0.4 to 0.9.1, trainer/ppo/ray_trainer.py, trainer_base.py (_dump_generations), metric_utils.py,
+// mismatch_helper.py (0.6), utils/tracking.py.
 import { isRecord } from '../../common/json';
 import { maximum } from '../../common/lists';
 import type { Adapter, ForeignEpisode, ForeignRun, MetricRow, MetricSource, RolloutUnit } from '../adapter';
@@ -56,10 +57,28 @@ export async function findVerl(source: SourceFolder, flavour: Flavour): Promise<
       ...(val ? [] : ['validation rollouts: set trainer.validation_data_dir']),
       `token ids, log-probs and advantages: ${flavour.name} writes none`,
     ],
+    rename: renameOf,
     stepSeconds: ['timing_s/step', 'perf/time_per_step'],
     metrics: metrics ? [metrics.source] : [],
     rollouts: () => Promise.resolve({ units: chosen.flatMap(folder => dumpUnits(source, folder)) }),
   };
+}
+
+/**
+ * Maps verl's other names of RAGEN's metrics: the success of a validation (`acc`, in VAGEN `traj_success`; a data source
+ * becomes a tag, in which `/` is `_`), the difference between sampler and training, and the names of verl 0.6 for
+ * `rollout_corr`. Not mapped, because they measure something else: `num_turns` counts the messages of both sides,
+ * `best@N` is a bootstrap estimate, and `perf/throughput` is per GPU but has RAGEN's name.
+ */
+export function renameOf(name: string): string {
+  const validated = /^val-(?:core|aux)\/(.+)\/(?:acc|traj_success)\/mean@\d+$/.exec(name);
+  if (validated) return `val-env/${validated[1].replaceAll('/', '_')}/success`;
+  if (name === 'training/rollout_probs_diff_mean') return 'rollout_corr/prob_diff_mean';
+  const corrected =
+    /^mismatch\/(?:mismatch_)?(kl|k3_kl|training_ppl|rollout_ppl|rollout_is_(?:mean|std|min|max|eff_sample_size|ratio_fraction_(?:high|low)))$/.exec(
+      name,
+    );
+  return corrected ? `rollout_corr/${corrected[1]}` : name;
 }
 
 interface DumpFolder {

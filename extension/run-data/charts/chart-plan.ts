@@ -94,7 +94,7 @@ export const groupsOfCharts: PlannedGroup[] = [
       {
         id: 'response length',
         title: 'Response length',
-        keys: ['response_length/mean', 'train/response_length', 'response_length'],
+        keys: ['response_length/mean', 'train/response_length', 'response_length', 'response_length/characters'],
         first: true,
       },
       { id: 'responses at the limit', title: 'Responses at the limit', keys: ['response_length/clip_ratio'] },
@@ -136,6 +136,16 @@ export const groupsOfCharts: PlannedGroup[] = [
         keys: [/^collapse_(first_turn|trajectory)_sample\/retrieval_accuracy$/],
       },
       { id: 'most frequent thought', title: 'Most frequent thought', keys: ['thoughts/most_frequent'] },
+      {
+        id: 'prompt information of texts',
+        title: 'Prompt information in first thoughts (text only)',
+        keys: ['thoughts/prompt_information'],
+      },
+      {
+        id: 'share of groups without variance',
+        title: 'Share of groups without variance',
+        keys: ['rollout/zero_variance_ratio'],
+      },
     ],
     rest: /^(collapse|thoughts)/,
   },

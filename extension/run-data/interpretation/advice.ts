@@ -163,9 +163,11 @@ const byState: Record<ReasoningState, StateAdvice> = {
       text:
         missing === null
           ? 'Wait for the first diagnosis, or enable the diagnosis of the reasoning (collapse_detection) if it is off'
-          : missing.override === undefined
-            ? 'Wait for the first diagnosis: this run diagnoses its reasoning'
-            : `Enable the diagnosis of the reasoning in the next run (${missing.override})`,
+          : missing.diagnose
+            ? 'Score the stored rollouts under a model (ragen diagnose)'
+            : missing.override === undefined
+              ? 'Wait for the first diagnosis: this run diagnoses its reasoning'
+              : `Enable the diagnosis of the reasoning in the next run (${missing.override})`,
     },
   ],
 };

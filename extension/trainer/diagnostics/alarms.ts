@@ -9,6 +9,7 @@ import {
   hasPassed,
   judgedWindow,
   noValues,
+  watchedMetric,
   watchedMetrics,
   withValue,
 } from '../../run-data/alarm-rules';
@@ -60,7 +61,8 @@ const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>
 
 function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): Alarm | null {
   const rule = alarmRules[name];
-  const { metric, label, side, steps, limit, measured = 'steps' } = rule;
+  const { label, side, steps, limit, measured = 'steps' } = rule;
+  const metric = watchedMetric(rule, key => all[key] !== undefined);
   const series = all[metric];
   const judgement = series && judgedWindow(rule, series, limit === undefined ? undefined : newestOf(all[limit]));
   if (!judgement) return null;

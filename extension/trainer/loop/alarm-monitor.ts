@@ -4,22 +4,27 @@ import type { AlarmName } from '../../run-data/alarm-rules';
 import type { RunConfig } from '../config/schema';
 import { activeAlarms, watchStep } from '../diagnostics/alarms';
 import type { WatchState } from '../diagnostics/alarms';
+import { promptInformation } from '../diagnostics/prompt-information';
 import { thoughtRepetition } from '../diagnostics/thought-repetition';
 import type { Journal } from '../run/journal';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 
 /**
- * Returns the rollout metrics that only the alarms use: repetition of thoughts, share of responses without a valid
- * action and, with `enable_think`, share of responses with a thought.
+ * Returns the metrics that need only the texts of a rollout: repetition of thoughts, how much first thoughts depend on
+ * their prompt, share of responses without a valid action and, with `enable_think`, share of responses with a thought.
  */
-export function alarmMetrics(
-  episodes: readonly Pick<RolloutEpisode, 'turns'>[],
+export function textMetrics(
+  episodes: readonly Pick<RolloutEpisode, 'turns' | 'group_id'>[],
   { enable_think }: Pick<RunConfig['agent_proxy'], 'enable_think'>,
 ): Record<string, number> {
   const turns = episodes.flatMap(episode => episode.turns);
   const thoughts = turns.flatMap(({ thought }) => (thought === null || thought.trim() === '' ? [] : [thought]));
+  const firstThoughts = episodes.flatMap(({ turns: [first], group_id: prompt }) =>
+    first?.thought ? [{ prompt, thought: first.thought }] : [],
+  );
   return {
     ...thoughtRepetition(thoughts),
+    ...promptInformation(firstThoughts),
     ...(turns.length > 0 && {
       'rollout/invalid_answer_rate': turns.filter(({ executed }) => executed.length === 0).length / turns.length,
       ...(enable_think && { 'thoughts/rate': thoughts.length / turns.length }),

@@ -3,16 +3,12 @@
 // that sampled the reasoning then scores each reasoning under each prompt, and diagnostics/collapse-metrics.ts computes
 // the metrics. The scores, prompts and reasoning texts are written to the run folder.
 import { collapseFile } from '../../run-data/diagnostics';
-import type { CollapseDiagnosis, CollapseFamily } from '../../run-data/diagnostics';
-import { judgeRegime, regimes, retrievalOverChance } from '../../run-data/regimes';
-import type { RegimeHistory } from '../../run-data/regimes';
+import type { CollapseDiagnosis } from '../../run-data/diagnostics';
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
-import { collapseMetrics } from '../diagnostics/collapse-metrics';
-import type { CollapseState, MarginalSpread } from '../diagnostics/collapse-metrics';
-import { firstTurnPairs, promptSignature, trajectoryPairs, turnPairs } from '../diagnostics/pair-sampling';
+import type { CollapseState } from '../diagnostics/collapse-metrics';
+import { firstTurnPairs, trajectoryPairs, turnPairs } from '../diagnostics/pair-sampling';
 import type { EpisodePairs, PairFamily } from '../diagnostics/pair-sampling';
-import { promptIntervals } from '../diagnostics/prompt-bootstrap';
 import type { Engine } from '../../engine/engine';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import type { Journal } from '../run/journal';
@@ -22,6 +18,7 @@ import { passBudget } from '../run/pass-budget';
 import { diagnosesCollapse } from '../plan/memory-input';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
+import { judgeFamily, scoreFamily, type FamilyScorer } from './family-diagnosis';
 import type { Stopwatch } from './stopwatch';
 
 /** The parts of a run that the diagnosis uses. */
@@ -102,7 +99,9 @@ export async function diagnoseCollapse(
         const random = new RandomStream(deriveSeed(name, seed.train, step));
         const family = drawn(run, step, () => draw(pairs, settings.num_samples, random));
         if (!family || family.columns.length < 2) return;
-        const found = await measured(run, family, spread[name] ?? null, histories[name] ?? null, random);
+        const scored = await scoreFamily(scorerOf(run), family);
+        const earlier = { spread: spread[name] ?? null, regimes: histories[name] ?? null };
+        const found = judgeFamily(scored, earlier, random);
         spread[name] = found.spread;
         histories[name] = found.history;
         diagnosis.families.push({ name, ...found.family });
@@ -129,61 +128,11 @@ function drawn({ journal }: DiagnosedRun, step: number, draw: () => PairFamily):
   }
 }
 
-async function measured(
-  { config, engine, tokenizer }: DiagnosedRun,
-  { columns, samples }: PairFamily,
-  spread: MarginalSpread | null,
-  earlier: RegimeHistory | null,
-  random: RandomStream,
-): Promise<{ family: Omit<CollapseFamily, 'name'>; spread: MarginalSpread; history: RegimeHistory }> {
+function scorerOf({ config, engine, tokenizer }: DiagnosedRun): FamilyScorer {
   const { rollout } = config.actor_rollout_ref;
-  const sums = await engine.crossScore(
-    columns.map(ids => Int32Array.from(ids)),
-    samples.map(({ reasoning }) => Int32Array.from(reasoning)),
-    passBudget(config, rollout.log_prob_micro_batch_size_per_gpu, config.collapse_detection.micro_batch_size),
-    rollout.temperature,
-  );
-  const lengths = samples.map(({ reasoning }) => reasoning.length);
-  const perToken = sums.map((row, i) => Array.from(row, sum => sum / lengths[i]));
-  const own = samples.map(({ column }) => column);
-  const signatures = numbered(columns.map(promptSignature));
-  const found = collapseMetrics({ perToken, lengths, columns: own, signatures }, spread);
-  const intervals = promptIntervals(
-    found.samples,
-    own.map(column => signatures[column]),
-    random,
-  );
-  const { judgement, history } = judgeRegime(earlier, {
-    information: found.metrics.mi_estimate,
-    informationLow: intervals.mi_estimate_ci_low,
-    entropy: found.metrics.conditional_entropy_est,
-    retrieval: retrievalOverChance(found.metrics.retrieval_accuracy, found.metrics.retrieval_chance_level),
-  });
-  return {
-    spread: found.spread,
-    history,
-    family: {
-      prompts: columns.map(ids => ({ text: tokenizer.decode(ids, { special: true }), tokens: ids.length })),
-      samples: samples.map(({ episode, group, turn, reasoning }) => ({
-        episode,
-        group,
-        turn,
-        text: tokenizer.decode(reasoning),
-      })),
-      log_probs_per_token: perToken.map(row => row.map(x => Number(x.toPrecision(7)))),
-      lengths,
-      column: own,
-      signatures,
-      metrics: {
-        ...found.metrics,
-        ...intervals,
-        regime: regimes.indexOf(judgement.regime) + 1,
-        regime_confidence: judgement.confidence,
-        mi_threshold: judgement.thresholds.information,
-      },
-      regime: judgement.regime,
-    },
-  };
+  const { micro_batch_size } = config.collapse_detection;
+  const budget = passBudget(config, rollout.log_prob_micro_batch_size_per_gpu, micro_batch_size);
+  return { engine, tokenizer, budget, temperature: rollout.temperature };
 }
 
 /** Returns the share of turns, and of first turns, that contain a thought. */
@@ -202,13 +151,4 @@ function coverage(
       'collapse/first_turn_valid_rate': valid / pieces.length,
     }),
   };
-}
-
-/** Replaces each text by a number; equal texts get equal numbers. */
-function numbered(texts: readonly string[]): number[] {
-  const numbers = new Map<string, number>();
-  return texts.map(text => {
-    if (!numbers.has(text)) numbers.set(text, numbers.size);
-    return numbers.get(text)!;
-  });
 }

@@ -40,7 +40,7 @@ import { Stopwatch } from './stopwatch';
 import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batch';
 import type { BatchSample } from './training-batch';
 import { runValidation, validationDue, withValidation } from './validation';
-import { alarmStop, checkAlarms, alarmMetrics } from './alarm-monitor';
+import { alarmStop, checkAlarms, textMetrics } from './alarm-monitor';
 import type { EstimatorName, Estimator } from './advantage-batch';
 import { trainingRecords, throughput, trainedTokens } from './trained-episodes';
 import { oldLogprobs, referenceLogprobs, oldValues } from './batch-scores';
@@ -205,7 +205,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // filter dropped.
   const diagnosis = await diagnoseCollapse(run, state.collapse, rollout.trainable, step, clock);
   state.collapse = diagnosis.state;
-  Object.assign(metrics, diagnosis.metrics, alarmMetrics(rollout.trainable, config.agent_proxy));
+  Object.assign(metrics, diagnosis.metrics, textMetrics(rollout.trainable, config.agent_proxy));
   const measuring = gradientsDue(config, step);
   if (measuring)
     Object.assign(metrics, await clock.time('gradient_analysis', () => measureGradients(run, state, rollout)));

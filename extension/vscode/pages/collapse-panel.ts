@@ -1,7 +1,5 @@
 // Host side of the Collapse page: answers `ready` with the run's metrics, sends new lines as the run folder grows, and
 // reads matrices, gradients and groups of one step on request.
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import * as vscode from 'vscode';
 import {
   collapseCommand,
@@ -13,7 +11,6 @@ import {
   groupsAt,
   type CollapseCommand,
 } from '../../protocol/collapse-page';
-import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import type { MetricNumbers } from '../../run-data/metric-segments';
 import type { RunEvent } from '../../run-data/run-events';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
@@ -22,6 +19,7 @@ import { notifyBriefly } from '../notifications';
 import type { OpenPage, PageKind } from './page-panels';
 import { promptGroups } from '../run-files/episodes/prompt-groups';
 import { RunDiagnostics } from '../run-files/run-diagnostics';
+import { derivedMetrics, metricsGuide, runMeanings } from '../run-files/run-meanings';
 import type { Run, RunStore } from '../runs/run-store';
 
 export function collapseKind(store: RunStore, extensionUri: vscode.Uri): PageKind {
@@ -54,7 +52,8 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
     const { epoch, events } = await run.reader.events();
     const diagnosed = await diagnostics.steps();
     const checkpoints = (await run.reader.checkpoints()).map(name => Number(name.slice('step-'.length))).reverse();
-    const found = { diagnosed, checkpoints };
+    const scoredBy = run.summary.trainer ? ((await derivedMetrics(folder)).model ?? null) : null;
+    const found = { diagnosed, checkpoints, scoredBy };
     const now = {
       epochs: `${columns.epoch} ${epoch}`,
       rows: table.rows,
@@ -66,7 +65,6 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
   messenger.onRequest(collapseReady, async () => {
     const run = page.run();
     const { table, events, found, now } = await read(run);
-    const guide = await readFile(join(extensionUri.fsPath, ...guidePath), 'utf8');
     const settings = await diagnostics.settings();
     sent = now;
     return {
@@ -74,7 +72,7 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
       steps: Array.from(table.column('step')),
       series: Object.fromEntries(drawnKeys(table).map(key => [key, table.column(key).slice()])),
       events: events.slice(0, now.events).filter(isRead),
-      meanings: parseMetricMeanings(guide),
+      meanings: await runMeanings(extensionUri.fsPath, folder, run.summary.trainer?.name),
       settings,
       ...found,
     };
@@ -115,8 +113,6 @@ function serveCollapse(page: OpenPage, store: RunStore, extensionUri: vscode.Uri
   );
 }
 
-const guidePath = ['docs', 'METRICS.md'];
-
 async function perform(request: CollapseCommand, folder: string, extensionUri: vscode.Uri): Promise<void> {
   const run = (command: string, ...rest: unknown[]) => vscode.commands.executeCommand(command, ...rest);
   switch (request.command) {
@@ -124,10 +120,12 @@ async function perform(request: CollapseCommand, folder: string, extensionUri: v
       return void (await run('ragen.openDashboard', folder));
     case 'episodes':
       return void (await run('ragen.openEpisodes', folder));
+    case 'diagnose':
+      return void (await run('ragen.diagnoseRun', folder));
     case 'episode':
       return void (await run('ragen.openTrace', { folder, step: request.step, mode: 'train', id: request.id }));
     case 'explain': {
-      const guide = vscode.Uri.joinPath(extensionUri, ...guidePath).with({ fragment: request.anchor });
+      const guide = vscode.Uri.joinPath(extensionUri, ...metricsGuide).with({ fragment: request.anchor });
       return void (await run('markdown.showPreviewToSide', guide));
     }
     case 'copy':

@@ -1,7 +1,6 @@
 // Host side of the dashboard: first sends a snapshot without metrics, then the columns of the visible charts. As the
 // run folder grows, the host sends each new line once. Columns of long runs are first sent as overviews. If the lines
 // of a long run must be parsed, the newest lines are sent first.
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import * as vscode from 'vscode';
@@ -21,12 +20,12 @@ import {
   type DashboardCommandName,
   type DashboardSnapshot,
 } from '../../protocol/dashboard-page';
-import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { noneRedundant, redundantColumns } from '../../run-data/redundant-columns';
 import { runFiles } from '../../run-data/run-file-names';
 import { pickEpisodes } from '../../run-data/picked-episodes';
 import { isUnended } from '../../run-data/run-progress';
 import { readEnding } from '../run-files/ending-reader';
+import { runMeanings } from '../run-files/run-meanings';
 import { ColumnOverviews } from '../run-files/metrics/column-overviews';
 import { configuredEpisodes } from '../../run-data/configured-episodes';
 import { MetricColumns } from '../run-files/metrics/metric-columns';
@@ -146,7 +145,7 @@ function serveDashboard(
       keys: table.keys,
       read: newest ? 0 : 1,
       events: [...events],
-      meanings: parseMetricMeanings(await readFile(join(extensionPath, 'docs', 'METRICS.md'), 'utf8')),
+      meanings: await runMeanings(extensionPath, folder, run.trainer?.name),
       view: storage.memory.get(viewKey),
       episodes: configuredEpisodes({ ...manifest?.config }),
       scored: hasRunFile(folder, runFiles.scores),

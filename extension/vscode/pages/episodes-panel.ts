@@ -15,6 +15,7 @@ import {
   episodeTrace,
 } from '../../protocol/episodes-page';
 import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
+import { withPictures } from '../run-files/episodes/episode-pictures';
 import { ThreadScanner } from '../run-files/episodes/thread-scanner';
 import type { EpisodeTargets } from './episode-targets';
 import type { OpenPage, PageKind } from './page-panels';
@@ -121,7 +122,10 @@ function serveEpisodes(
     queue(); // sends changes that occurred while the page was loading
     return { ...about, rows: index.table.slice(0) };
   });
-  messenger.onRequest(episodeOpen, ref => index.episode(ref));
+  messenger.onRequest(episodeOpen, async ref => {
+    const episode = await index.episode(ref);
+    return episode && withPictures(page.folder, episode);
+  });
   messenger.onNotification(
     episodesDataSet,
     ({ filter }) => void vscode.commands.executeCommand('ragen.exportDataSet', { folder: page.folder, filter }),

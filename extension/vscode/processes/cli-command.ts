@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { isRecord, jsonOrNothing } from '../../common/json';
 import { endedBySystem, explainExit } from '../../common/process-exit';
 import { UserError } from '../../common/user-error';
+import { mappingProposalSchema, UnmappedFields } from '../../run-data/mapping-proposal';
 import { MemoryShortage, plannedMemorySchema, type PlannedMemory } from '../../run-data/memory-shortage';
 import { trainerEnvironment, type NodeRuntime } from './node-runtime';
 
@@ -58,7 +59,8 @@ export async function startRun(node: NodeRuntime, cli: string, args: string[], c
 /**
  * Runs `cli.cjs` with `args` plus `--json` in `cwd` and returns its JSON document. If the CLI exits without a document,
  * the error message begins with the text `doing`, for example `the plan of the run`. Throws a ConfigError if the
- * configuration is rejected and, for any other failure, a UserError with the CLI's message. When `stopped` is aborted,
+ * configuration is rejected, UnmappedFields if `attach` proposes a mapping and, for any other failure, a UserError with
+ * the CLI's message. When `stopped` is aborted,
  * the CLI receives SIGTERM.
  */
 export async function askCli(
@@ -74,6 +76,8 @@ export async function askCli(
   const answer = documentIn(stdout) ?? documentIn(stderr);
   const memory = memoryIn(answer);
   if (memory) throw new MemoryShortage(memory);
+  const unmapped = unmappedIn(answer);
+  if (unmapped) throw unmapped;
   const problems = problemsIn(answer);
   if (problems.length > 0) throw new ConfigError(problems);
   if (code === 0 && answer) return answer;
@@ -125,6 +129,14 @@ function documentIn(text: string): Record<string, unknown> | undefined {
 function memoryIn(answer: unknown): PlannedMemory | undefined {
   const error = isRecord(answer) ? answer['error'] : undefined;
   return isRecord(error) ? plannedMemorySchema.safeParse(error['memory']).data : undefined;
+}
+
+/** Returns the error of `attach` with its proposed mapping, if there is one. */
+function unmappedIn(answer: unknown): UnmappedFields | undefined {
+  const error = isRecord(answer) ? answer['error'] : undefined;
+  if (!isRecord(error)) return undefined;
+  const { data } = mappingProposalSchema.safeParse(error['proposal']);
+  return data && new UnmappedFields(String(error['message']), data);
 }
 
 function problemsIn(answer: unknown): ConfigProblem[] {

@@ -74,6 +74,7 @@ export function storedHost(files: StoredFiles, metrics: string, until = Infinity
         settings: collapseSettings(manifest),
         diagnosed: { gradients: steps('gradients'), groups: steps('groups') },
         checkpoints: [],
+        scoredBy: null,
       };
     },
     [collapseFamilyAt.method]: ({ step, family }: { step: number; family: string }) =>

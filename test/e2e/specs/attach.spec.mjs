@@ -2,7 +2,16 @@
 // grow, the Episodes page shows the rollouts and says what verl does not store, and commands that need a trainer of this
 // product are missing.
 import assert from 'node:assert/strict';
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
@@ -41,7 +50,11 @@ scenario('the command recognises verl, and opens the dashboard of the run', asyn
   await page.locator('.facts', { hasText: 'verl' }).waitFor();
   await page.locator('.facts', { hasText: '3 / 10' }).waitFor();
   await page.locator('h1', { hasText: 'frozenlake_grpo' }).waitFor();
-  await editor.page.locator('.notification-toast', { hasText: 'token ids, log-probs and advantages' }).waitFor();
+  // The command answers before the files are read, so its notification may be hidden again.
+  await editor.command('Notifications: Show Notifications');
+  const notified = editor.page.locator('.notifications-center .notification-list-item');
+  await notified.filter({ hasText: 'token ids, log-probs and advantages' }).waitFor();
+  await editor.command('Notifications: Hide Notifications');
   assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0);
   assert.deepEqual(listing(), before);
   await editor.picture('attach-dashboard');
@@ -62,6 +75,21 @@ scenario('the Episodes page shows the rollouts, and says that verl stores no tok
   await page.getByRole('button', { name: 'Tokens', exact: true }).click();
   await page.getByText('The trainer stored neither token ids nor log-probs.').first().waitFor();
   await editor.picture('attach-tokens');
+});
+
+scenario('the Collapse page offers a diagnosis under a model, and shows it with the model’s name', async () => {
+  await editor.command('RAGEN: Open Collapse');
+  const page = await editor.webview('.collapse-bar');
+  await page.locator('.missing', { hasText: 'verl does not measure' }).first().waitFor();
+  await page.getByText('Most frequent thought').first().waitFor();
+  await editor.picture('attach-collapse-before');
+  await page.getByRole('button', { name: 'Diagnose with a model…' }).first().click();
+  await editor.choose('ragen-tiny');
+  await editor.answer('1,2,3');
+  const scored = await editor.webview('.scorer');
+  await scored.locator('.scorer', { hasText: 'scored by ragen-tiny' }).waitFor();
+  await scored.locator('run-plane').waitFor();
+  await editor.picture('attach-collapse');
 });
 
 scenario('the tree names the trainer and offers only what applies; following is ended and started again', async () => {
@@ -101,4 +129,51 @@ scenario('a run of verl and other attached runs are compared on one chart', asyn
   const table = await editor.webview('.run-table');
   await table.locator('.facts-row', { hasText: '2 runs' }).waitFor();
   await editor.picture('attach-table');
+});
+
+scenario('JSON lines with unusual names of fields open with a proposed mapping, which the user corrects', async () => {
+  const file = join(elsewhere, 'tries.jsonl');
+  const line = i => ({
+    ...{ it: Math.ceil(i / 2), riddle: 'How many moves are left?', answer_text: `There are ${i} moves left.` },
+    ...{ points: i / 4, cost: 7 },
+  });
+  writeFileSync(file, [1, 2, 3, 4].map(i => `${JSON.stringify(line(i))}\n`).join(''));
+  const old = new Date(Date.now() - 60_000); // a file that changed a moment ago may still be written
+  utimesSync(file, old, old);
+  await editor.command('RAGEN: Open Run of Another Trainer');
+  await editor.choose('Type a path');
+  await editor.answer(file);
+  const rows = editor.page.locator('.quick-input-widget .quick-input-list .monaco-list-row');
+  await rows.filter({ hasText: 'Completion' }).filter({ hasText: 'answer_text' }).waitFor();
+  await rows.filter({ hasText: 'Open the run with these fields' }).filter({ hasText: 'reward 0.25' }).waitFor();
+  await editor.picture('attach-mapping');
+  await editor.choose('Prompt group');
+  await editor.page.locator('.quick-input-titlebar', { hasText: 'Prompt group · tries.jsonl' }).waitFor();
+  await editor.choose('riddle');
+  await rows.filter({ hasText: 'Prompt group' }).filter({ hasText: 'riddle' }).waitFor();
+  await editor.choose('Open the run with these fields');
+  const page = await editor.webview('.top-bar');
+  await page.locator('.facts', { hasText: 'JSON lines' }).waitFor();
+  const mapping = readFileSync(join(workspace, '.ragen', 'mappings', 'tries.yaml'), 'utf8');
+  assert.match(mapping, /^ {2}completion: answer_text$/m);
+  assert.match(mapping, /^ {2}group: riddle$/m);
+  await editor.command('RAGEN: Open Episodes');
+  const episodes = await editor.webview('.episode-row');
+  await episodes.getByText('There are 3 moves left.').first().waitFor();
+});
+
+scenario('the Episodes page shows pictures of VAGEN’s states', async () => {
+  const folder = join(elsewhere, 'vagen');
+  cpSync(join(root, 'test/golden/foreign-runs/vagen/rollouts'), folder, { recursive: true });
+  await editor.command('RAGEN: Open Run of Another Trainer');
+  await editor.choose('Type a path');
+  await editor.answer(folder);
+  const dashboard = await editor.webview('.top-bar');
+  await dashboard.locator('.facts', { hasText: 'VAGEN' }).waitFor();
+  await editor.command('RAGEN: Open Episodes');
+  const page = await editor.webview('.episode-row');
+  const picture = page.locator('img.state-picture').first();
+  await picture.waitFor();
+  assert.equal(await picture.evaluate(image => image.naturalWidth), 16);
+  await editor.picture('attach-pictures');
 });

@@ -5,6 +5,7 @@ import { selectGroups, type GroupSelection } from '../../../extension/algorithms
 import {
   filterLossScale,
   filterRollouts,
+  groupRewardMetrics,
   groupScore,
   type RolloutFilter,
 } from '../../../extension/algorithms/rollout-filter';
@@ -182,6 +183,21 @@ describe('rollout filter', () => {
     });
     expect(result.metrics['rollout/in_group_reward_std']).toBeCloseTo(Math.SQRT1_2 / 2, 9);
     expect(result.metrics['rollout/chosen_in_group_std']).toBeCloseTo(Math.SQRT1_2, 9);
+  });
+
+  it('computes the statistics of rewards in groups without a filter; groups of one are left out', () => {
+    const { scores, groups } = { scores: [1, 0, 3, 3, 7], groups: [4, 4, 9, 9, 5] };
+    expect(groupRewardMetrics({ scores, groups })).toEqual({
+      'rollout/in_group_reward_std': Math.SQRT1_2 / 2,
+      'rollout/in_group_reward_max': 2,
+      'rollout/in_group_reward_mean': 1.75,
+      'rollout/in_group_reward_sum': 3.5,
+      'rollout/zero_variance_ratio': 0.5,
+    });
+    expect(groupRewardMetrics({ scores: [7], groups: [5] })).toEqual({});
+    expect(filterRollouts(batch, { ...filter, rollout_filter_metric: 'length' }).metrics).toMatchObject({
+      'rollout/zero_variance_ratio': 0.5, // of the scores, whatever the filter measures
+    });
   });
 
   it.each([

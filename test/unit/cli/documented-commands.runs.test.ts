@@ -151,6 +151,7 @@ const rules: [string, Rule][] = [
   ['plan', words => finishes(words)],
   ['runs', words => finishes(words)],
   ['attach', words => attaches(words)],
+  ['diagnose', words => diagnoses(words)],
   ['presets', words => finishes(words)],
   ['config', words => finishes(words)],
   ['doctor', words => finishes(words, words.includes('half') ? [0, 1] : [0])],
@@ -188,6 +189,13 @@ async function attaches(words: string[]): Promise<void> {
   const sample = words[1].endsWith('.jsonl') ? 'openai-messages/rollouts.jsonl' : 'verl';
   const path = join(root, 'test/golden/foreign-runs', sample);
   await finishes([words[0], path, ...words.slice(2), '--once']);
+}
+
+/** Diagnoses a sample in place of the documented run. */
+async function diagnoses(words: string[]): Promise<void> {
+  const path = join(root, 'test/golden/foreign-runs/verl');
+  const { answer } = await document<{ run: string }>(workspace.folder, ['attach', path, '--once']);
+  await finishes([words[0], answer.run, ...words.slice(2)]);
 }
 
 /** Probes a simulated server in place of the documented one. */

@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, readFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { renameOf as verlName } from '../../../extension/foreign-runs/adapters/verl';
 import { recognise } from '../../../extension/foreign-runs/recognition';
 import { SourceFolder } from '../../../extension/foreign-runs/source-folder';
 import { attachOnce, samples } from '../../support/attached';
@@ -17,6 +18,7 @@ it('verl: file logger, rollouts with uids, validation, configuration', async () 
   expect(folder.manifest.config).toMatchObject({ algorithm: { adv_estimator: 'grpo' } });
   expect(metrics.map(({ step }) => step)).toEqual([0, 1, 2, 3]);
   expect(metrics[1]).toMatchObject({ 'critic/score/mean': 0.25, 'actor/entropy': 0.62, wall_s: 31.4 });
+  expect(metrics[1]).toMatchObject({ 'rollout_corr/prob_diff_mean': 0.0031 });
   expect(Object.keys(episodes)).toEqual(['step-000001', 'step-000002', 'step-000003', 'val-000003']);
   expect(episodes['step-000001'].map(({ group_id, member }) => [group_id, member])).toEqual([
     [0, 0],
@@ -52,6 +54,38 @@ it('verl: the console log is read if nothing else has metrics', async () => {
     [3, expect.any(Number)],
   ]);
   expect(missing.join()).toContain('trainer.rollout_data_dir');
+});
+
+it('verl: other names of the same quantities become RAGEN’s, and others are kept', () => {
+  expect(
+    [
+      'critic/score/mean',
+      'val-core/openai/gsm8k/acc/mean@8',
+      'val-aux/sokoban/traj_success/mean@1',
+      'val-core/FrozenLake/reward/mean@1',
+      'val-core/gsm8k/acc/best@8/mean',
+      'training/rollout_probs_diff_mean',
+      'training/rollout_probs_diff_max',
+      'mismatch/mismatch_k3_kl',
+      'mismatch/mismatch_log_ppl_diff',
+      'mismatch/rollout_is_eff_sample_size',
+      'mismatch/rollout_is_seq_max_deviation',
+      'num_turns/mean',
+    ].map(verlName),
+  ).toEqual([
+    'critic/score/mean',
+    'val-env/openai_gsm8k/success',
+    'val-env/sokoban/success',
+    'val-core/FrozenLake/reward/mean@1',
+    'val-core/gsm8k/acc/best@8/mean',
+    'rollout_corr/prob_diff_mean',
+    'training/rollout_probs_diff_max',
+    'rollout_corr/k3_kl',
+    'mismatch/mismatch_log_ppl_diff',
+    'rollout_corr/rollout_is_eff_sample_size',
+    'mismatch/rollout_is_seq_max_deviation',
+    'num_turns/mean',
+  ]);
 });
 
 it('TensorBoard: scalars of an event file', async () => {
@@ -125,7 +159,7 @@ it('TRL: completions as messages and as text, and the history of the newest chec
   expect(newer.metrics[0]).toMatchObject({
     'critic/score/mean': 0.25,
     'actor/entropy': 0.6,
-    frac_reward_zero_std: 0.5,
+    'rollout/zero_variance_ratio': 0.5,
   });
   expect(newer.folder.readStatus()?.state).toBe('finished');
   const [first, second] = newer.episodes['step-000002'];

@@ -7,7 +7,7 @@ import { groupsView } from './groups';
 import { matrixView } from './matrix-view';
 import { wantedFiles, type CollapseState, type RunFacts } from '../state';
 import { stepPart } from './step-part';
-import { missingFamily } from '../../../extension/run-data/interpretation/missing-family';
+import { missingFamily, storedThoughts } from '../../../extension/run-data/interpretation/missing-family';
 import { missingGradients, missingGroups } from '../switched-off';
 
 export function stepFiles(
@@ -17,7 +17,7 @@ export function stepFiles(
   actions: CollapseActions,
 ): TemplateResult {
   const { files, diagnoses, cell, tableOpen, theme, groupCell, analysis } = state;
-  const { copy, chooseAnalysis } = actions;
+  const { chooseAnalysis } = actions;
   const wanted = wantedFiles(state);
   const matrix = stepPart({
     title: 'Cross-scoring: which prompt each reasoning text fits',
@@ -25,8 +25,8 @@ export function stepFiles(
     hidden: diagnoses.path.length === 0, // without a diagnosis, the message in place of the plane gives the reason
     file: files.matrix,
     wanted: Boolean(wanted?.matrix),
-    missing: missingFamily(settings, state.settings.family),
-    copy,
+    missing: missingFamily(settings, state.settings.family, storedThoughts(state.series)),
+    actions,
     show: scored => guard([scored, cell, tableOpen, theme], () => matrixView(scored, state, actions)),
   });
   const groups = stepPart({
@@ -35,7 +35,7 @@ export function stepFiles(
     file: files.groups,
     wanted: Boolean(wanted?.groups),
     missing: missingGroups(step),
-    copy,
+    actions,
     show: judged => guard([judged, groupCell], () => groupsView(judged, groupCell, actions)),
   });
   const gradients = stepPart({
@@ -44,7 +44,7 @@ export function stepFiles(
     file: files.gradients,
     wanted: Boolean(wanted?.gradients),
     missing: missingGradients(settings),
-    copy,
+    actions,
     show: record => guard([record, analysis], () => gradientsView(record, analysis, chooseAnalysis)),
   });
   return html`${matrix} ${groups} ${gradients}`;

@@ -5,8 +5,10 @@ import {
   alarmRules,
   boundsOver,
   streaksOver,
+  watchedMetric,
   type AlarmName,
 } from '../../../extension/run-data/alarm-rules';
+import { textProxyNote } from '../../../extension/run-data/text-proxy';
 import { counted, formatValue, type Unit } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { PathPoint } from '../../../extension/run-data/collapse-path';
@@ -39,6 +41,16 @@ export interface LineChartSpec {
 
 const colour = (index: number): string => `var(--c${index})`;
 const bound = 'var(--muted)';
+
+/** The chart of the text-only proxy; shown in runs that have its metric. */
+const textProxy: LineChartSpec = {
+  id: 'text-proxy',
+  title: 'Text-only proxy of I(X;Z)',
+  unit: 'number',
+  empty: 'no two thoughts under one prompt',
+  notes: () => () => [textProxyNote],
+  lines: [{ key: 'thoughts/prompt_information', label: 'now', colour: colour(hue.blue) }],
+};
 
 /**
  * Returns the charts of a family's metrics and, for comparison, a chart of the success rates. `path` contains the
@@ -115,6 +127,7 @@ export function familyCharts(family: string, series: RunSeries, path: readonly P
         { key: 'actor/entropy', label: 'tokens', colour: colour(hue.orange) },
       ],
     },
+    ...(series.column(textProxy.lines[0].key).length > 0 ? [textProxy] : []),
     {
       id: 'success',
       title: 'Success',
@@ -163,6 +176,10 @@ function formatStreak(
   };
 }
 
+/** Returns the values that a rule reads in a run. */
+const watchedColumn = (name: AlarmName, series: RunSeries): readonly number[] =>
+  series.column(watchedMetric(alarmRules[name], key => series.column(key).length > 0));
+
 /** The charts of alarm signals, one per metric; a metric with two alarm rules has two bounds. */
 export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => alarmRules[name].metric))].map(
   metric => {
@@ -178,7 +195,7 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
         return row => labels.flatMap(at => at(row));
       },
       lines: [
-        { key: metric, label: 'now', colour: colour(hue.blue) },
+        { key: metric, label: 'now', colour: colour(hue.blue), values: now => watchedColumn(names[0], now) },
         ...names.map((name): ChartLine => {
           const rule = alarmRules[name];
           return {
@@ -187,7 +204,7 @@ export const signalCharts: LineChartSpec[] = [...new Set(alarmNames.map(name => 
             colour: 'var(--alarm)',
             bound: true,
             values: now =>
-              boundsOver(rule, now.column(metric), rule.limit === undefined ? undefined : now.column(rule.limit)),
+              boundsOver(rule, watchedColumn(name, now), rule.limit === undefined ? undefined : now.column(rule.limit)),
           };
         }),
       ],

@@ -7,6 +7,8 @@ export interface PlaybackFrame {
   /** `Turn 3 of 7`, or `End`. */
   readonly title: string;
   readonly state: string;
+  /** Pictures of the state: data URLs, null for a missing picture. */
+  readonly pictures: readonly (string | null)[];
   /** State of the frame before; null for the first frame. */
   readonly previous: string | null;
   /** The turn; null for the last frame. */
@@ -41,7 +43,7 @@ const turnMs = 1600;
 const lastMs = 2800;
 
 /** Returns the frames of an episode: one per turn, and one for the final state. */
-export function playbackFrames({ turns, final_state, terminated }: Episode): PlaybackFrame[] {
+export function playbackFrames({ turns, final_state, final_pictures = [], terminated }: Episode): PlaybackFrame[] {
   const largest = maximum(
     turns.map(({ reward }) => Math.abs(reward)),
     0,
@@ -51,10 +53,12 @@ export function playbackFrames({ turns, final_state, terminated }: Episode): Pla
     running += turn.reward;
     const endsEpisode = terminated && i === turns.length - 1;
     const title = `Turn ${turn.turn} of ${turns.length}`;
-    return { title, state: turn.state, previous: turns[i - 1]?.state ?? null, turn, endsEpisode, running, largest };
+    const { state, pictures = [] } = turn;
+    return { title, state, pictures, previous: turns[i - 1]?.state ?? null, turn, endsEpisode, running, largest };
   });
   const previous = turns.at(-1)?.state ?? null;
-  return [...played, { title: 'End', state: final_state, previous, turn: null, endsEpisode: false, running, largest }];
+  const end = { title: 'End', state: final_state, pictures: final_pictures, previous, turn: null, endsEpisode: false };
+  return [...played, { ...end, running, largest }];
 }
 
 /** Returns how long a frame is shown, in milliseconds. */

@@ -36,7 +36,7 @@ export function playerView(
   return html`<article class="episode player" aria-label="Playback of episode ${episode.id}">
     ${episodeHead(episode, members, actions)} ${controls(frames, state, actions)} ${status}
     <section class="player-stage" aria-live=${player.isPlaying ? 'off' : 'polite'} aria-label=${frame.title}>
-      <div class="player-board">${stateView(frame.state, frame.previous, episode, options)}</div>
+      <div class="player-board">${stateView(frame.state, frame.previous, episode, options, frame.pictures)}</div>
       <div class="turn-answer">${answer(frame, episode, options)}</div>
     </section>
   </article>`;

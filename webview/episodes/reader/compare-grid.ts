@@ -81,11 +81,17 @@ function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateRes
   const { columns, reference, turns, options } = grid;
   const isEnd = at === turns;
   const states = columns.map(({ episode }) => (isEnd ? episode.final_state : episode.turns[at]?.state));
-  const isShared = !isEnd && columns.length > 1 && states.every(state => state === states[0]);
+  const pictures = columns.map(({ episode }) => episode.turns[at]?.pictures ?? []);
+  const isSame = (i: number): boolean =>
+    states[i] === states[0] &&
+    pictures[i].length === pictures[0].length &&
+    !pictures[i].some((each, j) => each !== pictures[0][j]);
+  const isShared = !isEnd && columns.length > 1 && columns.every((_, i) => isSame(i));
   const before = reference.turns[at - 1]?.state ?? null;
   const shared = (): TemplateResult =>
     html`<div class="grid-shared" data-turn=${at + 1}
-        ><span class="muted">same state in all episodes</span>${stateView(states[0], before, reference, options)}</div
+        ><span class="muted">same state in all episodes</span
+        >${stateView(states[0], before, reference, options, pictures[0])}</div
       ><div class="grid-turn"></div>`;
   const cells = columns.map((column, i) => cellView(grid, column, at, parted[i] === at, isShared));
   return html`<div class="grid-turn muted" title=${isEnd ? 'Final state' : `Turn ${at + 1}`}
@@ -95,7 +101,7 @@ function rowView(grid: Grid, at: number, parted: readonly number[]): TemplateRes
 
 function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, isShared: boolean): TemplateResult {
   const { episode, title, current } = column;
-  const { turns, final_state } = episode;
+  const { turns, final_state, final_pictures } = episode;
   const names = ['grid-cell', current && 'current', parts && 'parts'].filter(Boolean).join(' ');
   // The final state of an episode is shown in the row after its last turn, and again in the last row of the grid.
   const isOver = at >= turns.length && (at === turns.length || at === grid.turns);
@@ -105,6 +111,7 @@ function cellView(grid: Grid, column: GridColumn, at: number, parts: boolean, is
       turns.at(-1)?.state ?? null,
       episode,
       grid.options,
+      final_pictures,
     )}`;
   return html`<div class=${names} data-turn=${at + 1} aria-label="${title}, turn ${at + 1}"
     >${parts ? html`<span class="parting">actions diverge here</span>` : nothing}${
@@ -127,7 +134,7 @@ function turnCell(
   const words = markChanges(thought ?? raw, other === null ? null : (other.thought ?? other.raw));
   const isDifferent = other !== null && !sameActions(turn.executed, other.executed);
   const before = episode.turns[at - 1]?.state ?? null;
-  return html`${isShared ? nothing : stateView(turn.state, before, episode, options)}${
+  return html`${isShared ? nothing : stateView(turn.state, before, episode, options, turn.pictures)}${
       options.raw
         ? html`<pre class="raw">${raw}</pre>`
         : html`<p class=${thought === null ? 'thought unparsed-text' : 'thought'}

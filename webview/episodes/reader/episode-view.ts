@@ -18,7 +18,7 @@ export function episodeView(
   options: TurnOptions,
   actions: EpisodesActions,
 ): TemplateResult {
-  const { id, turns, error, context_reason, final_state } = episode;
+  const { id, turns, error, context_reason, final_state, final_pictures } = episode;
   const rewards = turns.map(({ reward }) => Math.abs(reward));
   const largest = maximum(rewards, 0);
   let running = 0;
@@ -32,7 +32,9 @@ export function episodeView(
     ${context_reason === undefined ? nothing : alert(context_reason)} ${keyed(id, promptView(episode))} ${sections}
     <section class="turn final" aria-label="Final state">
       <header class="turn-head"><h3>End</h3><span class="muted">${ending(episode)}</span></header>
-      <div class="turn-state">${stateView(final_state, turns.at(-1)?.state ?? null, episode, options)}</div>
+      <div class="turn-state"
+        >${stateView(final_state, turns.at(-1)?.state ?? null, episode, options, final_pictures)}</div
+      >
     </section>
   </article>`;
 }

@@ -1,5 +1,5 @@
 // A state of the environment, with the changes since the previous state marked. It is drawn as a board if the game is
-// recognised, else as text.
+// recognised, else as text. Pictures of the state are below it, in place of the words `[image]`.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../../extension/common/board';
 import type { Episode } from '../../../extension/run-data/episode';
@@ -8,7 +8,31 @@ import { markedLines } from './text-diff';
 import { markedText } from './marked-text';
 import type { TurnOptions } from './turn-options';
 
+/** Renders a state. `pictures` are data URLs, null for a missing picture. */
 export function stateView(
+  state: string,
+  previous: string | null,
+  episode: Episode,
+  options: TurnOptions,
+  pictures: readonly (string | null)[] = [],
+): TemplateResult {
+  const shown = pictures.filter(picture => picture !== null);
+  if (shown.length === 0) return describedState(state, previous, episode, options);
+  const text = withoutShown(state, pictures).trim();
+  const description = text === '' ? nothing : describedState(text, previous, episode, options);
+  return html`${description}${shown.map(
+    (picture, i) =>
+      html`<img class="state-picture" src=${picture} alt="Picture ${i + 1} of ${shown.length} of the state" />`,
+  )}`;
+}
+
+/** Returns the state without the words `[image]` whose picture is shown. */
+function withoutShown(state: string, pictures: readonly (string | null)[]): string {
+  let next = 0;
+  return state.replaceAll('[image]', word => ((pictures[next++] ?? null) === null ? word : ''));
+}
+
+function describedState(
   state: string,
   previous: string | null,
   episode: Episode,

@@ -40,7 +40,9 @@ export function turnView(
       <span class="muted">${facts}</span>${turn.finish === 'length' ? cut : nothing}
     </header>
     <div class="turn-body">
-      <div class="turn-state">${stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options)}</div>
+      <div class="turn-state"
+        >${stateView(turn.state, episode.turns[index - 1]?.state ?? null, episode, options, turn.pictures)}</div
+      >
       <div class="turn-answer">
         ${raw ? html`<pre class="raw">${turn.raw}</pre>` : answer()}
         ${tokens ? tokensView(episode, sampled, theme) : nothing} ${rewardView(turn, running, largest, theme)}

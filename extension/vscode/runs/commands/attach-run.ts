@@ -2,6 +2,7 @@
 // files. The CLI recognises the files and writes the run folder (`ragen attach`).
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
+import { UnmappedFields } from '../../../run-data/mapping-proposal';
 import type { RunSummary } from '../../../protocol/page-state';
 import { registerActions, registerCommands } from '../../command';
 import type { Host } from '../../host-services';
@@ -12,6 +13,7 @@ import { trusted } from '../../workspace-trust';
 import { isActive } from '../run-format';
 import { workspaceOf, type Run } from '../run-store';
 import { askForFolder } from '../start/start-dialog';
+import { askForMapping } from './mapping-form';
 
 export function registerAttach(context: vscode.ExtensionContext, host: Host): void {
   const followed = (run: RunSummary): boolean => run.trainer !== undefined && isActive(run);
@@ -40,11 +42,27 @@ async function attach(host: Host, argument: unknown): Promise<void> {
   const folder = await askForFolder();
   const path = folder && (argument instanceof vscode.Uri ? argument.fsPath : await askForPath());
   if (!folder || path === undefined) return;
-  const answer = await call(host, folder.uri.fsPath, ['attach', path, '--detach'], path);
+  const answer = await open(host, folder.uri.fsPath, path);
+  if (!answer) return;
   const run = await host.store.find(String(answer['folder']));
   if (!run) throw new UserError(`${path} was opened in ${String(answer['folder'])}, which is not in this workspace`);
   host.dashboards.show(run, pageColumn(), true);
   await describe(run, texts(answer['found']), texts(answer['missing']));
+}
+
+/**
+ * Opens the files; if they are JSON lines whose fields have unusual names, lets the user correct a proposed mapping
+ * first. Undefined if the user cancels.
+ */
+async function open(host: Host, workspace: string, path: string): Promise<Record<string, unknown> | undefined> {
+  try {
+    return await call(host, workspace, ['attach', path, '--detach'], path);
+  } catch (error) {
+    if (!(error instanceof UnmappedFields)) throw error;
+    const mapping = await askForMapping(workspace, error.proposal);
+    if (mapping === undefined) return undefined;
+    return call(host, workspace, ['attach', path, '--mapping', mapping, '--detach'], path);
+  }
 }
 
 /** Asks for the folder or file of the other trainer; undefined if the user cancels. */

@@ -33,6 +33,19 @@ describe('the alarm monitor', () => {
     });
   });
 
+  it('reads the number of characters in runs that never have the number of tokens', () => {
+    const raised = watched('response_length/characters', [...repeat(100, 10), ...repeat(201, 5)]);
+    expect(names(raised)).toEqual([[15, ['response_length']]]);
+    expect(raised.get(15)![0].metric).toBe('response_length/characters');
+    let state = nothingWatched;
+    for (let step = 1; step <= 15; step++) {
+      const characters = step > 10 ? 1000 : 100;
+      const found = watchStep(state, { 'response_length/mean': 20, 'response_length/characters': characters });
+      state = found.state;
+      expect(found.alarms).toEqual([]);
+    }
+  });
+
   it('raises no alarm for a short drop, or before the baseline has three steps', () => {
     expect(
       names(watched('rollout/in_group_reward_std', [...repeat(0.5, 10), ...repeat(0, 4), 0.5, ...repeat(0, 4)])),

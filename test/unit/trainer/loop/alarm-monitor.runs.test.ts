@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { nothingWatched } from '../../../../extension/trainer/diagnostics/alarms';
 import type { WatchState } from '../../../../extension/trainer/diagnostics/alarms';
-import { alarmStop, checkAlarms, alarmMetrics } from '../../../../extension/trainer/loop/alarm-monitor';
+import { alarmStop, checkAlarms, textMetrics } from '../../../../extension/trainer/loop/alarm-monitor';
 import type { RunConfig } from '../../../../extension/trainer/config/schema';
 import { partial } from '../../../support/partial';
 
@@ -46,7 +46,7 @@ it('raises no alarm if it is switched off', () => {
 it('extracts thoughts and answers without an action from the turns', () => {
   const turn = (thought: string | null, executed: string[]) => ({ thought, executed });
   const episodes = [{ turns: [turn('go', ['Up']), turn(null, [])] }, { turns: [turn(' ', []), turn('go', ['Up'])] }];
-  expect(alarmMetrics(partial<Parameters<typeof alarmMetrics>[0]>(episodes), { enable_think: true })).toMatchObject({
+  expect(textMetrics(partial<Parameters<typeof textMetrics>[0]>(episodes), { enable_think: true })).toMatchObject({
     'thoughts/most_frequent': 1,
     'rollout/invalid_answer_rate': 0.5,
     'thoughts/rate': 0.5,

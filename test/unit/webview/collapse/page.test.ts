@@ -182,6 +182,7 @@ describe('the Collapse page', () => {
       run: never;
       diagnosed: never;
       checkpoints: never;
+      scoredBy: never;
     };
     const grow = async (step: number) => {
       host.send(collapseLines, { ...snapshot, lines: lines.filter(line => line.step === step), events: [] });

@@ -205,6 +205,7 @@ describe('a missing measurement', () => {
     gradients: false,
     gradients_every: 50,
     watch: true,
+    trainer: null,
     filter: null,
     policy: null,
   };

@@ -37,7 +37,7 @@ const snapshot: CollapseSnapshot = {
   meanings: {},
   settings: {
     ...{ first_turn: true, multi_turn: true, turn_uniform: false, compute_freq: 2, context_window_mode: 'full' },
-    ...{ gradients: true, gradients_every: 4, watch: true, policy: null },
+    ...{ gradients: true, gradients_every: 4, watch: true, trainer: null, policy: null },
     filter: {
       ...{ strategy: 'top_p', value: 0.9, type: 'largest', metric: 'reward_variance', include_zero: false },
       ...{ top_p_prob_mode: 'linear', dynamic_sampling: false, normalised: false },
@@ -45,6 +45,7 @@ const snapshot: CollapseSnapshot = {
   },
   diagnosed: { gradients: [1, 4], groups: [] },
   checkpoints: [],
+  scoredBy: null,
 };
 
 /** The state of a run with these steps, of which the odd ones were diagnosed. */

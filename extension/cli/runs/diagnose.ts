@@ -1,0 +1,182 @@
+// `ragen diagnose`: scores the stored rollouts of another trainer's run under a model, as a run's own diagnosis of
+// collapse does. Steps are scored in ascending order; each is written when it is complete, so an interrupted command
+// continues where it stopped. Runs at low priority.
+import { availableParallelism, constants, setPriority } from 'node:os';
+import { basename, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { counted } from '../../common/numbers';
+import { printable } from '../../common/printable';
+import { UserError } from '../../common/user-error';
+import { chooseProvider, devices, providerStates, type Device } from '../../engine/session/devices';
+import { startEngine, type RemoteEngine } from '../../engine/remote-engine';
+import { readDecoderConfig, readTokenizer } from '../../models/weights/model-folder';
+import { installation } from '../../node/installation';
+import { scoreStep, storedPairs } from '../../trainer/inspection/stored-diagnosis';
+import { RunFolder } from '../../trainer/store/run-folder';
+import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
+import { modelFolder } from '../model-files/fetch-model';
+import { device, wholeNumber } from '../options/model-options';
+import { withCommon, type CommonFlags } from '../options/run-options';
+import { workspaceOf } from '../options/workspace';
+import { answer, type Answer } from '../output/answer';
+import { ScoredSteps } from '../run-lifecycle/scored-steps';
+
+interface DiagnoseFlags extends CommonFlags {
+  model: string;
+  steps?: number[];
+  every?: number;
+  samples: number;
+  device: Device;
+  threads: number;
+  replace?: boolean;
+}
+
+/** Number of steps that are scored without --steps and --every. */
+const defaultSteps = 20;
+/** Tokens and texts per pass of the engine; larger passes need more memory and are not faster on a CPU. */
+const budget = { maxTokens: 8192, maxRows: 32 };
+/** Milliseconds between two lines of progress. */
+const progressMs = 5000;
+
+export function addDiagnose(program: Command): void {
+  withCommon(
+    program.command('diagnose').description('score the stored rollouts of another trainer’s run under a model'),
+  )
+    .argument('<run>', 'id of a run that ragen attach opened')
+    .requiredOption('--model <model>', 'folder in Hugging Face format, hub model (organisation/name), or bundled model')
+    .option('--steps <list>', 'steps to score, such as 10,20,40', stepList)
+    .option('--every <count>', 'score every step whose number is a multiple of this', wholeNumber('--every', 1))
+    .option('--samples <count>', 'reasoning texts per step and family', wholeNumber('--samples', 2, 1024), 64)
+    .option('--device <name>', `where the model runs: ${devices.join(', ')}`, device, 'cpu')
+    .option('--threads <count>', 'threads on the CPU; 0 for half of the cores', wholeNumber('--threads', 0, 1024), 0)
+    .option('--replace', 'remove the diagnoses that were made with another model or number of samples')
+    .addHelpText(
+      'after',
+      `
+Computes I(X;Z), H(Z|X), retrieval accuracy and the regime of each step, and adds them to the run's metrics and its Collapse page, marked
+with the model. Use the model that was trained, at the checkpoint nearest to the steps, or its base. Without --steps and --every, ${defaultSteps} steps
+at equal distances are scored. Steps that were scored before are left out. The time grows with the square of --samples.`,
+    )
+    .action((run: string, flags: DiagnoseFlags) => answer(flags, () => diagnose(run, flags)));
+}
+
+async function diagnose(id: string, flags: DiagnoseFlags): Promise<Answer> {
+  setPriority(constants.priority.PRIORITY_LOW); // inherited by the engine's threads, which start later
+  const folder = RunFolder.find(workspaceOf(flags.workspace), id);
+  if (!folder.manifest.trainer)
+    throw new UserError(
+      `run ${id} was trained by RAGEN Workbench, which diagnoses its runs while it trains them: see its Collapse page`,
+    );
+  const chosen = chosenSteps(folder, flags);
+  chooseProvider(flags.device, await providerStates(), '--device');
+  const path = await modelFolder(flags.model, process.cwd(), '--model');
+  const isFolder = isPath(flags.model);
+  const scored = await ScoredSteps.open(folder, {
+    ...{ model: modelName(flags.model), source: isFolder ? path : flags.model },
+    ...{ samples: flags.samples, replace: flags.replace ?? false },
+  });
+  try {
+    const before = new Set(scored.steps);
+    const steps = chosen.filter(step => !before.has(step));
+    const notes = steps.length > 0 ? await scoreSteps(folder, scored, steps, path, flags) : [];
+    const left = chosen.length - steps.length;
+    const text = [
+      `Run ${id}: ${counted(steps.length, 'step')} scored under ${modelName(flags.model)}${left > 0 ? `, ${left} before` : ''}.`,
+      ...notes,
+    ];
+    return { document: { run: id, scored: steps, steps: scored.steps, notes }, plainText: text.join('\n') };
+  } finally {
+    scored.close();
+  }
+}
+
+/** Scores steps in ascending order; returns a sentence for each step with a note. */
+async function scoreSteps(
+  folder: RunFolder,
+  scored: ScoredSteps,
+  steps: readonly number[],
+  path: string,
+  { model, samples, device: deviceName, threads }: DiagnoseFlags,
+): Promise<string[]> {
+  const { maxPositions } = readDecoderConfig(path);
+  const tokenizer = readTokenizer(path);
+  const engine = startEngine(installation.engineWorker);
+  const notes: string[] = [];
+  try {
+    await engine.load({
+      modelFolder: path,
+      adapterFolder: null,
+      device: deviceName,
+      deviceKey: '--device',
+      threads: threads > 0 ? threads : Math.max(1, Math.floor(availableParallelism() / 2)),
+      lora: null,
+      rolloutQuantization: 'none',
+      baseQuantization: 'none',
+      checkpointed: false,
+      referenceFolder: null,
+      critic: false,
+      seed: 0,
+      maxPositions: null,
+      cacheFolder: installation.cache,
+    });
+    for (const [i, step] of steps.entries()) {
+      reportUnits(engine, `step ${step} (${i + 1} of ${steps.length})`);
+      const pairs = storedPairs(episodesOf(folder, step), tokenizer, maxPositions);
+      const scorer = { engine, tokenizer, budget, temperature: 1, model: modelName(model) };
+      const { diagnosis, note } = await scoreStep(step, pairs, samples, scorer);
+      const rate: Record<string, number> =
+        pairs.turns > 0 ? { 'collapse/valid_thinking_rate': pairs.thoughts / pairs.turns } : {};
+      await scored.add(diagnosis, rate, note);
+      if (note !== undefined) notes.push(`step ${step}: ${note}`);
+    }
+  } finally {
+    await engine.stop();
+  }
+  return notes;
+}
+
+function* episodesOf(folder: RunFolder, step: number) {
+  for (const { value } of episodesIn(folder, { mode: 'train', step })) yield value;
+}
+
+/** Prints the progress of the engine's calls at intervals. */
+function reportUnits(engine: RemoteEngine, what: string): void {
+  const report = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
+  report(what);
+  let shown = performance.now();
+  engine.onUnits = (done, of) => {
+    if (performance.now() - shown < progressMs) return;
+    shown = performance.now();
+    report(`${what}: ${Math.floor((100 * done) / of)} %`);
+  };
+}
+
+/** Returns the steps to score, ascending. Throws a UserError if a chosen step has no stored rollouts. */
+function chosenSteps(folder: RunFolder, { steps, every }: DiagnoseFlags): number[] {
+  if (steps && every !== undefined) throw new UserError('--steps and --every were both given: give one of them');
+  const stored = episodeFiles(folder)
+    .flatMap(({ mode, step }) => (mode === 'train' ? [step] : []))
+    .sort((a, b) => a - b);
+  if (stored.length === 0)
+    throw new UserError(`run ${folder.id} has no stored rollouts of training steps, so there is nothing to score`);
+  const missing = steps?.find(step => !stored.includes(step));
+  if (missing !== undefined)
+    throw new UserError(
+      `--steps names step ${missing}, of which run ${folder.id} has no rollouts: its rollouts are of ${stored.length} steps from ${stored[0]} to ${stored.at(-1)}`,
+    );
+  if (steps) return [...new Set(steps)].sort((a, b) => a - b);
+  if (every !== undefined) return stored.filter(step => step % every === 0);
+  const last = Math.min(defaultSteps, stored.length) - 1;
+  return Array.from({ length: last + 1 }, (_, i) => stored[Math.round((i * (stored.length - 1)) / Math.max(1, last))]);
+}
+
+function stepList(text: string): number[] {
+  if (!/^\d{1,12}(?:,\d{1,12})*$/.test(text))
+    throw new UserError(`--steps is ${JSON.stringify(text)}: give numbers of steps with commas, such as 10,20`);
+  return text.split(',').map(Number);
+}
+
+const isPath = (model: string): boolean => /^[./\\~]|^[A-Za-z]:[\\/]/.test(model);
+
+/** Returns the name that marks the diagnoses: the name as given, or the name of the given folder. */
+const modelName = (model: string): string => (isPath(model) ? basename(resolve(model)) : model);

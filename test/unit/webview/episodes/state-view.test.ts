@@ -1,0 +1,27 @@
+// @vitest-environment happy-dom
+// A state with pictures, which only runs of other trainers have.
+import { render } from 'lit';
+import { expect, it } from 'vitest';
+import type { Theme } from '../../../../webview/shared/theme';
+import { stateView } from '../../../../webview/episodes/reader/state-view';
+import { episodesOf } from '../../../e2e/preview/data';
+
+const [episode] = episodesOf(140, 'train');
+const url = 'data:image/png;base64,AAAA';
+
+function shown(state: string, pictures?: (string | null)[]) {
+  const root = document.createElement('div');
+  render(stateView(state, null, episode, { theme: {} as Theme, raw: true, tokens: false }, pictures), root);
+  const sources = [...root.querySelectorAll('img.state-picture')].map(picture => picture.getAttribute('src'));
+  return { text: root.textContent?.trim(), sources };
+}
+
+it('a picture replaces the word that stands for it; a missing one stays a word', () => {
+  expect(shown('Before [image] between [image] after', [null, url])).toEqual({
+    text: 'Before [image] between  after',
+    sources: [url],
+  });
+  expect(shown('[image]', [url])).toEqual({ text: '', sources: [url] });
+  expect(shown('[image]')).toEqual({ text: '[image]', sources: [] });
+  expect(shown('[image]', [null])).toEqual({ text: '[image]', sources: [] });
+});

@@ -1,0 +1,9 @@
+// Tests with the tools that read exported runs (test/export-tools). They form a separate suite because they need Python.
+import { mergeConfig } from 'vitest/config';
+import base from './vitest.config';
+
+const config = mergeConfig(base, { test: { testTimeout: 300_000, hookTimeout: 300_000 } });
+config.test!.include = ['test/export-tools/**/*.test.ts'];
+config.test!.projects = undefined;
+
+export default config;
