@@ -2,6 +2,7 @@
 // while it is trained on what it sampled. RAGEN has no such masks; they try two ideas for which no paper gives a number:
 // leave out what an action does not need, and trust turns by the policy's own confidence (credit-mask.ts weighs credit).
 import { maximum } from '../common/lists';
+import { confidence } from './credit-mask';
 
 /** A response of an earlier turn. */
 export interface PastResponse {
@@ -19,10 +20,6 @@ export interface PastResponse {
  */
 export type ContextMask = (past: readonly PastResponse[]) => readonly (readonly boolean[])[];
 
-/** Geometric mean of the probabilities of a response's tokens, 0…1. */
-const confidence = ({ logprobs }: PastResponse): number =>
-  Math.exp(logprobs.reduce((sum, x) => sum + x, 0) / Math.max(1, logprobs.length));
-
 const withoutThought = ({ ids, thought: [from, to] }: PastResponse): boolean[] =>
   ids.map((_, at) => at < from || at >= to);
 
@@ -31,7 +28,7 @@ const complete = ({ ids }: PastResponse): boolean[] => ids.map(() => true);
 const masks = {
   past_thoughts: past => past.map(withoutThought),
   unsure_thoughts: past => {
-    const confidences = past.map(confidence);
+    const confidences = past.map(({ logprobs }) => confidence(logprobs));
     const best = maximum(confidences, 0);
     return past.map((response, turn) => (confidences[turn] < best ? withoutThought(response) : complete(response)));
   },

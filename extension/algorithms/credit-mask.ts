@@ -16,9 +16,12 @@ type TurnWeights = (logprobs: Float32Array) => Float32Array;
 /** Probability from which the choice of a token counts as certain, so that the token decided nothing. */
 const certain = 0.99;
 
-/** Geometric mean of the probabilities of a turn's tokens, 0…1. */
-const confidence = (logprobs: Float32Array): number =>
-  Math.exp(logprobs.reduce((sum, x) => sum + x, 0) / Math.max(1, logprobs.length));
+/** Returns the geometric mean of the probabilities of a turn's tokens, 0…1, from their log-probs. */
+export const confidence = (logprobs: Float32Array | readonly number[]): number => {
+  let sum = 0;
+  for (const logprob of logprobs) sum += logprob;
+  return Math.exp(sum / Math.max(1, logprobs.length));
+};
 
 const turnWeights = {
   confident_turns: logprobs => new Float32Array(logprobs.length).fill(confidence(logprobs)),

@@ -6,6 +6,12 @@
 export const lossModes = ['vanilla', 'gspo', 'cispo', 'sapo', 'geo_mean'] as const;
 export type LossMode = (typeof lossModes)[number];
 
+/**
+ * Whether the loss of a token depends on the ratios of its whole sequence. The log-ratios of these modes are not clamped to
+ * ±20.
+ */
+export const usesSequenceRatios = (mode: LossMode): boolean => mode === 'gspo' || mode === 'geo_mean';
+
 /** How token losses are aggregated into the loss of a mini-batch. */
 export const lossAggModes = [
   'token-mean',

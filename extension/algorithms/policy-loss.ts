@@ -1,13 +1,14 @@
 // Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode, minus the entropy
-// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO, CISPO, SAPO and GMPO. The clipping
-// of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020). `ragen algo`
-// evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
+// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO, CISPO, SAPO and GMPO.
+// The clipping of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020).
+// `ragen algo` evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
 // same loss. A test compares loss and gradient of the two implementations for every combination of options. The names of
 // the modes are in policy-loss-options.ts.
 import {
   largestLogRatio,
   gateOf,
   lossModeOf,
+  usesSequenceRatios,
   type ClipOptions,
   type GateOptions,
   type LossMode,
@@ -82,9 +83,6 @@ export function tokenLosses(
   });
 }
 
-/** Modes whose log-ratios are not clamped to ±20. */
-const unclampedModes: readonly LossMode[] = ['gspo', 'geo_mean'];
-
 /** Returns the losses of all tokens of a mini-batch under its loss mode, one array per sequence. */
 export const miniBatchTokenLosses = (
   sequences: readonly PolicySequence[],
@@ -134,8 +132,7 @@ export function weightedPolicyLoss(
       sums.pg_loss += weight * surrogate.loss;
       sums.pg_clipfrac += surrogate.clipped ? share : 0;
       sums.pg_clipfrac_lower += surrogate.clippedLower ? share : 0;
-      sums.ppo_kl -=
-        share * (unclampedModes.includes(mode) ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
+      sums.ppo_kl -= share * (usesSequenceRatios(mode) ? logRatio : clamp(logRatio, -largestLogRatio, largestLogRatio));
       if (sequence.entropies) sums.entropy += weight * sequence.entropies[token];
       if (settings.use_kl_loss && sequence.ref_logprobs)
         sums.kl_loss +=
@@ -148,8 +145,8 @@ export function weightedPolicyLoss(
 
 /**
  * Returns dL/dlog π of every token of a mini-batch, where L is the loss without the entropy bonus; 0 where mask = 0.
- * Terms that a loss mode holds constant (the sequence ratios of GSPO and GMPO, CISPO's weight) are constant here. The entropy bonus is
- * left out because it depends on complete distributions. The derivative of the whole loss with respect to a token's
+ * Terms that a loss mode holds constant (the sequence ratios of GSPO and GMPO, CISPO's weight) are constant here. The
+ * entropy bonus is left out because it depends on complete distributions. The derivative of the whole loss with respect to a token's
  * entropy is −entropy_coeff times the token's weight. `paddedLength` as in `policyLoss`.
  */
 export const policyLossGradient = (

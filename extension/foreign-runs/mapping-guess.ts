@@ -1,7 +1,13 @@
 // Guesses which fields of JSON lines have which meaning, from their names, types and values in the first lines. A guess
 // is only proposed to the user (run-data/mapping-proposal.ts); nothing is read with it unasked.
 import { isRecord } from '../common/json';
-import { fieldMeanings, type FieldMeaning, type FileField, type MappingProposal } from '../run-data/mapping-proposal';
+import {
+  fieldKinds,
+  fieldMeanings,
+  type FieldMeaning,
+  type FileField,
+  type MappingProposal,
+} from '../run-data/mapping-proposal';
 import { fieldNames } from './field-names';
 import { looseRecord, stepOf } from './json-rows';
 import { firstBytes } from './peek';
@@ -103,20 +109,6 @@ const words: Readonly<Record<FieldMeaning, readonly RegExp[]>> = {
   time: [/^(?:time|timestamp|ts|date|datetime)$/, /^(?:at|created|recorded)$/],
 };
 
-/** Kinds that a field of a meaning can have. */
-const kinds: Readonly<Record<FieldMeaning, readonly FileField['kind'][]>> = {
-  step: ['number', 'text'],
-  messages: ['messages'],
-  prompt: ['text', 'messages'],
-  completion: ['text', 'messages'],
-  reward: ['number'],
-  success: ['flag', 'number'],
-  group: ['text', 'number'],
-  tag: ['text'],
-  advantage: ['number'],
-  time: ['number', 'text'],
-};
-
 /** Gives each meaning the field with the highest score; each field has at most one meaning. */
 function assigned(candidates: readonly Candidate[]): Partial<Record<FieldMeaning, string>> {
   const scored = fieldMeanings.flatMap(meaning =>
@@ -137,7 +129,7 @@ function assigned(candidates: readonly Candidate[]): Partial<Record<FieldMeaning
 
 /** Returns how well a field fits a meaning; 0 if it does not. */
 function scoreOf(meaning: FieldMeaning, { path, kind, values }: Candidate): number {
-  if (!kinds[meaning].includes(kind)) return 0;
+  if (!fieldKinds[meaning].includes(kind)) return 0;
   const usual = fieldNames[meaning].indexOf(path);
   const name = usual >= 0 ? 20 - usual : wordScore(meaning, path);
   const fit = valueScore(meaning, kind, values);

@@ -16,13 +16,13 @@ import type { PassSize } from './graphs/packed-sessions';
 import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
 import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './graphs/policy-graphs';
-import { updateSums, usesSequenceRatios } from './graphs/policy-loss-graph';
+import { updateSums } from './graphs/policy-loss-graph';
 import type { LossTerms } from './graphs/policy-loss-graph';
 import type { Network } from './graphs/policy-graphs';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
-import { gateOf, lossModeOf } from '../algorithms/policy-loss-options';
+import { gateOf, lossModeOf, usesSequenceRatios } from '../algorithms/policy-loss-options';
 
 export interface Scores {
   /** One array per sample, as long as the sample's ids; 0 where mask = 0. */

@@ -41,6 +41,20 @@ export const fileFieldSchema = z.object({
 });
 export type FileField = z.infer<typeof fileFieldSchema>;
 
+/** Kinds that a field of a meaning can have. */
+export const fieldKinds: Readonly<Record<FieldMeaning, readonly FileField['kind'][]>> = {
+  step: ['number', 'text'],
+  messages: ['messages'],
+  prompt: ['text', 'messages'],
+  completion: ['text', 'messages'],
+  reward: ['number'],
+  success: ['flag', 'number'],
+  group: ['text', 'number'],
+  tag: ['text'],
+  advantage: ['number'],
+  time: ['number', 'text'],
+};
+
 export const mappingProposalSchema = z.object({
   file: z.string().describe('the file that was looked at, relative to the given folder'),
   contents: z.enum(['rollouts', 'metrics']),

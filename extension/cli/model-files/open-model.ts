@@ -59,27 +59,35 @@ export async function withModel<T>(
   for (const { ids, location } of prompts) checkIds(ids, location, config, asGenerationPrompt);
   const engine = startEngine(installation.engineWorker);
   try {
-    await engine.load({
-      modelFolder: folder,
-      adapterFolder: flags.adapter ?? null,
-      device: flags.device,
-      deviceKey: '--device',
-      threads: flags.threads,
-      lora: null,
-      rolloutQuantization: 'none',
-      baseQuantization: 'none',
-      checkpointed: false,
-      referenceFolder: null,
-      critic: false,
-      seed: 0,
-      maxPositions: null,
-      cacheFolder: installation.cache,
-    });
+    await loadModel(engine, folder, flags);
     return await work({ folder, config, engine, tokenizer, prompts });
   } finally {
     await engine.stop();
   }
 }
+
+/** Loads a model for scoring and sampling, without the parts that only training needs. `--device` is named in errors. */
+export const loadModel = (
+  engine: RemoteEngine,
+  folder: string,
+  { adapter, device, threads }: { adapter?: string; device: Device; threads: number },
+): Promise<unknown> =>
+  engine.load({
+    modelFolder: folder,
+    adapterFolder: adapter ?? null,
+    device,
+    deviceKey: '--device',
+    threads,
+    lora: null,
+    rolloutQuantization: 'none',
+    baseQuantization: 'none',
+    checkpointed: false,
+    referenceFolder: null,
+    critic: false,
+    seed: 0,
+    maxPositions: null,
+    cacheFolder: installation.cache,
+  });
 
 /** Throws if an id is outside the vocabulary, or if there are more ids than the context length. */
 function checkIds(

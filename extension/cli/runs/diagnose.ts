@@ -15,6 +15,7 @@ import { scoreStep, storedPairs } from '../../trainer/inspection/stored-diagnosi
 import { RunFolder } from '../../trainer/store/run-folder';
 import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
 import { modelFolder } from '../model-files/fetch-model';
+import { loadModel } from '../model-files/open-model';
 import { device, wholeNumber } from '../options/model-options';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
@@ -103,21 +104,9 @@ async function scoreSteps(
   const engine = startEngine(installation.engineWorker);
   const notes: string[] = [];
   try {
-    await engine.load({
-      modelFolder: path,
-      adapterFolder: null,
+    await loadModel(engine, path, {
       device: deviceName,
-      deviceKey: '--device',
       threads: threads > 0 ? threads : Math.max(1, Math.floor(availableParallelism() / 2)),
-      lora: null,
-      rolloutQuantization: 'none',
-      baseQuantization: 'none',
-      checkpointed: false,
-      referenceFolder: null,
-      critic: false,
-      seed: 0,
-      maxPositions: null,
-      cacheFolder: installation.cache,
     });
     for (const [i, step] of steps.entries()) {
       reportUnits(engine, `step ${step} (${i + 1} of ${steps.length})`);

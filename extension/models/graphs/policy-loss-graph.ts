@@ -7,6 +7,7 @@ import {
   largestK3,
   largestLogRatio,
   largestSequenceLogRatio,
+  usesSequenceRatios,
   type KlKind,
   type LossMode,
 } from '../../algorithms/policy-loss-options';
@@ -83,9 +84,6 @@ export interface LossInputs {
   /** Matrix that assigns tokens to sequences; null if the loss does not depend on whole sequences. */
   memberships: Value | null;
 }
-
-/** Whether the loss of a token depends on the ratios of its whole sequence, so that the graph needs the memberships. */
-export const usesSequenceRatios = (mode: LossMode): boolean => mode === 'gspo' || mode === 'geo_mean';
 
 /** Declares the inputs of the loss in a graph. */
 export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs {

@@ -1,22 +1,19 @@
 // The contents of the form in which a proposed mapping is corrected: the rows, the choices of a row, and a preview of
 // the first line. Pure functions; must not import `vscode`.
-import type { FieldMeaning, FileField, Mapping, MappingProposal } from '../../run-data/mapping-proposal';
+import {
+  fieldKinds,
+  fieldMeanings,
+  type FieldMeaning,
+  type FileField,
+  type Mapping,
+  type MappingProposal,
+} from '../../run-data/mapping-proposal';
 import { metricName } from '../../run-data/charts/metric-names';
 
 /** A row of the form: a meaning with its field, or a metric of the file with RAGEN's name for it. */
 export type MappingRow = { kind: 'field'; meaning: FieldMeaning } | { kind: 'metric'; metric: string };
 
-const ofRollouts: readonly FieldMeaning[] = [
-  'step',
-  'messages',
-  'prompt',
-  'completion',
-  'reward',
-  'success',
-  'group',
-  'tag',
-  'advantage',
-];
+const ofRollouts = fieldMeanings.filter(meaning => meaning !== 'time');
 const ofMetrics: readonly FieldMeaning[] = ['step', 'time'];
 
 /** Returns the rows of a form. */
@@ -31,16 +28,8 @@ export function rowsOf({ contents, fields }: MappingProposal): MappingRow[] {
 
 /** Kinds of fields that usually have a meaning. */
 const usualKinds: Readonly<Record<FieldMeaning, readonly FileField['kind'][]>> = {
+  ...fieldKinds,
   step: ['number'],
-  messages: ['messages'],
-  prompt: ['text', 'messages'],
-  completion: ['text', 'messages'],
-  reward: ['number'],
-  success: ['flag', 'number'],
-  group: ['text', 'number'],
-  tag: ['text'],
-  advantage: ['number'],
-  time: ['number', 'text'],
 };
 
 /** Returns the fields from which the field of a meaning is chosen; those of a usual kind first. */
