@@ -46,6 +46,11 @@ const vagueChecks = ['toBeTruthy', 'toBeFalsy', 'toBeDefined'].map(name => ({
   message: `${name} accepts almost anything: compare with the expected value (toBe, toEqual, toMatch, toBeUndefined).`,
 }));
 
+const questions = ['showQuickPick', 'showInputBox', 'createQuickPick', 'createInputBox'].map(property => ({
+  property,
+  message: 'Use vscode/questions.ts: a page that takes the focus must not close a question.',
+}));
+
 export default tseslint.config(
   {
     ignores: [
@@ -122,7 +127,7 @@ export default tseslint.config(
   { files: ['envs/**/*.ts'], rules: { 'no-restricted-syntax': ['error', ...everywhere, spreads] } },
   {
     files: ['extension/main.ts', 'extension/vscode/**/*.ts'],
-    ignores: ['extension/vscode/notifications.ts'],
+    ignores: ['extension/vscode/notifications.ts', 'extension/vscode/questions.ts'],
     rules: {
       'no-restricted-properties': [
         'error',
@@ -136,6 +141,7 @@ export default tseslint.config(
           property,
           message: 'Use vscode/notifications.ts: texts of runs and models must not become links.',
         })),
+        ...questions,
       ],
     },
   },

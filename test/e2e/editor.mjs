@@ -271,20 +271,23 @@ export class Editor {
     await row.click({ timeout });
   }
 
-  /** Picks an action in the context menu of `locator`. A menu ignores clicks in its first 100 ms. */
-  async takeFromMenu(locator, action) {
+  /**
+   * Picks an action in the context menu of `locator`, until `came` returns a truthy value. Retries, because a menu
+   * ignores clicks in its first 100 ms, and a page that opens meanwhile closes the menu.
+   */
+  async takeFromMenu(locator, action, came) {
     const entry = this.page.locator('.monaco-menu .action-menu-item', { hasText: action }).first();
     for (let tries = 1; ; tries++) {
-      await locator.click({ button: 'right' });
       try {
+        await locator.click({ button: 'right' });
         await entry.waitFor({ timeout: 5000 });
         // eslint-disable-next-line no-restricted-syntax -- nothing shows when a menu begins to take clicks
         await sleep(300 * tries);
         await entry.click({ timeout: 5000 });
-        return await entry.waitFor({ state: 'detached', timeout: 5000 });
+        return await until(`what ${action} leads to`, came, 20_000 * tries);
       } catch (error) {
         await this.page.keyboard.press('Escape');
-        if (tries === 5) throw error; // a page that opened meanwhile may have closed the menu
+        if (tries === 5) throw error;
       }
     }
   }

@@ -6,6 +6,7 @@ import { registerActions } from '../command';
 import type { Host } from '../host-services';
 import { confirmAction, notifyInformation } from '../notifications';
 import { plain } from '../plain-text';
+import { showQuickPick } from '../questions';
 import { trusted } from '../workspace-trust';
 import { connectEngine, type Connecting } from './connect-engine';
 import { EngineDocuments } from './engine-document';
@@ -52,7 +53,7 @@ async function manage(connecting: Connecting): Promise<void> {
     { label: vscode.l10n.t('$(add) Connect to another engine…') },
   ];
   const placeHolder = vscode.l10n.t('Which engine?');
-  const chosen = await vscode.window.showQuickPick(items, { placeHolder, matchOnDescription: true });
+  const chosen = await showQuickPick(items, { placeHolder, matchOnDescription: true });
   if (!chosen) return;
   if (!chosen.engine) return connect(connecting);
   await act(connecting, chosen.engine);
@@ -67,7 +68,7 @@ async function act(connecting: Connecting, engine: KeptEngine): Promise<void> {
     { label: vscode.l10n.t('$(edit) Change…'), run: () => connect(connecting, engine) },
     { label: vscode.l10n.t('$(trash) Forget…'), run: () => forget(connecting, engine) },
   ];
-  const action = await vscode.window.showQuickPick(actions, { title: plain(name), placeHolder: plain(engine.url) });
+  const action = await showQuickPick(actions, { title: plain(name), placeHolder: plain(engine.url) });
   if (action && store.find(name)) await action.run();
 }
 

@@ -2,6 +2,7 @@
 // the number of the step, and a button that goes back to the previous step.
 import * as vscode from 'vscode';
 import { plain } from '../plain-text';
+import { createInputBox, createQuickPick } from '../questions';
 
 /** Returned in place of an answer if the user goes back to the previous step. */
 export const back = Symbol('back');
@@ -25,7 +26,7 @@ export interface TextQuestion extends Step {
 /** Asks for a text. Returns undefined if the user cancels. */
 export function askText(question: TextQuestion): Promise<string | typeof back | undefined> {
   const { prompt, value = '', placeholder, password = false, problem } = question;
-  const box = prepare(vscode.window.createInputBox(), question);
+  const box = prepare(createInputBox(), question);
   Object.assign(box, { prompt: plain(prompt), value, placeholder, password });
   const check = (): boolean => {
     const found = problem(box.value.trim());
@@ -46,7 +47,7 @@ export interface Choice<T> extends vscode.QuickPickItem {
 export function askChoice<T>(
   question: Step & { placeholder: string; items: readonly Choice<T>[] },
 ): Promise<T | typeof back | undefined> {
-  const pick = prepare(vscode.window.createQuickPick<Choice<T>>(), question);
+  const pick = prepare(createQuickPick<Choice<T>>(), question);
   pick.items = question.items;
   pick.placeholder = question.placeholder;
   return answerOf(pick, answer => {
@@ -63,7 +64,6 @@ function prepare<I extends Input>(input: I, { title, step, of }: Step): I {
   input.title = plain(title);
   input.step = step;
   input.totalSteps = of;
-  input.ignoreFocusOut = true;
   if (step > 1) input.buttons = [vscode.QuickInputButtons.Back];
   return input;
 }

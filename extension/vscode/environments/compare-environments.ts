@@ -7,6 +7,7 @@ import { readRunFile } from '../../node/read-run-file';
 import { formatEffect, lastRuns, spansOf, type RanVersion } from '../../run-data/version-effect';
 import { notifyInformation } from '../notifications';
 import { plain } from '../plain-text';
+import { showQuickPick } from '../questions';
 import type { Run } from '../runs/run-store';
 
 /** URI scheme of saved sources. The URI's path is displayed; its query identifies file, version and run folder. */
@@ -104,7 +105,7 @@ async function choose(
     description: spansOf(ran, version).map(formatSpan).join(', '),
     version,
   }));
-  return items.length === 1 ? versions[0] : (await vscode.window.showQuickPick(items, { placeHolder }))?.version;
+  return items.length === 1 ? versions[0] : (await showQuickPick(items, { placeHolder }))?.version;
 }
 
 const formatSpan = ({ from, to }: Pick<RanVersion, 'from' | 'to'>): string =>

@@ -14,6 +14,7 @@ import { notifyBriefly, notifyError, withProgress } from '../notifications';
 import { plain } from '../plain-text';
 import { pageColumn } from '../pages/page-column';
 import { PlayPanels, type Played } from '../pages/play-panel';
+import { showInputBox, showQuickPick } from '../questions';
 
 /** Services that the commands use. */
 interface EnvironmentTools extends Pick<Host, 'extensionPath' | 'log'> {
@@ -30,13 +31,12 @@ const environmentCommands: Record<string, Command> = {
   'ragen.newEnvironment': async ({ extensionPath }) => {
     const folder = await chosenFolder();
     if (!folder) return;
-    const name = await vscode.window.showInputBox({
+    const name = await showInputBox({
       title: vscode.l10n.t('New Environment'),
       prompt: vscode.l10n.t(
         'Name of the environment. Its code, test cases and a training configuration are created in envs/ and config/.',
       ),
       placeHolder: 'my_environment',
-      ignoreFocusOut: true,
       validateInput: text => nameProblem(text, folder.uri.fsPath),
     });
     if (name === undefined) return;
@@ -140,10 +140,9 @@ async function chosenEnvironment(extensionPath: string): Promise<Played | undefi
     const workspace = ownItems.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...ownItems];
     return [...workspace, heading(vscode.l10n.t('built in')), ...builtIn];
   })();
-  const chosen = await vscode.window.showQuickPick(items, {
+  const chosen = await showQuickPick(items, {
     title: vscode.l10n.t('Play Environment'),
     placeHolder: vscode.l10n.t('Which environment?'),
-    ignoreFocusOut: true, // a page that regains the focus after a delay must not close the list
     matchOnDescription: true,
   });
   return chosen?.played;

@@ -24,6 +24,7 @@ import type { PageState, RunSummary } from '../../protocol/page-state';
 import { parseMetricMeanings } from '../../run-data/metric-meanings';
 import { UserError } from '../../common/user-error';
 import { confirmAction, notifyBriefly } from '../notifications';
+import { showInputBox } from '../questions';
 import { changeLabels, readNotes, writeNotes } from '../run-files/run-labels';
 import { RunFigures } from '../run-files/metrics/run-figures';
 import type { Run, RunStore } from '../runs/run-store';
@@ -197,10 +198,9 @@ export class RunTablePanel implements vscode.WebviewPanelSerializer<PageState>, 
   }
 
   private async askForName(): Promise<string | undefined> {
-    const name = await vscode.window.showInputBox({
+    const name = await showInputBox({
       title: vscode.l10n.t('Save View'),
       prompt: vscode.l10n.t('Name of the view. A view with the same name is replaced.'),
-      ignoreFocusOut: true,
       validateInput: text => (text.trim() === '' ? vscode.l10n.t('Write a name.') : undefined),
     });
     return name?.trim();

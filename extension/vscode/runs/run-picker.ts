@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import type { RunSummary } from '../../protocol/page-state';
 import { UserError } from '../../common/user-error';
 import { plain } from '../plain-text';
+import { showQuickPick } from '../questions';
 import type { Run, RunStore } from './run-store';
 import { formatStart, withoutArchived } from './run-format';
 import { formatProgress, formatState } from './state-label';
@@ -77,7 +78,7 @@ export class RunPicker {
   private async ask(runs: Run[]): Promise<Run | undefined> {
     const items = runs.map(run => ({ ...inList(run), run }));
     const options = { placeHolder: vscode.l10n.t('Which run?'), matchOnDescription: true, matchOnDetail: true };
-    const chosen = await vscode.window.showQuickPick(items, options);
+    const chosen = await showQuickPick(items, options);
     return chosen?.run;
   }
 }

@@ -5,6 +5,7 @@ import { registerCommands, type Command } from '../command';
 import type { Host } from '../host-services';
 import { knownSecrets, secretNameProblem, secretProblem, type SecretStore } from './secret-store';
 import { notifyBriefly } from '../notifications';
+import { showInputBox, showQuickPick } from '../questions';
 
 export function registerSecrets(context: vscode.ExtensionContext, host: Host): void {
   context.subscriptions.push(registerCommands(host, { 'ragen.keepSecret': keepSecret }));
@@ -14,7 +15,7 @@ const keepSecret: Command = host => async () => {
   const name = await chosenName(host.secrets);
   if (name === undefined) return;
   const isKept = host.secrets.names.includes(name);
-  const secret = await vscode.window.showInputBox({
+  const secret = await showInputBox({
     title: vscode.l10n.t('Store {0}', name),
     prompt: isKept
       ? vscode.l10n.t('The new value replaces the stored value. Leave empty to delete the stored value.')
@@ -23,7 +24,6 @@ const keepSecret: Command = host => async () => {
           name,
         ),
     password: true,
-    ignoreFocusOut: true,
     validateInput: secretProblem,
   });
   if (secret === undefined || (secret === '' && !isKept)) return;
@@ -43,13 +43,12 @@ async function chosenName(secrets: SecretStore): Promise<string | undefined> {
   const placeHolder = vscode.l10n.t(
     'Which key or token? Runs receive its value in the environment variable of this name.',
   );
-  const chosen = await vscode.window.showQuickPick([...items, other], { placeHolder, ignoreFocusOut: true });
+  const chosen = await showQuickPick([...items, other], { placeHolder });
   if (!chosen || chosen.name !== undefined) return chosen?.name;
-  return vscode.window.showInputBox({
+  return showInputBox({
     title: vscode.l10n.t('Store API Key'),
     prompt: vscode.l10n.t('Name of the environment variable, as given in the key api_key_env'),
     placeHolder: 'MY_SERVICE_API_KEY',
-    ignoreFocusOut: true,
     validateInput: secretNameProblem,
   });
 }

@@ -8,6 +8,7 @@ import { runsFolder } from '../../run-data/run-file-names';
 import { registerActions } from '../command';
 import type { Host } from '../host-services';
 import { plain } from '../plain-text';
+import { showInputBox, showQuickPick } from '../questions';
 import { startedSweeps, sweepSources, sweepSourcesIn, type StartedSweep, type SweepSource } from './sweep-list';
 import { runSweepTask } from './sweep-task';
 
@@ -25,7 +26,7 @@ async function runSweep(host: Host): Promise<void> {
   const folder = folders.length === 1 ? folders[0] : await vscode.window.showWorkspaceFolderPick();
   if (!folder) return;
   const workspace = folder.uri.fsPath;
-  const chosen = await vscode.window.showQuickPick(itemsOf(host, workspace), {
+  const chosen = await showQuickPick(itemsOf(host, workspace), {
     title: vscode.l10n.t('Run Sweep'),
     placeHolder: vscode.l10n.t('Select a sweep to open or a sweep file to start'),
     matchOnDescription: true,
@@ -79,11 +80,10 @@ function progressOf({ store }: Host, workspace: string, { content }: StartedSwee
 
 /** Asks for overrides of every run; undefined if the user cancels. */
 async function askForOverrides(name: string): Promise<string[] | undefined> {
-  const text = await vscode.window.showInputBox({
+  const text = await showInputBox({
     title: vscode.l10n.t('Run Sweep {0}', name),
     prompt: vscode.l10n.t('Overrides of every run, separated by blanks; leave empty for none'),
     placeHolder: 'model_path=ragen-tiny trainer.total_training_steps=20',
-    ignoreFocusOut: true,
     validateInput: typed => {
       const wrong = wordsOf(typed).find(word => !/^(\+{1,2}|~)?[\w.@/-]+=/.test(word) && !/^~[\w.@/-]+$/.test(word));
       return wrong === undefined

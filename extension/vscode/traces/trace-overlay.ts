@@ -2,6 +2,7 @@
 // overlay with this item, commands or keys. The choice is stored in the workspace state.
 import * as vscode from 'vscode';
 import { hasTokens } from '../../run-data/episode';
+import { showQuickPick } from '../questions';
 import { overlayKinds, overlays, formatRange, type OverlayKind, type Painted } from './tokens/token-overlays';
 import { tokenFacts } from './tokens/token-facts';
 import { TraceDecorations } from './trace-decorations';
@@ -81,7 +82,7 @@ export class TraceOverlay implements vscode.Disposable {
       overlay,
     }));
     const checkpoint: Item = { label: vscode.l10n.t('$(history) Score with another checkpoint…') };
-    const choice = await vscode.window.showQuickPick([...items, checkpoint], {
+    const choice = await showQuickPick([...items, checkpoint], {
       placeHolder: vscode.l10n.t('Select token overlay'),
       matchOnDescription: true,
     });

@@ -5,6 +5,7 @@
 import * as vscode from 'vscode';
 import type { CheckpointChoice, Rescored, RescoreRequest } from '../../protocol/inspection';
 import { withProgress } from '../notifications';
+import { showQuickPick } from '../questions';
 import type { TraceLocation } from './trace-uri';
 
 /** The function of the inspection process that scores tokens. */
@@ -91,7 +92,7 @@ export class TraceScores implements vscode.Disposable {
       description: step === 0 ? vscode.l10n.t('before training') : '',
     }));
     const placeHolder = vscode.l10n.t('Which checkpoint scores the tokens?');
-    const choice = await vscode.window.showQuickPick(items, { placeHolder });
+    const choice = await showQuickPick(items, { placeHolder });
     if (!choice) return;
     this.chosen.set(folder, choice.label);
     this.changed.fire();

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { Editor, makeWorkspace, onlyEntry, scenarios, until } from '../editor.mjs';
+import { Editor, makeWorkspace, onlyEntry, scenarios } from '../editor.mjs';
 import { root } from '../install.mjs';
 
 const workspace = makeWorkspace({ 'notes.md': '# Notes\n' });
@@ -98,11 +98,8 @@ scenario('the tree names the trainer and offers only what applies; following is 
   await item.locator('.label-description', { hasText: 'verl' }).waitFor();
   const lease = join(onlyEntry(runs()), 'lease');
   const status = () => JSON.parse(readFileSync(join(onlyEntry(runs()), 'status.json'), 'utf8')).state;
-  await editor.takeFromMenu(item, 'Stop Following');
-  await until(
-    'the end of the follower',
-    () => status() === 'stopped' && !readdirSync(onlyEntry(runs())).includes('lease'),
-  );
+  const ended = () => status() === 'stopped' && !readdirSync(onlyEntry(runs())).includes('lease');
+  await editor.takeFromMenu(item, 'Stop Following', ended);
   // A menu that opens before the tree has changed offers the former commands.
   await editor.page
     .locator('.part.sidebar')
@@ -115,8 +112,8 @@ scenario('the tree names the trainer and offers only what applies; following is 
     assert.equal(await menu.locator('.action-menu-item', { hasText: missing }).count(), 0, missing);
   await editor.picture('attach-menu');
   await editor.page.keyboard.press('Escape');
-  await editor.takeFromMenu(item, 'Follow Files');
-  await until('a new follower', () => status() === 'running' && readFileSync(lease, 'utf8') !== '');
+  const follows = () => status() === 'running' && readFileSync(lease, 'utf8') !== '';
+  await editor.takeFromMenu(item, 'Follow Files', follows);
 });
 
 scenario('a run of verl and other attached runs are compared on one chart', async () => {
@@ -141,6 +138,9 @@ scenario('JSON lines with unusual names of fields open with a proposed mapping, 
   const old = new Date(Date.now() - 60_000); // a file that changed a moment ago may still be written
   utimesSync(file, old, old);
   await editor.command('RAGEN: Open Run of Another Trainer');
+  // A page that takes the focus, here by a click, does not close the list.
+  const table = await editor.webview('.run-table');
+  await table.locator('.facts-row').click();
   await editor.choose('Type a path');
   await editor.answer(file);
   const rows = editor.page.locator('.quick-input-widget .quick-input-list .monaco-list-row');

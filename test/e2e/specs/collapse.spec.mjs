@@ -83,7 +83,10 @@ scenario(
   async () => {
     await editor.command('View: Close All Editors');
     await editor.showRuns();
-    await editor.takeFromMenu(editor.page.getByRole('treeitem', { name: /^quickstart/ }), 'Open Collapse Page');
+    const tab = editor.page.getByRole('tab', { name: /Collapse/ }).first();
+    await editor.takeFromMenu(editor.page.getByRole('treeitem', { name: /^quickstart/ }), 'Open Collapse Page', () =>
+      tab.isVisible(),
+    );
     await editor.command('View: Close Primary Side Bar');
     let frame = await page();
     await frame.getByText('kept 7 of 12').waitFor();

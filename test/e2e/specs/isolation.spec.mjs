@@ -235,9 +235,8 @@ scenario(
     await rows().filter({ hasText: 'click me' }).waitFor();
     await harmless('a list of runs');
     await editor.page.keyboard.press('Escape');
-    await editor.takeFromMenu(item, 'Rename');
     const prompt = editor.page.locator('.quick-input-message', { hasText: 'click me' });
-    await prompt.waitFor();
+    await editor.takeFromMenu(item, 'Rename', () => prompt.isVisible());
     assert.equal(await prompt.locator('a').count(), 0);
     await harmless('a prompt');
     await editor.page.keyboard.press('Escape');

@@ -43,11 +43,11 @@ after(async () => {
 });
 
 const item = name => editor.page.locator('.part.sidebar').getByRole('treeitem', { name });
-const box = title => editor.page.locator('.quick-input-widget', { hasText: title }).waitFor();
+const box = title => editor.page.locator('.quick-input-widget', { hasText: title });
 const input = () => editor.page.locator('.quick-input-widget input.input');
 
-/** Picks an action in the context menu of a run. */
-const menu = (run, action) => editor.takeFromMenu(item(run), action);
+/** Picks an action in the context menu of a run, until `came`, what the action shows, is visible. */
+const menu = (run, action, came) => editor.takeFromMenu(item(run), action, () => came.first().isVisible());
 
 /** Presses a button of the open dialog. */
 const press = name => editor.page.locator('.monaco-dialog-box').getByRole('button', { name }).click();
@@ -59,19 +59,16 @@ scenario('runs are grouped by state, and a badge counts the running ones', async
 });
 
 scenario('a run is renamed, and gets tags that are typed or selected', async () => {
-  await menu(/^bandit/, 'Rename');
-  await box('Rename Run');
+  await menu(/^bandit/, 'Rename', box('Rename Run'));
   await editor.answer('bandit, first try');
   await item(/^bandit, first try, stopped/).waitFor();
   assert.equal(labels('c-bandit').name, 'bandit, first try');
-  await menu(/^bandit, first try/, 'Tag');
-  await box('Tags of bandit');
+  await menu(/^bandit, first try/, 'Tag', box('Tags of bandit'));
   await input().fill('paper, #lr');
   await editor.page.locator('.quick-input-list .monaco-list-row', { hasText: 'paper' }).waitFor();
   await input().press('Enter');
   await item(/^bandit, first try, stopped, #paper #lr · step 7/).waitFor();
-  await menu(/^sokoban-grpo/, 'Tag');
-  await box('Tags of sokoban-grpo');
+  await menu(/^sokoban-grpo/, 'Tag', box('Tags of sokoban-grpo'));
   await editor.choose('paper');
   await input().press('Enter');
   await item(/^sokoban-grpo, finished, #paper · step 40/).waitFor();
@@ -80,7 +77,7 @@ scenario('a run is renamed, and gets tags that are typed or selected', async () 
 
 scenario('a filter shows only the runs with a tag', async () => {
   await editor.command('RAGEN: Filter Runs');
-  await box('Filter Runs');
+  await box('Filter Runs').waitFor();
   await editor.answer('#paper');
   await item(/^lake-long/).waitFor({ state: 'detached' });
   assert.equal(await item(/#paper/).count(), 2);
@@ -90,8 +87,7 @@ scenario('a filter shows only the runs with a tag', async () => {
 });
 
 scenario('notes are stored in a Markdown file of the run', async () => {
-  await menu(/^sokoban-grpo/, 'Edit Notes');
-  await editor.page.getByRole('tab', { name: /notes\.md/ }).waitFor();
+  await menu(/^sokoban-grpo/, 'Edit Notes', editor.page.getByRole('tab', { name: /notes\.md/ }));
   await editor.page.locator('.editor-instance .view-line').first().click();
   await editor.page.keyboard.press('Control+End');
   await editor.page.keyboard.type('Learned after step 20.');
@@ -103,21 +99,19 @@ scenario('notes are stored in a Markdown file of the run', async () => {
 });
 
 scenario('an archived run is hidden until archived runs are shown', async () => {
-  await menu(/^lake-long/, 'Archive');
+  await editor.takeFromMenu(item(/^lake-long/), 'Archive', () => labels('e-lake-long').archived);
   await item(/^lake-long/).waitFor({ state: 'detached' });
-  assert.equal(labels('e-lake-long').archived, true);
   await editor.command('RAGEN: Show Archived Runs');
   await item(/^Archived/).click();
   await item(/^lake-long/).waitFor();
-  await menu(/^lake-long/, 'Unarchive');
-  await item(/^Archived/).waitFor({ state: 'detached' });
+  await editor.takeFromMenu(item(/^lake-long/), 'Unarchive', async () => !(await item(/^Archived/).isVisible()));
 });
 
 scenario('the configurations of two runs open side by side', async () => {
   await item(/^countdown/).click({ modifiers: ['Control'] });
   await item(/^sokoban-grpo/).click({ modifiers: ['Control'] });
-  await menu(/^sokoban-grpo/, 'Compare Configurations');
-  await editor.page.getByRole('tab', { name: /sokoban-grpo ↔ countdown: Configuration/ }).waitFor();
+  const both = editor.page.getByRole('tab', { name: /sokoban-grpo ↔ countdown: Configuration/ });
+  await menu(/^sokoban-grpo/, 'Compare Configurations', both);
   const diff = editor.page.locator('.monaco-diff-editor');
   await diff.locator('.view-line', { hasText: 'experiment_name: sokoban-grpo' }).waitFor();
   await diff.locator('.view-line', { hasText: 'experiment_name: countdown' }).waitFor();
@@ -126,11 +120,10 @@ scenario('the configurations of two runs open side by side', async () => {
 });
 
 scenario('a run is exported for other programs', async () => {
-  await menu(/^sokoban-grpo/, 'Export');
-  await box('metrics.csv');
+  await menu(/^sokoban-grpo/, 'Export', box('metrics.csv'));
   await editor.choose('episodes.jsonl');
   await input().press('Enter');
-  await box('A folder for each run is created here');
+  await box('A folder for each run is created here').waitFor();
   const into = `${workspace}/out/`;
   const table = join(workspace, 'out/b-sokoban-grpo/metrics.csv');
   const accept = async () => {
@@ -149,8 +142,8 @@ scenario('a run is exported for other programs', async () => {
 });
 
 scenario('a run is deleted after a confirmation; a running one cannot be deleted', async () => {
-  await menu(/^bandit, first try/, 'Delete');
-  await editor.page.locator('.monaco-dialog-box', { hasText: 'Delete the run bandit, first try?' }).waitFor();
+  const dialog = editor.page.locator('.monaco-dialog-box', { hasText: 'Delete the run bandit, first try?' });
+  await menu(/^bandit, first try/, 'Delete', dialog);
   await press('Move to Trash');
   await until('it is gone', async () => {
     if (await editor.page.locator('.monaco-dialog-box', { hasText: 'Delete Permanently' }).isVisible())
@@ -158,8 +151,8 @@ scenario('a run is deleted after a confirmation; a running one cannot be deleted
     return !existsSync(join(runs, 'c-bandit'));
   });
   await item(/^bandit/).waitFor({ state: 'detached' });
-  await menu(/^frozen-lake/, 'Delete');
-  await editor.page.locator('.notification-toast', { hasText: 'frozen-lake is active' }).waitFor();
+  const refusal = editor.page.locator('.notification-toast', { hasText: 'frozen-lake is active' });
+  await menu(/^frozen-lake/, 'Delete', refusal);
   await editor.command('Notifications: Clear All Notifications');
   assert.equal(JSON.parse(readFileSync(join(runs, 'a-frozen-lake/manifest.json'), 'utf8')).id, 'a-frozen-lake');
 });
@@ -272,11 +265,11 @@ scenario('a run starts from its file, and another from the same configuration wi
   assert.equal(manifest.config_file, join(workspace, 'config/mine.yaml'));
   assert.ok(readdirSync(join(runs, id, 'tensorboard')).length === 1);
   assert.match(file(), /test_freq: -1/);
-  await menu(/^mine, finished/, 'Evaluate…');
-  await box('plays the validation episodes once');
+  await menu(/^mine, finished/, 'Evaluate…', box('plays the validation episodes once'));
   await editor.answer('');
   await item(/^eval of mine \w{4} step 2, .*episode \d+\/\d+/).waitFor();
-  await menu(/^mine, finished/, 'Duplicate with Changes');
+  const formTab = editor.page.getByRole('tab', { name: /New Run/ });
+  await menu(/^mine, finished/, 'Duplicate with Changes', formTab);
   const form = await editor.webview('.field[data-key="trainer.experiment_name"] vscode-text-field');
   const fill = (key, value) => form.locator(`.field[data-key="${key}"] vscode-text-field`).locator('input').fill(value);
   await fill('trainer.experiment_name', 'again');

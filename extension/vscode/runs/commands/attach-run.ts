@@ -9,6 +9,7 @@ import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
 import { pageColumn } from '../../pages/page-column';
 import { askCli } from '../../processes/cli-command';
+import { showInputBox, showQuickPick } from '../../questions';
 import { trusted } from '../../workspace-trust';
 import { isActive } from '../run-format';
 import { workspaceOf, type Run } from '../run-store';
@@ -73,7 +74,7 @@ async function askForPath(): Promise<string | undefined> {
     vscode.l10n.t('Type a path…'),
   ];
   const title = vscode.l10n.t('Open Run of Another Trainer');
-  const chosen = await vscode.window.showQuickPick(
+  const chosen = await showQuickPick(
     [
       { label: folder, detail: vscode.l10n.t('the folder into which the trainer writes') },
       { label: file, detail: vscode.l10n.t('a JSON-lines file, a TensorBoard event file or a console log') },
@@ -83,7 +84,7 @@ async function askForPath(): Promise<string | undefined> {
   );
   if (chosen === undefined) return undefined;
   if (chosen.label === typed) {
-    const text = await vscode.window.showInputBox({ title, prompt: vscode.l10n.t('Path of a folder or file') });
+    const text = await showInputBox({ title, prompt: vscode.l10n.t('Path of a folder or file') });
     return text === undefined || text.trim() === '' ? undefined : text.trim();
   }
   const isFolder = chosen.label === folder;

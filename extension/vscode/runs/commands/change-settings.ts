@@ -6,6 +6,7 @@ import { changeable, configInEffect } from '../../../run-data/changeable-setting
 import { noRuns, ownRun, takesNoSteps } from './run-checks';
 import type { Command } from '../../command';
 import { notifyBriefly } from '../../notifications';
+import { showInputBox, showQuickPick } from '../../questions';
 import type { Run } from '../run-store';
 import { isActive } from '../run-format';
 
@@ -48,11 +49,10 @@ export const changeSettings: Command = host => async argument => {
     }
     return undefined;
   };
-  const text = await vscode.window.showInputBox({
+  const text = await showInputBox({
     title,
     prompt: vscode.l10n.t('{0} ({1}). The change applies from the next step on.', names()[key], key),
     value: String(value),
-    ignoreFocusOut: true,
     validateInput: refused,
   });
   const number = text === undefined ? undefined : numberIn(text);
@@ -78,7 +78,7 @@ async function askForSetting(run: Run, title: string): Promise<{ key: string; va
   const placeHolder = vscode.l10n.t(
     'Which setting? The change applies from the next step on and is marked in the charts.',
   );
-  return vscode.window.showQuickPick(items, { title, placeHolder, matchOnDetail: true });
+  return showQuickPick(items, { title, placeHolder, matchOnDetail: true });
 }
 
 /** Parses a number; undefined if the text is not a number. */

@@ -4,6 +4,7 @@ import { UserError } from '../../../common/user-error';
 import type { Command } from '../../command';
 import { runConfigurationUri } from '../../configuration/configuration-documents';
 import type { Host } from '../../host-services';
+import { showQuickPick } from '../../questions';
 import { anyRun, noRuns } from './run-checks';
 import { withoutArchived } from '../run-format';
 import { inList } from '../run-picker';
@@ -35,5 +36,5 @@ async function otherThan(host: Host, first: Run): Promise<Run | undefined> {
     'With which run do you want to compare the configuration of {0}?',
     first.summary.name,
   );
-  return (await vscode.window.showQuickPick(items, { placeHolder, matchOnDetail: true }))?.run;
+  return (await showQuickPick(items, { placeHolder, matchOnDetail: true }))?.run;
 }

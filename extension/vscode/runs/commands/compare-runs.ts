@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import type { Command } from '../../command';
 import { plain } from '../../plain-text';
+import { showQuickPick } from '../../questions';
 import { inList } from '../run-picker';
 import type { Run } from '../run-store';
 
@@ -54,7 +55,7 @@ export async function askForRuns(
       runs: [run],
     })),
   ];
-  const chosen = await vscode.window.showQuickPick(items, {
+  const chosen = await showQuickPick(items, {
     title,
     placeHolder,
     canPickMany: true,

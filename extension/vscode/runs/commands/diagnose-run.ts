@@ -6,6 +6,7 @@ import { registerCommands } from '../../command';
 import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
 import { askCli } from '../../processes/cli-command';
+import { showInputBox, showQuickPick } from '../../questions';
 import { trusted } from '../../workspace-trust';
 import { workspaceOf, type Run } from '../run-store';
 
@@ -31,7 +32,7 @@ async function askForModel(): Promise<string | undefined> {
   const title = titleText();
   const [folder, hub] = [vscode.l10n.t('Choose a folder…'), vscode.l10n.t('Name a model of the Hugging Face hub…')];
   const bundled = vscode.l10n.t('bundled: knows only small puzzles, so its numbers say little about other tasks');
-  const chosen = await vscode.window.showQuickPick(
+  const chosen = await showQuickPick(
     [
       {
         label: folder,
@@ -49,13 +50,13 @@ async function askForModel(): Promise<string | undefined> {
   }
   if (chosen?.label !== hub) return chosen?.label;
   const prompt = vscode.l10n.t('organisation/name, optionally with @revision');
-  const name = await vscode.window.showInputBox({ title, prompt, placeHolder: 'Qwen/Qwen2.5-0.5B-Instruct' });
+  const name = await showInputBox({ title, prompt, placeHolder: 'Qwen/Qwen2.5-0.5B-Instruct' });
   return name === undefined || name.trim() === '' ? undefined : name.trim();
 }
 
 /** Asks for the steps; returns the CLI's options, or undefined if the user cancels. */
 async function askForSteps(): Promise<string[] | undefined> {
-  const text = await vscode.window.showInputBox({
+  const text = await showInputBox({
     title: titleText(),
     prompt: vscode.l10n.t('Steps: 10,20,40, or every 10. Empty for 20 steps at equal distances.'),
     validateInput: value => (optionsOf(value) ? undefined : vscode.l10n.t('Use numbers with commas, or every 10')),

@@ -6,6 +6,7 @@ import { parseFilter } from '../../../run-data/episode-filter';
 import type { Command } from '../../command';
 import { notifyInformation, withProgress } from '../../notifications';
 import { askCli } from '../../processes/cli-command';
+import { showInputBox, showQuickPick } from '../../questions';
 import type { RunArgument } from '../run-picker';
 import { workspaceOf } from '../run-store';
 import { anyRun, noRuns } from './run-checks';
@@ -41,7 +42,7 @@ export const exportDataSet: Command = host => async argument => {
   const title = vscode.l10n.t('Export Data Set of {0}', name);
   const filter = givenFilter(argument) ?? (await askForFilter(title));
   if (filter === undefined) return;
-  const chosen = await vscode.window.showQuickPick(formats(), { title, placeHolder: filter, matchOnDetail: true });
+  const chosen = await showQuickPick(formats(), { title, placeHolder: filter, matchOnDetail: true });
   if (!chosen) return;
   const target = await askForTarget(join(workspaceOf(run), `${id}-${chosen.format}`), chosen, title);
   if (!target) return;
@@ -75,7 +76,7 @@ function givenFilter(argument: RunArgument): string | undefined {
 }
 
 const askForFilter = (title: string): Thenable<string | undefined> =>
-  vscode.window.showInputBox({
+  showInputBox({
     title,
     prompt: vscode.l10n.t('Filter of the episodes. Press Enter without a filter to export all.'),
     placeHolder: 'mode:train success:true step:40..60',

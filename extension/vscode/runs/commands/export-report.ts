@@ -6,6 +6,7 @@ import { UserError } from '../../../common/user-error';
 import type { Command } from '../../command';
 import { notifyInformation, withProgress } from '../../notifications';
 import { askCli } from '../../processes/cli-command';
+import { showQuickPick } from '../../questions';
 import { workspaceOf, type Run } from '../run-store';
 import { askForRuns } from './compare-runs';
 import { noRuns } from './run-checks';
@@ -64,5 +65,5 @@ function askForFormat(title: string): Thenable<Format | undefined> {
     { label: 'HTML', detail: html, format: 'html', ending: 'html' },
     { label: 'Markdown', detail: markdown, format: 'markdown', ending: 'md' },
   ];
-  return vscode.window.showQuickPick(formats, { title, placeHolder: vscode.l10n.t('Select the format') });
+  return showQuickPick(formats, { title, placeHolder: vscode.l10n.t('Select the format') });
 }

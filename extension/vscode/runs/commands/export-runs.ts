@@ -5,6 +5,7 @@ import type { Command } from '../../command';
 import type { Host } from '../../host-services';
 import { notifyBriefly, withProgress } from '../../notifications';
 import { askCli } from '../../processes/cli-command';
+import { showQuickPick } from '../../questions';
 import { exportRun, partsOf, type ExportPart } from '../../run-files/run-export';
 import { anyRun, noRuns } from './run-checks';
 import { workspaceOf, type Run } from '../run-store';
@@ -31,7 +32,7 @@ async function exportTo(host: Host, runs: Run[]): Promise<void> {
     runs.length === 1
       ? vscode.l10n.t('Export {0}', runs[0].summary.name)
       : vscode.l10n.t('Export {0} Runs', runs.length);
-  const chosen = await vscode.window.showQuickPick(items, { title, canPickMany: true, ignoreFocusOut: true });
+  const chosen = await showQuickPick(items, { title, canPickMany: true });
   if (!chosen || chosen.length === 0) return;
   const [into] =
     (await vscode.window.showOpenDialog({

@@ -6,6 +6,7 @@ import type { Labels } from '../../../run-data/run-manifest';
 import type { Command } from '../../command';
 import type { Host } from '../../host-services';
 import { plain } from '../../plain-text';
+import { showInputBox } from '../../questions';
 import { changeLabels, notesFile, type LabelChange } from '../../run-files/run-labels';
 import { anyRun, noRuns, refuseLive } from './run-checks';
 import { askForTags } from './tag-picker';
@@ -15,11 +16,10 @@ export const labelCommands: Record<string, Command> = {
   'ragen.renameRun': host => async argument => {
     const run = await host.picker.pick(argument, anyRun, noRuns());
     if (!run) return;
-    const name = await vscode.window.showInputBox({
+    const name = await showInputBox({
       title: vscode.l10n.t('Rename Run'),
       prompt: plain(vscode.l10n.t('New name. Leave empty to restore the original name: {0}', nameAtStart(run))),
       value: run.summary.name,
-      ignoreFocusOut: true, // a menu that returns the focus after a delay must not close the input
     });
     if (name !== undefined) await label(host, [run], () => ({ name: name.trim() || undefined }));
   },

@@ -13,6 +13,7 @@ import {
   type MappingProposal,
 } from '../../../run-data/mapping-proposal';
 import { plain } from '../../plain-text';
+import { createQuickPick, showQuickPick } from '../../questions';
 import {
   choicesOf,
   metricChoices,
@@ -44,10 +45,9 @@ export async function askForMapping(workspace: string, proposal: MappingProposal
 /** Shows the form; `last` is the row that was changed before, which is selected again. */
 function chooseRow(proposal: MappingProposal, last: MappingRow | undefined): Promise<Item | undefined> {
   const { file, contents } = proposal;
-  const pick = vscode.window.createQuickPick<Item>();
+  const pick = createQuickPick<Item>();
   pick.title = plain(vscode.l10n.t('Fields of {0}', file));
   pick.placeholder = vscode.l10n.t('Choose a row to change it; the first row opens the run.');
-  pick.ignoreFocusOut = true;
   pick.matchOnDescription = true;
   const rows = rowsOf(proposal).map(row => itemOf(proposal, row));
   const heading = (label: string): Item => ({ label, kind: vscode.QuickPickItemKind.Separator });
@@ -116,16 +116,12 @@ async function corrected(proposal: MappingProposal, row: MappingRow): Promise<Ma
           return { label: plain(path), description: kind, detail: plain(samples.join(' · ')), value: path };
         })
       : metricChoices.map((key): Choice => ({ label: metricLabel(key), value: key }));
-  const chosen = await vscode.window.showQuickPick<Choice>(
-    [{ label: `$(circle-slash) ${none}`, value: null }, ...choices],
-    {
-      title: plain(row.kind === 'field' ? `${labelOf(row.meaning)} · ${file}` : row.metric),
-      placeHolder:
-        row.kind === 'field' ? vscode.l10n.t('Which field of the file?') : vscode.l10n.t('Which metric is this?'),
-      ignoreFocusOut: true,
-      matchOnDetail: true,
-    },
-  );
+  const chosen = await showQuickPick<Choice>([{ label: `$(circle-slash) ${none}`, value: null }, ...choices], {
+    title: plain(row.kind === 'field' ? `${labelOf(row.meaning)} · ${file}` : row.metric),
+    placeHolder:
+      row.kind === 'field' ? vscode.l10n.t('Which field of the file?') : vscode.l10n.t('Which metric is this?'),
+    matchOnDetail: true,
+  });
   if (!chosen) return mapping;
   return row.kind === 'field'
     ? withField(mapping, row.meaning, chosen.value)

@@ -10,6 +10,7 @@ import { plain } from '../../plain-text';
 import { anyRun, noRuns } from './run-checks';
 import type { Run } from '../run-store';
 import { UserError } from '../../../common/user-error';
+import { createQuickPick } from '../../questions';
 
 /** `typingMs`: delay between the last key and the search. `listMs`: time between two updates of the list. */
 const [typingMs, listMs] = [250, 150];
@@ -36,14 +37,13 @@ async function openHit(host: Host, { folder, id, turn }: EpisodeHit): Promise<vo
 /** Lets the user type a text and choose a hit. Resolves with undefined if the user cancels. */
 function askForHit(runs: readonly Run[]): Promise<EpisodeHit | undefined> {
   const names = new Map(runs.map(({ folder, summary }) => [folder, summary.name]));
-  const picker = vscode.window.createQuickPick<Item>();
+  const picker = createQuickPick<Item>();
   const title =
     runs.length === 1
       ? vscode.l10n.t('Search Episodes of {0}', runs[0].summary.name)
       : vscode.l10n.t('Search Episodes of {0} Runs', runs.length);
   picker.title = title;
   picker.placeholder = vscode.l10n.t('Text in states, answers, final states or errors');
-  picker.ignoreFocusOut = true;
   let current = new AbortController();
   let typing: NodeJS.Timeout | undefined;
 

@@ -2,6 +2,7 @@
 // type new tags.
 import * as vscode from 'vscode';
 import { plain } from '../../plain-text';
+import { createQuickPick } from '../../questions';
 import type { Run } from '../run-store';
 
 export interface TagChange {
@@ -17,14 +18,13 @@ export function askForTags(runs: readonly Run[], known: readonly string[]): Prom
   const before = (runs[0].summary.tags ?? []).filter(tag => runs.every(({ summary }) => summary.tags?.includes(tag)));
   const tags = [...new Set([...before, ...known])].sort();
   type Item = vscode.QuickPickItem & { tag: string };
-  const picker = vscode.window.createQuickPick<Item>();
+  const picker = createQuickPick<Item>();
   picker.title =
     runs.length === 1
       ? vscode.l10n.t('Tags of {0}', runs[0].summary.name)
       : vscode.l10n.t('Tags of {0} Runs', runs.length);
   picker.placeholder = vscode.l10n.t('Select tags, or type new ones separated by commas');
   picker.canSelectMany = true;
-  picker.ignoreFocusOut = true;
   const items = tags.map((tag): Item => ({ label: plain(tag), tag }));
   let typed: Item[] = [];
   picker.items = items;

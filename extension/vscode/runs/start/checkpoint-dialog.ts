@@ -4,6 +4,7 @@
 import * as vscode from 'vscode';
 import { discardedWork, formatDiscarded } from '../../../run-data/discarded-work';
 import { notifyInformation } from '../../notifications';
+import { showQuickPick } from '../../questions';
 import { describeCheckpoints, type CheckpointEntry } from '../../run-files/stored-checkpoints';
 import { formatBytes, formatStart, percent } from '../run-format';
 import type { Run } from '../run-store';
@@ -14,8 +15,8 @@ export async function askForCheckpoint(run: Run, placeHolder: string): Promise<C
   const entries = await describeCheckpoints(run.folder, await run.reader.checkpoints());
   if (entries.length === 0) return void notifyInformation(vscode.l10n.t('Run {0} has no checkpoint yet.', name));
   const items = entries.map((entry, i) => ({ ...inList(entry, i === 0), entry }));
-  const options = { placeHolder, matchOnDescription: true, ignoreFocusOut: true };
-  return (await vscode.window.showQuickPick(items, options))?.entry;
+  const options = { placeHolder, matchOnDescription: true };
+  return (await showQuickPick(items, options))?.entry;
 }
 
 /** Formats a checkpoint as a list item: step, validation, time and size. */
@@ -47,7 +48,7 @@ export async function continueOptions(run: Run, { name, step }: CheckpointEntry)
   ];
   const title = vscode.l10n.t('Resume {0} from step {1}', summary.name, step);
   const placeHolder = vscode.l10n.t('After this checkpoint come {0}.', lost);
-  const chosen = await vscode.window.showQuickPick(items, { title, placeHolder, ignoreFocusOut: true });
+  const chosen = await showQuickPick(items, { title, placeHolder });
   if (!chosen) return undefined;
   return ['--from', name, chosen.label === fork ? '--fork' : '--discard'];
 }

@@ -1,8 +1,8 @@
 // The input box for overrides before a run starts. The box stays open until the run has started: any error, including
 // an error of the trainer, is shown below the input, so that the user can correct the input.
-import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
+import { createInputBox } from '../../questions';
 import { overridesProblem, splitOverrides } from './overrides-line';
 
 export interface OverridesQuestion {
@@ -23,12 +23,11 @@ export function startWithOverrides(
   { title, prompt, value = '', placeholder = 'trainer.total_training_steps=20 seed.train=7' }: OverridesQuestion,
   start: (overrides: string[]) => Promise<void>,
 ): Promise<void> {
-  const box = vscode.window.createInputBox();
+  const box = createInputBox();
   box.title = plain(title);
   box.prompt = plain(prompt);
   box.value = value;
   box.placeholder = placeholder;
-  box.ignoreFocusOut = true;
   const showProblem = (problem: string | undefined) => (box.validationMessage = problem && plain(problem));
   box.onDidChangeValue(text => showProblem(overridesProblem(text)));
   return new Promise<void>((resolve, reject) => {

@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
+import { showQuickPick } from '../../questions';
 import { shippedPresets, workspacePresets, type Preset } from './preset-files';
 
 /** The CLI call that starts the selected configuration. */
@@ -39,7 +40,7 @@ async function askForPreset(extensionPath: string): Promise<Preset | undefined> 
     const workspace = own.length === 0 ? [] : [heading(vscode.l10n.t('this workspace')), ...own.map(itemOf)];
     return [...workspace, heading(vscode.l10n.t('presets')), ...shipped.map(itemOf)];
   })();
-  const chosen = await vscode.window.showQuickPick(items, {
+  const chosen = await showQuickPick(items, {
     title: vscode.l10n.t('Start Run'),
     placeHolder: vscode.l10n.t('Which configuration?'),
     matchOnDetail: true,

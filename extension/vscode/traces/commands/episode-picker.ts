@@ -5,6 +5,7 @@ import { appendAll } from '../../../common/lists';
 import { formatSigned } from '../../../common/numbers';
 import { UserError } from '../../../common/user-error';
 import { plain } from '../../plain-text';
+import { showQuickPick } from '../../questions';
 import { byScore, groupOf, type EpisodeHead } from '../../run-files/episodes/episode-heads';
 import type { RunArgument } from '../../runs/run-picker';
 import type { TraceServices } from './trace-services';
@@ -76,7 +77,7 @@ export async function chosenEpisode(
     }
     return listed;
   };
-  const choice = await vscode.window.showQuickPick(items(), {
+  const choice = await showQuickPick(items(), {
     title: vscode.l10n.t('Open Reasoning Trace'),
     placeHolder: vscode.l10n.t('Which episode of {0}?', run.summary.name),
     matchOnDescription: true,
@@ -108,7 +109,7 @@ export async function chosenOther(
     const { id, step } = parseTraceUri(uri)!;
     return { label: plain(shortId(id)), description: vscode.l10n.t('step {0}', step), uri };
   });
-  const choice = await vscode.window.showQuickPick(
+  const choice = await showQuickPick(
     [
       ...part(
         vscode.l10n.t('the same prompt'),

@@ -1,5 +1,6 @@
 // Commands on reasoning traces, by their ids in package.json.
 import * as vscode from 'vscode';
+import { showQuickPick } from '../../questions';
 import { byScore, groupOf } from '../../run-files/episodes/episode-heads';
 import type { RunArgument } from '../../runs/run-picker';
 import { chosenEpisode, chosenOther, headItem } from './episode-picker';
@@ -39,7 +40,7 @@ export const traceCommands: Record<string, TraceCommand> = {
     const heads = await services.documents.heads.ofFile(fileOf(open.location));
     const items = byScore(groupOf(heads, open.trace.episode)).map(head => headItem(head, head.id === open.location.id));
     const title = vscode.l10n.t('Episodes of group {0} in step {1}', open.trace.episode.group_id, open.location.step);
-    const choice = await vscode.window.showQuickPick(items, { title, matchOnDescription: true });
+    const choice = await showQuickPick(items, { title, matchOnDescription: true });
     if (choice) await show(services, { ...open.location, id: choice.head.id }, open);
   },
   'ragen.earlierTrace': (services, argument) => samePromptElsewhere(services, argument, -1),

@@ -11,6 +11,7 @@ import {
 } from '../../../protocol/inspection';
 import type { Episode, EpisodeTurn } from '../../../run-data/episode';
 import { plain } from '../../plain-text';
+import { createQuickPick, showInputBox, showQuickPick } from '../../questions';
 import { shortId } from '../trace-text';
 
 /** Lets the user choose a turn of an episode. Returns undefined if the user cancels. */
@@ -21,7 +22,7 @@ export async function askForTurn({ turns }: Episode): Promise<number | undefined
     detail: plain(brief(answer ?? raw)),
     turn,
   }));
-  return (await vscode.window.showQuickPick(items, { placeHolder: vscode.l10n.t('Which turn?') }))?.turn;
+  return (await showQuickPick(items, { placeHolder: vscode.l10n.t('Which turn?') }))?.turn;
 }
 
 /**
@@ -57,7 +58,7 @@ export async function askForChange(
     },
   ];
   const title = vscode.l10n.t('What if… turn {0} of {1}', target.turn, shortId(target.id));
-  const item = await vscode.window.showQuickPick(items, {
+  const item = await showQuickPick(items, {
     title,
     placeHolder: vscode.l10n.t('What do you want to change?'),
   });
@@ -67,7 +68,7 @@ export async function askForChange(
     case 'nothing':
       return {};
     case 'thought': {
-      const thought = await vscode.window.showInputBox({
+      const thought = await showInputBox({
         title,
         value: turn.thought ?? '',
         prompt: vscode.l10n.t('Write the new thought. The policy writes the answer.'),
@@ -80,14 +81,14 @@ export async function askForChange(
       if (actions.length > 0) {
         const items = actions.map(answer => ({ label: plain(answer), answer }));
         const placeHolder = vscode.l10n.t('Which action?');
-        const chosen = await vscode.window.showQuickPick(items, { title, placeHolder });
+        const chosen = await showQuickPick(items, { title, placeHolder });
         return chosen && { answer: chosen.answer };
       }
       break; // the environment does not list its actions, so the user types one
     }
     case 'answer':
   }
-  const answer = await vscode.window.showInputBox({
+  const answer = await showInputBox({
     title,
     value: turn.answer ?? '',
     prompt: vscode.l10n.t('The new answer, as the model would write it'),
@@ -117,7 +118,7 @@ export async function askForPlayer(
     name,
   }));
   const hand = { label: vscode.l10n.t('$(person) By hand, turn by turn'), description: '', name: null };
-  const item = await vscode.window.showQuickPick([...items, hand], { title });
+  const item = await showQuickPick([...items, hand], { title });
   return item && item.name;
 }
 
@@ -127,12 +128,11 @@ export async function askForPlayer(
  */
 export function askForMove({ episode, actions }: WhatIfState): Promise<GivenAnswer | 'policy' | 'keep' | undefined> {
   type Item = vscode.QuickPickItem & { move?: GivenAnswer | 'policy' | 'keep' };
-  const pick = vscode.window.createQuickPick<Item>();
+  const pick = createQuickPick<Item>();
   const turn = episode.turns.length + 1;
   pick.title = vscode.l10n.t('Turn {0} · return {1}', turn, formatSigned(episode.reward));
   pick.placeholder =
     actions.length > 0 ? vscode.l10n.t('Choose an action, or type an answer') : vscode.l10n.t('Type an answer');
-  pick.ignoreFocusOut = true;
   const rest: Item[] = [
     { label: vscode.l10n.t('$(hubot) Continue with a checkpoint…'), move: 'policy', alwaysShow: true },
     ...(episode.turns.length > 0
