@@ -1,21 +1,21 @@
 // Reference implementation of the policy loss in plain TypeScript: the loss of the chosen loss mode, minus the entropy
-// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO, CISPO, SAPO and GMPO.
+// bonus, plus the KL loss. The modes are PPO's clipped surrogate (Schulman et al., 2017), GSPO, CISPO, SAPO, GMPO, Clip-Cov and
+// KL-Cov.
 // The clipping of the surrogate may be asymmetric (DAPO, Yu et al., 2025) and includes the dual clip (Ye et al., 2020).
 // `ragen algo` evaluates this implementation. In training, the graph operations in models/graphs/policy-loss-graph.ts compute the
 // same loss. A test compares loss and gradient of the two implementations for every combination of options. The names of
 // the modes are in policy-loss-options.ts.
 import {
+  covarianceOf,
   largestLogRatio,
   gateOf,
   lossModeOf,
   usesSequenceRatios,
-  type ClipOptions,
-  type GateOptions,
-  type LossMode,
   type PolicyLossSettings,
 } from './policy-loss-options';
 import { cispoTokenLoss } from './cispo';
 import { tokenPolicyLoss, type TokenLoss } from './clipped-surrogate';
+import { clipCovTokenLoss, klCovTokenLoss, selectedTokens } from './covariance';
 import { clippedSequenceLogRatio, gmpoTokenLoss } from './gmpo';
 import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { clamp, tokenKl, tokenKlSlope } from './kl';
@@ -52,42 +52,48 @@ export interface PolicyLoss {
 }
 
 /**
- * Returns the loss of every token of a sequence under the loss mode. A token with mask 0 has a loss too, but is left
- * out of the sequence ratio of GSPO and GMPO.
+ * Returns the loss of every token of a mini-batch under its loss mode, one array per sequence. A token with mask 0 has a
+ * loss too, but is left out of the sequence ratios of GSPO and GMPO and of the selection of Clip-Cov and KL-Cov.
  */
 export function tokenLosses(
-  sequence: Pick<PolicySequence, 'logprobs' | 'old_logprobs' | 'advantages' | 'mask'>,
-  options: ClipOptions & Partial<GateOptions>,
-  mode: LossMode = 'vanilla',
+  sequences: readonly Omit<PolicySequence, 'entropies' | 'ref_logprobs'>[],
+  settings: PolicyLossSettings,
+): TokenLoss[][] {
+  const selected = selectedTokens(sequences, settings);
+  return sequences.map((sequence, row) => sequenceTokenLosses(sequence, settings, selected?.[row]));
+}
+
+function sequenceTokenLosses(
+  { logprobs, old_logprobs, advantages, mask }: PolicySequence,
+  settings: PolicyLossSettings,
+  selected: Uint8Array | undefined,
 ): TokenLoss[] {
-  const { logprobs, old_logprobs, advantages, mask } = sequence;
+  const mode = lossModeOf(settings);
   const logRatios = Float64Array.from(logprobs, (logprob, token) => logprob - old_logprobs[token]);
   const ofSequence =
     mode === 'geo_mean'
-      ? clippedSequenceLogRatio(logRatios, advantages, mask, options)
+      ? clippedSequenceLogRatio(logRatios, advantages, mask, settings)
       : sequenceLogRatio(logprobs, old_logprobs, mask);
   return Array.from(logprobs, (logprob, token) => {
-    const logRatio = logRatios[token];
+    const [logRatio, advantage, isSelected] = [logRatios[token], advantages[token], selected?.[token] === 1];
     switch (mode) {
       case 'vanilla':
-        return tokenPolicyLoss(logRatio, advantages[token], options);
+        return tokenPolicyLoss(logRatio, advantage, settings);
       case 'gspo':
-        return gspoTokenLoss(ofSequence, advantages[token], options);
+        return gspoTokenLoss(ofSequence, advantage, settings);
       case 'cispo':
-        return cispoTokenLoss(logprob, logRatio, advantages[token], options);
+        return cispoTokenLoss(logprob, logRatio, advantage, settings);
       case 'sapo':
-        return sapoTokenLoss(logRatio, advantages[token], gateOf(options));
+        return sapoTokenLoss(logRatio, advantage, gateOf(settings));
       case 'geo_mean':
-        return gmpoTokenLoss(logRatio, ofSequence, advantages[token], options);
+        return gmpoTokenLoss(logRatio, ofSequence, advantage, settings);
+      case 'clip_cov':
+        return clipCovTokenLoss(logRatio, advantage, isSelected, settings);
+      case 'kl_cov':
+        return klCovTokenLoss(logRatio, advantage, isSelected, covarianceOf(settings).ppo_kl_coef);
     }
   });
 }
-
-/** Returns the losses of all tokens of a mini-batch under its loss mode, one array per sequence. */
-export const miniBatchTokenLosses = (
-  sequences: readonly PolicySequence[],
-  settings: PolicyLossSettings,
-): TokenLoss[][] => sequences.map(sequence => tokenLosses(sequence, settings, lossModeOf(settings)));
 
 /**
  * Returns the loss of a mini-batch. `paddedLength` as in `aggregationWeights`; defaults to the length of the longest
@@ -107,7 +113,7 @@ export function weightedPolicyLoss(
   sequences: readonly PolicySequence[],
   weights: readonly ArrayLike<number>[],
   settings: PolicyLossSettings,
-  losses: readonly TokenLoss[][] = miniBatchTokenLosses(sequences, settings),
+  losses: readonly TokenLoss[][] = tokenLosses(sequences, settings),
 ): PolicyLoss {
   const mode = lossModeOf(settings);
   const sums: PolicyLoss = {
@@ -163,7 +169,7 @@ export const weightedPolicyLossGradient = (
   sequences: readonly PolicySequence[],
   weights: readonly ArrayLike<number>[],
   settings: PolicyLossSettings,
-  losses: readonly TokenLoss[][] = miniBatchTokenLosses(sequences, settings),
+  losses: readonly TokenLoss[][] = tokenLosses(sequences, settings),
 ): Float64Array[] =>
   sequences.map((sequence, row) => {
     requireReference(sequence, row, settings);

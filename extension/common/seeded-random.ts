@@ -1,5 +1,6 @@
-// A small seeded generator of uniform numbers, Mulberry32 (Tommy Ettinger), for statistics: bootstrap samples and random
-// forests. Equal seeds give equal streams on every machine. Training uses engine/sampling/random-stream.ts instead.
+// A small seeded generator of uniform numbers, Mulberry32 (Tommy Ettinger), for pure functions: bootstrap samples, random
+// forests and the tokens that Clip-Cov selects. Equal seeds give equal streams on every machine. The other streams of
+// training are those of engine/sampling/random-stream.ts.
 
 /** Returns a function that returns the next number in [0, 1) of the stream with this seed (an integer, modulo 2³²). */
 export function seededRandom(seed: number): () => number {

@@ -9,6 +9,7 @@ import { RandomStream } from '../engine/sampling/random-stream';
 import { float32 } from '../engine/session/session';
 import type { SessionOptions, Tensor } from '../engine/session/session';
 import { unwatched } from '../engine/work-units';
+import type { WorkUnits } from '../engine/work-units';
 import { chunkFeeds, scalarFeeds } from './graphs/batch-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
@@ -22,7 +23,8 @@ import type { Network } from './graphs/policy-graphs';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
-import { gateOf, lossModeOf, usesSequenceRatios } from '../algorithms/policy-loss-options';
+import { selectedTokens } from '../algorithms/covariance';
+import { covarianceOf, gateOf, lossModeOf, selectsTokens, usesSequenceRatios } from '../algorithms/policy-loss-options';
 
 export interface Scores {
   /** One array per sample, as long as the sample's ids; 0 where mask = 0. */
@@ -37,6 +39,9 @@ export interface PolicyOptions extends SessionOptions {
    */
   checkpointed?: boolean;
 }
+
+/** A sample whose selected tokens are marked with 1. */
+type SelectedSample = WeightedSample & { selected?: Float32Array };
 
 export class Policy {
   private readonly training: PackedSessions;
@@ -168,10 +173,14 @@ export class Policy {
       clip_high: loss.clip_ratio_high,
       clip_c: loss.clip_ratio_c,
       ...gateOf(loss),
+      ppo_kl_coef: covarianceOf(loss).ppo_kl_coef,
       entropy_coeff: has('entropy') ? loss.entropy_coeff : 0,
       kl_coef: loss.use_kl_loss && has('kl') ? loss.kl_loss_coef : 0,
     });
-    const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
+    const marked: readonly SelectedSample[] = selectsTokens(terms.mode)
+      ? await this.selectTokens(samples, budget, loss, units)
+      : samples;
+    const { passes, chunks } = preparePasses(this.network, marked, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
     for (const { shared, trimmed, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
@@ -187,6 +196,7 @@ export class Policy {
         ...scalars,
         old_logprob: gather(s => s.old_logprobs),
         ...(usesSequenceRatios(terms.mode) && { memberships: memberships() }),
+        ...(selectsTokens(terms.mode) && { selected: gather(s => s.selected!) }),
         ...(terms.kl && { ref_logprob: gather(s => s.ref_logprobs) }),
         advantage: has('task') ? gather(s => s.advantages) : float32(new Float32Array(count), [count]),
         weight: gather(s => s.weights),
@@ -196,6 +206,19 @@ export class Policy {
       await this.bank.accumulate(result);
     }
     return sums;
+  }
+
+  /** Marks the tokens that Clip-Cov and KL-Cov select, by the log-probs under the current weights. */
+  private async selectTokens(
+    samples: readonly WeightedSample[],
+    budget: PassBudget,
+    loss: PolicyLossOptions,
+    units: WorkUnits,
+  ): Promise<SelectedSample[]> {
+    const { logprobs } = await this.score(samples, budget, loss.temperature, units);
+    const sequences = samples.map((sample, i) => ({ ...sample, logprobs: logprobs[i] }));
+    const marks = selectedTokens(sequences, loss);
+    return samples.map((sample, i) => ({ ...sample, selected: Float32Array.from(marks![i]) }));
   }
 
   /** Runs one optimizer step on the mean cross-entropy of the masked tokens; returns the mean cross-entropy. */

@@ -63,6 +63,12 @@ const policy = define(
     dual_clip: z.number().gt(1).default(3),
     tau_pos: z.number().positive().optional(),
     tau_neg: z.number().positive().optional(),
+    clip_cov_ratio: z.number().min(0).max(1).optional(),
+    clip_cov_lb: z.number().optional(),
+    clip_cov_ub: z.number().optional(),
+    kl_cov_ratio: z.number().min(0).max(1).optional(),
+    ppo_kl_coef: z.number().min(0).optional(),
+    selection_seed: z.number().int().optional(),
     loss_agg_mode: z.enum(lossAggModes).default('token-mean'),
     loss_mode: z.enum(lossModes).default('vanilla'),
   }),
@@ -74,12 +80,14 @@ const policy = define(
       advantages: Float32Array.from(advantages[i]),
       mask: maskOf(mask?.[i], row.length),
     }));
-    const { clip_low, clip_high, dual_clip, tau_pos, tau_neg } = bounds;
+    const { clip_low, clip_high, dual_clip, tau_pos, tau_neg, selection_seed, ...covariance } = bounds;
     const clip = { clip_ratio_low: clip_low, clip_ratio_high: clip_high, clip_ratio_c: dual_clip, tau_pos, tau_neg };
     const terms = { entropy_coeff: 0, use_kl_loss: false, kl_loss_coef: 0, kl_loss_type: 'kl' } as const;
-    const loss = policyLoss(sequences, { ...clip, ...terms, loss_agg_mode, policy_loss: { loss_mode } });
+    const policy_loss = { loss_mode, ...covariance };
+    const settings = { ...clip, ...terms, loss_agg_mode, policy_loss, selection_seed };
+    const loss = policyLoss(sequences, settings);
     return {
-      per_token: sequences.map(sequence => tokenLosses(sequence, clip, loss_mode).map(({ loss }) => loss)),
+      per_token: tokenLosses(sequences, settings).map(row => row.map(({ loss }) => loss)),
       loss: loss.pg_loss,
       clipfrac: loss.pg_clipfrac,
       ppo_kl: loss.ppo_kl,

@@ -7,6 +7,7 @@ import {
   largestK3,
   largestLogRatio,
   largestSequenceLogRatio,
+  selectsTokens,
   usesSequenceRatios,
   type KlKind,
   type LossMode,
@@ -34,7 +35,16 @@ import {
 } from '../../engine/graph/ops';
 
 /** Names of the scalar inputs of the update graph. */
-const lossScalars = ['clip_low', 'clip_high', 'clip_c', 'entropy_coeff', 'kl_coef', 'tau_pos', 'tau_neg'] as const;
+const lossScalars = [
+  'clip_low',
+  'clip_high',
+  'clip_c',
+  'entropy_coeff',
+  'kl_coef',
+  'tau_pos',
+  'tau_neg',
+  'ppo_kl_coef',
+] as const;
 /** Outputs of the update graph other than gradients: sums over the tokens of the micro-batch. */
 export const updateSums = [
   'pg_loss',
@@ -59,7 +69,7 @@ type Split = (vector: Value, stem: string) => Value[];
 /**
  * Scalar bounds. `low` and `high` bound the ratio; `logLow` and `logHigh` bound its logarithm in the mode `geo_mean`.
  * `ceiling` is used only by the loss mode `vanilla`. It bounds the loss of each token with a negative advantage: the loss is
- * at most `ceiling` times the absolute advantage. `tauPos` and `tauNeg` are SAPO's.
+ * at most `ceiling` times the absolute advantage. `tauPos` and `tauNeg` are SAPO's, `penalty` is KL-Cov's.
  */
 interface ClipBounds {
   low: Value;
@@ -69,6 +79,7 @@ interface ClipBounds {
   ceiling: Value;
   tauPos: Value;
   tauNeg: Value;
+  penalty: Value;
 }
 
 /** Inputs of the loss other than log-probs and entropies; vectors are split into chunks. */
@@ -81,6 +92,8 @@ export interface LossInputs {
   bounds: ClipBounds;
   entropyCoeff: Value;
   klCoef: Value;
+  /** 1 for the tokens that Clip-Cov and KL-Cov select, else 0; null for the other modes. */
+  selected: Value[] | null;
   /** Matrix that assigns tokens to sequences; null if the loss does not depend on whole sequences. */
   memberships: Value | null;
 }
@@ -92,7 +105,7 @@ export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs
   const advantage = vector('advantage');
   const weight = vector('weight');
   const reference = terms.kl && vector('ref_logprob');
-  const [clipLow, clipHigh, clipC, entropyCoeff, klCoef, tauPos, tauNeg] = lossScalars.map(name =>
+  const [clipLow, clipHigh, clipC, entropyCoeff, klCoef, tauPos, tauNeg, penalty] = lossScalars.map(name =>
     g.input(name, 'float32', []),
   );
   const bounds: ClipBounds = {
@@ -103,9 +116,11 @@ export function lossInputs(g: Graph, terms: LossTerms, split: Split): LossInputs
     ceiling: clipC,
     tauPos,
     tauNeg,
+    penalty,
   };
+  const selected = selectsTokens(terms.mode) ? vector('selected') : null;
   const memberships = usesSequenceRatios(terms.mode) ? g.input('memberships', 'float32', ['r', 'n']) : null;
-  return { old, advantage, weight, reference, bounds, entropyCoeff, klCoef, memberships };
+  return { old, advantage, weight, reference, bounds, entropyCoeff, klCoef, selected, memberships };
 }
 
 /** Loss of a chunk, and the sums named in `updateSums`. */
@@ -126,9 +141,9 @@ export function chunkLoss(
   { logprob, entropy, entropySum }: { logprob: Value; entropy: Value; entropySum: Value },
   ofSequence: () => Value,
 ): ChunkLoss {
-  const { old, advantage, weight, reference, bounds, entropyCoeff, klCoef } = inputs;
+  const { old, advantage, weight, reference, bounds, entropyCoeff, klCoef, selected } = inputs;
   const flag = (condition: Value): Value => sumAll(g, toFloat(g, condition));
-  const tokens = { logprob, old: old[i], advantage: advantage[i] };
+  const tokens = { logprob, old: old[i], advantage: advantage[i], selected: selected?.[i] ?? g.scalar(0) };
   const surrogate = surrogates[terms.mode](g, tokens, bounds, ofSequence);
   const weighted = (x: Value): Value => sumAll(g, mul(g, x, weight[i]));
   const policyLoss = weighted(surrogate.loss);
@@ -202,6 +217,7 @@ interface SurrogateTokens {
   logprob: Value;
   old: Value;
   advantage: Value;
+  selected: Value;
 }
 
 interface Surrogate {
@@ -215,7 +231,7 @@ interface Surrogate {
 
 type MakeSurrogate = (g: Graph, tokens: SurrogateTokens, bounds: ClipBounds, ofSequence: () => Value) => Surrogate;
 
-/** The losses of algorithms/clipped-surrogate.ts, gspo.ts, cispo.ts, sapo.ts and gmpo.ts, one per mode. */
+/** The losses of algorithms/clipped-surrogate.ts, gspo.ts, cispo.ts, sapo.ts, gmpo.ts and covariance.ts, one per mode. */
 const surrogates: Record<LossMode, MakeSurrogate> = {
   vanilla(g, { logprob, old, advantage }, bounds) {
     const logRatio = clip(g, sub(g, logprob, old), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
@@ -281,6 +297,27 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
       logRatio,
       clipped: compare(g, 'Greater', above, g.scalar(0)),
       clippedLower: sumAll(g, below),
+    };
+  },
+  clip_cov(g, { logprob, old, advantage, selected }, bounds) {
+    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const { loss } = pessimisticLoss(g, exp(g, logRatio), advantage, bounds);
+    return {
+      loss: mul(g, loss, sub(g, g.scalar(1), selected)),
+      logRatio,
+      clipped: compare(g, 'Greater', selected, g.scalar(0)),
+      clippedLower: g.scalar(0),
+    };
+  },
+  kl_cov(g, { logprob, old, advantage, selected }, { penalty }) {
+    const difference = sub(g, logprob, old);
+    const logRatio = clip(g, difference, g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const plain = neg(g, mul(g, advantage, exp(g, logRatio)));
+    return {
+      loss: add(g, plain, mul(g, mul(g, selected, penalty), abs(g, difference))),
+      logRatio,
+      clipped: compare(g, 'Greater', selected, g.scalar(0)),
+      clippedLower: g.scalar(0),
     };
   },
 };

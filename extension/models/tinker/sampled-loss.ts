@@ -2,7 +2,7 @@
 // complete distributions. Returns the gradient for each token, and the metrics. The entropy of a token's distribution
 // is estimated by −log π of the sampled token. This estimate is unbiased on-policy.
 import {
-  miniBatchTokenLosses,
+  tokenLosses,
   weightedPolicyLoss,
   weightedPolicyLossGradient,
   type PolicySequence,
@@ -29,7 +29,7 @@ export function sampledLoss(
     ...(loss.use_kl_loss && { ref_logprobs }),
   }));
   const weights = samples.map(sample => sample.weights);
-  const losses = miniBatchTokenLosses(sequences, loss);
+  const losses = tokenLosses(sequences, loss);
   const gradients = weightedPolicyLossGradient(sequences, weights, loss, losses);
   addEntropyBonus(gradients, sequences, weights, loss.entropy_coeff);
   const sums = weightedPolicyLoss(sequences, weights, loss, losses);

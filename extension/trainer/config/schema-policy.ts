@@ -102,8 +102,26 @@ const actor = z
         loss_mode: z
           .enum(lossModes)
           .describe(
-            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob. sapo: nothing; a smooth gate weighs the ratio of each token. geo_mean: the logarithm of the ratio of each token, whose mean over the sequence weighs the advantage (GMPO).',
+            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob. sapo: nothing; a smooth gate weighs the ratio of each token. geo_mean: the logarithm of the ratio of each token, whose mean over the sequence weighs the advantage (GMPO). clip_cov: the importance ratio of each token, and some tokens with a high covariance of log-prob and advantage are left out. kl_cov: nothing; the tokens with the highest covariance have a penalty on their change.',
           ),
+        // Older runs lack the keys below in their stored configuration; the defaults keep these runs resumable.
+        clip_cov_ratio: share(
+          'With loss_mode clip_cov: share of the sampled tokens that is left out; at least one token.',
+        ).default(0.0002),
+        clip_cov_lb: z
+          .number()
+          .describe('With loss_mode clip_cov: only tokens with a covariance above this value are left out.')
+          .default(1),
+        clip_cov_ub: z
+          .number()
+          .describe('With loss_mode clip_cov: only tokens with a covariance below this value are left out.')
+          .default(5),
+        kl_cov_ratio: share(
+          'With loss_mode kl_cov: share of the sampled tokens that has the penalty; at least one token.',
+        ).default(0.0002),
+        ppo_kl_coef: weight(
+          'With loss_mode kl_cov: weight of the penalty, the absolute log-ratio of the token.',
+        ).default(0.1),
       })
       .describe('Form of the policy loss.'),
     entropy_coeff: weight('Weight of the entropy bonus.'),

@@ -97,7 +97,8 @@ export async function updateActor(
   for (const [k, samples] of batches.entries()) {
     run.follow('policy, mini-batch', { index: k, of: batches.length });
     const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
-    results.push(await engine.update(samples, budget, loss, optimizer, seed));
+    const selection_seed = deriveSeed('clip-cov', config.seed.train, step, k);
+    results.push(await engine.update(samples, budget, { ...loss, selection_seed }, optimizer, seed));
   }
   return {
     ...counted('actor', results),

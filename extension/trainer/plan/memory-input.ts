@@ -3,6 +3,7 @@
 // rollouts. The weights are not needed, so a run can be planned before its model is downloaded.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { selectsTokens } from '../../algorithms/policy-loss-options';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
@@ -117,7 +118,10 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     longest,
     updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
     criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
-    scoreTokens: scoresBeforeUpdate(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
+    scoreTokens:
+      scoresBeforeUpdate(config) || selectsTokens(actor.policy_loss.loss_mode)
+        ? pass(rollout.log_prob_micro_batch_size_per_gpu, all)
+        : 0,
     referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),
     diagnosisTokens: diagnosesCollapse(config) ? pass(rollout.log_prob_micro_batch_size_per_gpu, all) : 0,
     environments: environmentProcesses(config, trains),

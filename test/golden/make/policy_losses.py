@@ -1,10 +1,11 @@
-"""Golden values of GSPO's, CISPO's, SAPO's and GMPO's losses over test/golden/qwen2 (made by decoders.py), in PyTorch and transformers.
+"""Golden values of GSPO's, CISPO's, SAPO's, GMPO's, Clip-Cov's and KL-Cov's losses over test/golden/qwen2 (made by decoders.py), in PyTorch and transformers.
 
 Run: python test/golden/make/policy_losses.py  (needs torch, transformers, safetensors)
 Writes test/golden/policy-losses/golden.safetensors: inputs, and for each loss its value, the share of clipped
 tokens, the mean of old − new log-probs, and the gradient of every parameter. Stop-gradients are PyTorch's detach, as
-in the papers' formulas; GSPO's, SAPO's and GMPO's tokens are averaged by sequence, CISPO's over the batch. GMPO has one advantage
-per sequence ("sequence_advantage"). The formulas of SAPO and GMPO are those of verl 0.9.1 (core_algos.py).
+in the papers' formulas; GSPO's, SAPO's and GMPO's tokens are averaged by sequence, the others' over the batch. GMPO has one advantage
+per sequence ("sequence_advantage"). The formulas of SAPO, GMPO, Clip-Cov
+and KL-Cov are those of verl 0.9.1 (core_algos.py). Clip-Cov leaves out every candidate, so its random choice does not matter.
 """
 import pathlib
 import torch
@@ -64,7 +65,32 @@ def geo_mean(lp):
     return (-sequence_advantage * ratio).mean(), (held != log_ratio) & (sign > 0)
 
 
-for name, make in dict(gspo=gspo, cispo=cispo, sapo=sapo, geo_mean=geo_mean).items():
+def covariance(lp):
+    on = mask > 0
+    return (advantage - advantage[on].mean()) * (lp.detach() - lp.detach()[on].mean()), on
+
+
+def clip_cov(lp, lower=0.05, upper=5.0):
+    ratio = torch.exp(lp - old)
+    plain, held = -advantage * ratio, -advantage * ratio.clamp(1 - low, 1 + high)
+    cov, on = covariance(lp)
+    left_out = on & ~(held > plain) & (cov > lower) & (cov < upper)
+    loss = torch.maximum(plain, held) * ~left_out
+    return (loss * mask).sum() / mask.sum(), left_out
+
+
+def kl_cov(lp, share=0.15, coefficient=0.5):
+    plain = -advantage * torch.exp(lp - old)
+    cov, on = covariance(lp)
+    count = max(1, int(on.sum() * share))
+    smallest = cov[on].topk(count).values.min()
+    penalized = on & (cov >= smallest)
+    loss = plain + coefficient * (lp - old).abs() * penalized
+    return (loss * mask).sum() / mask.sum(), penalized
+
+
+losses = dict(gspo=gspo, cispo=cispo, sapo=sapo, geo_mean=geo_mean, clip_cov=clip_cov, kl_cov=kl_cov)
+for name, make in losses.items():
     model.zero_grad()
     lp = logprobs()
     loss, clipped = make(lp)

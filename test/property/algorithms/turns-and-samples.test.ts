@@ -7,7 +7,9 @@ import { biLevelAdvantages, nonZeroRewards } from '../../../extension/algorithms
 import { groupsToSample, overlongReward, filterGroups } from '../../../extension/algorithms/dapo';
 import { generalizedAdvantages } from '../../../extension/algorithms/gae';
 import { maskedGaeAdvantages } from '../../../extension/algorithms/masked-gae';
-import { tokenLosses } from '../../../extension/algorithms/policy-loss';
+import type { TokenLoss } from '../../../extension/algorithms/clipped-surrogate';
+import { tokenLosses, type PolicySequence } from '../../../extension/algorithms/policy-loss';
+import type { LossMode } from '../../../extension/algorithms/policy-loss-options';
 import { spreadOverTurns, turnGrpoAdvantages } from '../../../extension/algorithms/turn-advantages';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
@@ -116,6 +118,9 @@ describe('turn-wise GRPO', () => {
 
 describe('losses', () => {
   const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 1e9 };
+  const terms = { entropy_coeff: 0, use_kl_loss: false, kl_loss_coef: 0, kl_loss_type: 'kl' } as const;
+  const lossesOf = (given: Omit<PolicySequence, 'entropies' | 'ref_logprobs'>, loss_mode: LossMode): TokenLoss[] =>
+    tokenLosses([given], { ...clip, ...terms, loss_agg_mode: 'token-mean', policy_loss: { loss_mode } })[0];
   const sequence = fc.array(fc.record({ logprob: number, advantage: number, on: fc.boolean() }), {
     minLength: 1,
     maxLength: 12,
@@ -131,7 +136,7 @@ describe('losses', () => {
     fc.assert(
       fc.property(sequence, fc.constantFrom(-1.5, -0.1, 0, 0.1, 0.6), (tokens, shift) => {
         const given = arrays(tokens, shift);
-        const [gspo, vanilla] = (['gspo', 'vanilla'] as const).map(mode => tokenLosses(given, clip, mode));
+        const [gspo, vanilla] = (['gspo', 'vanilla'] as const).map(mode => lossesOf(given, mode));
         gspo.forEach(({ loss, slope }, t) => near([loss, slope], [vanilla[t].loss, vanilla[t].slope]));
       }),
     );
@@ -141,7 +146,7 @@ describe('losses', () => {
     fc.assert(
       fc.property(sequence, number, (tokens, shift) => {
         const given = arrays(tokens, 10 * shift);
-        tokenLosses(given, clip, 'cispo').forEach(({ slope }, t) => {
+        lossesOf(given, 'cispo').forEach(({ slope }, t) => {
           expect(Math.sign(slope)).toBe(-Math.sign(given.advantages[t]));
           const weight = Math.abs(slope) / Math.abs(given.advantages[t]);
           if (given.advantages[t] !== 0) expect(weight).toBeGreaterThanOrEqual(0.8 - 1e-6);

@@ -36,7 +36,14 @@ const batch = fc
 type Batch = typeof batch extends fc.Arbitrary<infer T> ? T : never;
 
 const settings: fc.Arbitrary<PolicyLossOptions> = fc.record({
-  policy_loss: fc.record({ loss_mode: fc.constantFrom(...lossModes) }),
+  policy_loss: fc.record({
+    loss_mode: fc.constantFrom(...lossModes),
+    clip_cov_ratio: fc.constantFrom(0.0002, 0.2),
+    clip_cov_lb: fc.constant(0.01),
+    kl_cov_ratio: fc.constantFrom(0.0002, 0.2),
+    ppo_kl_coef: fc.constantFrom(0.1, 1),
+  }),
+  selection_seed: fc.nat(9),
   clip_ratio_low: fc.constantFrom(0.2, 0.25),
   clip_ratio_high: fc.constantFrom(0.2, 0.28),
   clip_ratio_c: fc.constantFrom(3, 10),
@@ -129,7 +136,7 @@ describe('the policy update', () => {
         };
         const present = await scored();
         const expected = policyLoss(present, options);
-        const slopes = present.map(sequence => tokenLosses(sequence, options, mode).map(({ slope }) => slope));
+        const slopes = tokenLosses(present, options).map(row => row.map(({ slope }) => slope));
         /** The surrogate loss. With constant ratios, it is the sum of log-probs weighted by their initial slopes. */
         const surrogate = (sequences: typeof present): number =>
           mode === 'vanilla'

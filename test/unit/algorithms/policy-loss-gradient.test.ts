@@ -1,5 +1,5 @@
 // The gradient of the policy loss against finite differences in double precision. Terms that a loss mode holds constant
-// (the sequence ratios of GSPO and GMPO, CISPO's weight) keep the value that they have at the current log-probs.
+// (the sequence ratios of GSPO and GMPO, CISPO's weight, the selection of Clip-Cov and KL-Cov) keep the value that they have at the current log-probs.
 import { describe, expect, it } from 'vitest';
 import { cispoTokenLoss } from '../../../extension/algorithms/cispo';
 import { tokenPolicyLoss } from '../../../extension/algorithms/clipped-surrogate';
@@ -7,6 +7,7 @@ import { clippedLogRatio, clippedSequenceLogRatio, gmpoTokenLoss } from '../../.
 import { gspoTokenLoss, sequenceLogRatio } from '../../../extension/algorithms/gspo';
 import { tokenKl, tokenKlSlope } from '../../../extension/algorithms/kl';
 import { aggregationWeights } from '../../../extension/algorithms/loss-aggregation';
+import { clipCovTokenLoss, klCovTokenLoss, selectedTokens } from '../../../extension/algorithms/covariance';
 import { policyLossGradient, type PolicySequence } from '../../../extension/algorithms/policy-loss';
 import {
   klKinds,
@@ -19,6 +20,7 @@ import { sapoTokenLoss } from '../../../extension/algorithms/sapo';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };
+const covariance = { clip_cov_ratio: 0.1, clip_cov_lb: 0.05, clip_cov_ub: 4, kl_cov_ratio: 0.15, ppo_kl_coef: 0.5 };
 const step = 1e-5;
 
 /** Sequences of different lengths, one of them without a sampled token. */
@@ -36,7 +38,13 @@ const batch: (PolicySequence & { ref_logprobs: ArrayLike<number> })[] = [8, 5, 1
 });
 
 /** The surrogate loss of one token whose log-prob is `logprob` instead of the sequence's own. */
-function surrogate(mode: LossMode, sequence: PolicySequence, token: number, logprob: number): number {
+function surrogate(
+  mode: LossMode,
+  sequence: PolicySequence,
+  token: number,
+  logprob: number,
+  isSelected: boolean,
+): number {
   const { logprobs, old_logprobs, advantages, mask } = sequence;
   const [now, old, advantage] = [logprobs[token], old_logprobs[token], advantages[token]];
   switch (mode) {
@@ -54,6 +62,10 @@ function surrogate(mode: LossMode, sequence: PolicySequence, token: number, logp
       const ofSequence = clippedSequenceLogRatio(ratios, advantages, mask, clip) + held(logprob) - held(now);
       return gmpoTokenLoss(logprob - old, ofSequence, advantage, clip).loss;
     }
+    case 'clip_cov':
+      return clipCovTokenLoss(logprob - old, advantage, isSelected, clip).loss;
+    case 'kl_cov':
+      return klCovTokenLoss(logprob - old, advantage, isSelected, covariance.ppo_kl_coef).loss;
   }
 }
 
@@ -62,7 +74,7 @@ describe.each(lossModes)('%s', loss_mode => {
     for (const kl_loss_type of klKinds) {
       const settings: PolicyLossSettings = {
         ...clip,
-        policy_loss: { loss_mode },
+        policy_loss: { loss_mode, ...covariance },
         loss_agg_mode,
         entropy_coeff: 0,
         use_kl_loss: true,
@@ -71,13 +83,17 @@ describe.each(lossModes)('%s', loss_mode => {
       };
       const lengths = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
       const weights = aggregationWeights(lengths, loss_agg_mode, 11);
+      const selected = selectedTokens(batch, settings);
       policyLossGradient(batch, settings).forEach((slopes, row) =>
         slopes.forEach((slope, token) => {
           const sequence = batch[row];
           const loss = (shift: number): number => {
             const logprob = sequence.logprobs[token] + shift;
             const kl = tokenKl(kl_loss_type, logprob - sequence.ref_logprobs[token]);
-            return weights[row] * (surrogate(loss_mode, sequence, token, logprob) + settings.kl_loss_coef * kl);
+            const isSelected = selected?.[row][token] === 1;
+            return (
+              weights[row] * (surrogate(loss_mode, sequence, token, logprob, isSelected) + settings.kl_loss_coef * kl)
+            );
           };
           const expected = sequence.mask[token] ? (loss(step) - loss(-step)) / (2 * step) : 0;
           expect(Math.abs(slope - expected), `${kl_loss_type}, row ${row}, token ${token}`).toBeLessThan(1e-8);

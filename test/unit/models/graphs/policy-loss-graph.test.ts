@@ -11,9 +11,10 @@ import {
   tokenLosses,
   type PolicySequence,
 } from '../../../../extension/algorithms/policy-loss';
+import { selectedTokens } from '../../../../extension/algorithms/covariance';
 import {
+  covarianceOf,
   gateOf,
-  lossModeOf,
   type KlKind,
   type LossMode,
   type PolicyLossSettings,
@@ -39,6 +40,7 @@ const switches = [false, true];
 
 const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 3 };
 const gate = { tau_pos: 0.75, tau_neg: 1.5 };
+const covariance = { clip_cov_ratio: 0.1, clip_cov_lb: 0.1, clip_cov_ub: 4, kl_cov_ratio: 0.15, ppo_kl_coef: 0.5 };
 
 /** Log-ratios inside and outside every clip region, and beyond the clamps, never at a kink of a loss. */
 const logRatios = [0, 0.125, -0.125, 0.5, -0.5, 1, 1.5, -2, 3, 25, -25];
@@ -123,6 +125,8 @@ interface GraphLoss {
   entropySlopes: Float32Array[];
 }
 
+type GraphSample = WeightedSample & Pick<Token, 'entropies'> & { logprobs: Float32Array; selected: Float32Array };
+
 /** Loss and gradients of the graph, through the feeds of an update. */
 async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings): Promise<GraphLoss> {
   const { loss_mode } = settings.policy_loss!;
@@ -132,7 +136,8 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
   const lengths = batch.map(({ mask }) => mask.reduce((sum, bit) => sum + bit, 0));
   const shares = aggregationWeights(lengths, settings.loss_agg_mode, longest);
   const trained = [...batch.keys()].filter(row => lengths[row] > 0);
-  const samples = trained.map((row): WeightedSample & Pick<Token, 'entropies'> & { logprobs: Float32Array } => ({
+  const selected = selectedTokens(batch, settings);
+  const samples = trained.map((row): GraphSample => ({
     ids: Int32Array.from(batch[row].mask, (_, t) => 1 + row + t),
     mask: batch[row].mask,
     logprobs: Float32Array.from(batch[row].logprobs),
@@ -141,6 +146,7 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
     ref_logprobs: batch[row].ref_logprobs,
     advantages: Float32Array.from(batch[row].advantages),
     weights: new Float32Array(batch[row].mask.length).fill(shares[row]),
+    selected: Float32Array.from(selected?.[row] ?? batch[row].mask.map(() => 0)),
   }));
   const zeros = (): Float32Array[] => batch.map(({ mask }) => new Float32Array(mask.length));
   const sums = { pg_loss: 0, entropy_loss: 0, kl_loss: 0, clipped: 0, clipped_lower: 0, minus_log_ratio: 0 };
@@ -155,6 +161,7 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
       advantage: gather(s => s.advantages),
       weight: gather(s => s.weights),
       memberships: memberships(),
+      ...(selected && { selected: gather(s => s.selected) }),
       ...scalarFeeds({
         clip_low: settings.clip_ratio_low,
         clip_high: settings.clip_ratio_high,
@@ -162,6 +169,7 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
         entropy_coeff: settings.entropy_coeff,
         kl_coef: settings.kl_loss_coef,
         ...gateOf(settings),
+        ppo_kl_coef: covarianceOf(settings).ppo_kl_coef,
       }),
     });
     found.loss += (result.loss.data as Float32Array)[0];
@@ -194,8 +202,9 @@ function expectSame(
 /** Sums of the absolute terms of the loss: terms of both signs may cancel in the loss itself. */
 function sizesOf(batch: readonly Token[], settings: PolicyLossSettings, shares: Float64Array) {
   const sizes = { surrogate: 0, entropy: 0, kl: 0, logRatio: 0 };
+  const all = tokenLosses(batch, settings);
   batch.forEach((sequence, row) => {
-    const losses = tokenLosses(sequence, settings, lossModeOf(settings));
+    const losses = all[row];
     sequence.mask.forEach((bit, t) => {
       if (!bit) return;
       const difference = sequence.logprobs[t] - sequence.ref_logprobs[t];
@@ -219,7 +228,7 @@ describe.each(lossModes)('%s', loss_mode => {
             const settings: PolicyLossSettings = {
               ...clip,
               ...gate,
-              policy_loss: { loss_mode },
+              policy_loss: { loss_mode, ...covariance },
               loss_agg_mode,
               entropy_coeff,
               use_kl_loss: kl !== null,

@@ -1,4 +1,4 @@
-// The losses of GSPO, CISPO, SAPO and GMPO in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
+// The losses of GSPO, CISPO, SAPO, GMPO, Clip-Cov and KL-Cov in the training graph against PyTorch (test/golden/make/policy_losses.py): the loss, the
 // clip fraction, and the gradient of every parameter, however the samples are packed.
 import { describe, expect, it } from 'vitest';
 import type { WeightedSample } from '../../../../extension/engine/training-samples';
@@ -21,6 +21,8 @@ const shifted = (name: string, row: number): Float32Array =>
   Float32Array.from([0, ...of(name).subarray(row * (t - 1), (row + 1) * (t - 1))]);
 const masks = Array.from({ length: b }, (_, row) => Uint8Array.from(shifted('mask', row)));
 const lengths = masks.map(mask => mask.reduce((sum, bit) => sum + bit, 0));
+/** As in the script. The share is so large that Clip-Cov leaves out every candidate, whatever its random choice. */
+const covariance = { clip_cov_ratio: 0.5, clip_cov_lb: 0.05, clip_cov_ub: 5, kl_cov_ratio: 0.15, ppo_kl_coef: 0.5 };
 const still = { lr: 0, betas: [0.9, 0.999] as [number, number], eps: 1e-8, weight_decay: 0, grad_clip: 1 };
 
 describe.each([
@@ -28,6 +30,8 @@ describe.each([
   { loss_mode: 'cispo', loss_agg_mode: 'token-mean' },
   { loss_mode: 'sapo', loss_agg_mode: 'seq-mean-token-mean' },
   { loss_mode: 'geo_mean', loss_agg_mode: 'seq-mean-token-mean' },
+  { loss_mode: 'clip_cov', loss_agg_mode: 'token-mean' },
+  { loss_mode: 'kl_cov', loss_agg_mode: 'token-mean' },
 ] as const)('$loss_mode', ({ loss_mode, loss_agg_mode }) => {
   const weights = aggregationWeights(lengths, loss_agg_mode, t);
   const samples = masks.map((mask, row): WeightedSample => ({
@@ -41,7 +45,7 @@ describe.each([
   }));
   const loss = {
     ...goldenLoss,
-    policy_loss: { loss_mode },
+    policy_loss: { loss_mode, ...covariance },
     loss_agg_mode,
     clip_ratio_low: 0.05,
     clip_ratio_high: 0.08,

@@ -106,7 +106,7 @@ describe('estimators', () => {
     for (const { advantage, score } of raw.episodes) expect(advantage).toBeCloseTo(score, 5);
   });
 
-  test.each(['gspo', 'cispo'])('the loss of %s trains', async mode => {
+  test.each(['gspo', 'cispo', 'clip_cov', 'kl_cov'])('the loss of %s trains', async mode => {
     const run = await trained([`actor_rollout_ref.actor.policy_loss.loss_mode=${mode}`], 2);
     expectTrained(run);
   });

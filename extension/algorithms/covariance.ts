@@ -1,0 +1,115 @@
+// Clip-Cov and KL-Cov (Cui et al., 2025, "The Entropy Mechanism of Reinforcement Learning"): restrain the few tokens whose
+// log-prob and advantage are both far above their means, because their updates lower the entropy most. Clip-Cov leaves some
+// of them out of the loss, KL-Cov adds a penalty to them. Formulas of verl; the covariance of a token is
+// (A − mean A) · (log π − mean log π) over the sampled tokens. The tokens are selected over the whole mini-batch, in
+// verl over each micro-batch. `ragen algo` evaluates this file; training uses graph operations
+// (models/graphs/policy-loss-graph.ts) for the losses. A test compares the two, so change both.
+import { seededRandom } from '../common/seeded-random';
+import { tokenPolicyLoss, type TokenLoss } from './clipped-surrogate';
+import { clamp } from './kl';
+import {
+  covarianceOf,
+  largestLogRatio,
+  lossModeOf,
+  selectsTokens,
+  type ClipOptions,
+  type PolicyLossSettings,
+} from './policy-loss-options';
+
+/** One sequence: per token its log-probs in nats, its advantage, and whether it was sampled. */
+interface Sequence {
+  logprobs: ArrayLike<number>;
+  old_logprobs: ArrayLike<number>;
+  advantages: ArrayLike<number>;
+  mask: Uint8Array;
+}
+
+/** A sampled token, by sequence and position, and its covariance. */
+interface Candidate {
+  row: number;
+  token: number;
+  covariance: number;
+}
+
+/**
+ * Returns 1 for each token of a mini-batch that Clip-Cov leaves out or that KL-Cov penalizes, and 0 for all other tokens, one array
+ * per sequence. Undefined for the other loss modes. Clip-Cov chooses at random, by `settings.selection_seed`, from the
+ * tokens whose covariance lies between `clip_cov_lb` and `clip_cov_ub` and that the clip of the ratio leaves unchanged. KL-Cov takes
+ * the tokens with the largest covariance, of equal ones the first. The number of tokens is a share of the sampled tokens,
+ * rounded down, at least 1.
+ */
+export function selectedTokens(sequences: readonly Sequence[], settings: PolicyLossSettings): Uint8Array[] | undefined {
+  const mode = lossModeOf(settings);
+  if (!selectsTokens(mode)) return undefined;
+  const { clip_cov_ratio, clip_cov_lb, clip_cov_ub, kl_cov_ratio } = covarianceOf(settings);
+  const all = covariances(sequences);
+  const marks = sequences.map(({ mask }) => new Uint8Array(mask.length));
+  const mark = (chosen: readonly Candidate[]): void => chosen.forEach(({ row, token }) => (marks[row][token] = 1));
+  if (mode === 'kl_cov') {
+    const largest = all.toSorted((a, b) => b.covariance - a.covariance);
+    mark(largest.slice(0, Math.max(Math.floor(kl_cov_ratio * all.length), 1)));
+    return marks;
+  }
+  const candidates = all.filter(
+    ({ row, token, covariance }) =>
+      covariance > clip_cov_lb && covariance < clip_cov_ub && !isClipped(sequences[row], token, settings),
+  );
+  const count = Math.min(Math.max(Math.floor(clip_cov_ratio * all.length), 1), candidates.length);
+  const random = seededRandom(settings.selection_seed ?? 0);
+  for (let i = 0; i < count; i++) {
+    const j = i + Math.floor(random() * (candidates.length - i));
+    [candidates[i], candidates[j]] = [candidates[j], candidates[i]];
+  }
+  mark(candidates.slice(0, count));
+  return marks;
+}
+
+/** Returns the covariance of every sampled token. */
+function covariances(sequences: readonly Sequence[]): Candidate[] {
+  const sampled = sequences.flatMap(({ mask }, row) =>
+    Array.from(mask.keys()).flatMap(token => (mask[token] ? [{ row, token }] : [])),
+  );
+  const meanOf = (pick: (sequence: Sequence) => ArrayLike<number>): number =>
+    sampled.reduce((sum, { row, token }) => sum + pick(sequences[row])[token], 0) / Math.max(sampled.length, 1);
+  const [advantage, logprob] = [meanOf(s => s.advantages), meanOf(s => s.logprobs)];
+  return sampled.map(({ row, token }) => {
+    const { advantages, logprobs } = sequences[row];
+    return { row, token, covariance: (advantages[token] - advantage) * (logprobs[token] - logprob) };
+  });
+}
+
+/** Whether the clip of the ratio changes the loss of the token. */
+function isClipped({ logprobs, old_logprobs, advantages }: Sequence, token: number, options: ClipOptions): boolean {
+  return clipOnly(logprobs[token] - old_logprobs[token], advantages[token], options).clipped;
+}
+
+/** PPO's clipped surrogate without the dual clip. */
+const clipOnly = (logRatio: number, advantage: number, options: ClipOptions): TokenLoss =>
+  tokenPolicyLoss(logRatio, advantage, { ...options, clip_ratio_c: Infinity });
+
+/** Returns the loss of one token under Clip-Cov; `selected` tokens have no loss and no gradient. */
+export function clipCovTokenLoss(
+  logRatio: number,
+  advantage: number,
+  selected: boolean,
+  options: ClipOptions,
+): TokenLoss {
+  const { loss, slope } = clipOnly(logRatio, advantage, options);
+  const share = selected ? 0 : 1;
+  return { loss: share * loss, slope: share * slope, clipped: selected, clippedLower: false };
+}
+
+/**
+ * Returns the loss of one token under KL-Cov, which clips no ratio: `selected` tokens have the penalty
+ * `coefficient` · |log-ratio|. The log-ratio of the surrogate is bounded by ±20.
+ */
+export function klCovTokenLoss(logRatio: number, advantage: number, selected: boolean, coefficient: number): TokenLoss {
+  const plain = -advantage * Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
+  const penalty = selected ? coefficient : 0;
+  return {
+    loss: plain + penalty * Math.abs(logRatio),
+    slope: (Math.abs(logRatio) > largestLogRatio ? 0 : plain) + penalty * Math.sign(logRatio),
+    clipped: selected,
+    clippedLower: false,
+  };
+}
