@@ -66,14 +66,16 @@ export interface Engine<State extends EngineState = EngineState> {
   release(rows: string[]): Promise<void>;
   /**
    * Returns log-probs (nats) and entropies of each sample's tokens; 0 where mask = 0. Entropies are absent if the engine
-   * cannot compute them.
+   * cannot compute them. With `withSquares`, also returns the sum of the squared probabilities of the distribution at
+   * each token, if the engine can compute it.
    */
   score(
     which: WhichPolicy,
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
-  ): Promise<{ logprobs: Float32Array[]; entropies?: Float32Array[] }>;
+    withSquares?: boolean,
+  ): Promise<{ logprobs: Float32Array[]; entropies?: Float32Array[]; squares?: Float32Array[] }>;
   /**
    * Returns data about the actor's distribution at each token with mask = 1, including the `top` most likely tokens.
    */

@@ -1,6 +1,7 @@
 // Implementation of Engine: actor, reference policy and critic with their sessions, on one provider. Runs in a worker
 // thread (engine-worker.ts), because onnxruntime's run() blocks its thread. Trains all weights, or adapters over a base
 // that stays in its files. Actor, reference policy (the base without adapters) and critic share this base.
+import type { Scores } from './policy';
 import type {
   CriticLossOptions,
   GradientAnalysis,
@@ -117,11 +118,12 @@ export class PolicyEngine implements Engine<LocalState> {
     samples: Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
-  ): Promise<{ logprobs: Float32Array[]; entropies: Float32Array[] }> {
+    withSquares = false,
+  ): Promise<Scores> {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     this.checkIds(samples.map(({ ids }) => ids));
-    return policy.score(samples, budget, temperature, this.units);
+    return policy.score(samples, budget, temperature, this.units, withSquares);
   }
 
   async inspect(

@@ -4,6 +4,7 @@
 import type { PreparedPass } from './graphs/prepared-passes';
 import type { InspectedSample, PassBudget, TrainingSample, WeightedSample } from '../engine/training-samples';
 import type { LossPart, OptimizerOptions, PolicyLossOptions, UpdateMetrics } from '../engine/loss-options';
+import type { Graph } from '../engine/graph/graph';
 import { dispose } from '../engine/session/device-tensor';
 import { RandomStream } from '../engine/sampling/random-stream';
 import { float32 } from '../engine/session/session';
@@ -19,7 +20,7 @@ import type { ParameterBank } from './weights/parameter-bank';
 import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './graphs/policy-graphs';
 import { updateSums } from './graphs/policy-loss-graph';
 import type { LossTerms } from './graphs/policy-loss-graph';
-import type { Network } from './graphs/policy-graphs';
+import type { Network, PackedShape } from './graphs/policy-graphs';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
@@ -30,6 +31,8 @@ export interface Scores {
   /** One array per sample, as long as the sample's ids; 0 where mask = 0. */
   logprobs: Float32Array[];
   entropies: Float32Array[];
+  /** Sums of the squared probabilities of the distributions; only if asked for. */
+  squares?: Float32Array[];
 }
 
 export interface PolicyOptions extends SessionOptions {
@@ -58,18 +61,24 @@ export class Policy {
     this.scoring = new PackedSessions(withoutDropout(network), options, false);
   }
 
-  /** Returns log-probs and entropies of the masked tokens under the current weights. */
+  /**
+   * Returns log-probs and entropies of the masked tokens under the current weights, and with `withSquares` the sums of
+   * squared probabilities.
+   */
   async score(
     samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
     budget: PassBudget,
     temperature: number,
     units = unwatched,
+    withSquares = false,
   ): Promise<Scores> {
-    const scores: Scores = { logprobs: [], entropies: [] };
+    const scores: Scores = { logprobs: [], entropies: [], ...(withSquares && { squares: [] }) };
+    const build = (...of: [Network, PackedShape]): Graph => scoreGraph(...of, withSquares);
+    const kind = withSquares ? 'score with squares' : 'score';
     const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
     for (const { shared, trimmed, feeds, count, scatter } of passes) {
-      const session = await this.scoring.get('score', { shared, trimmed, chunks }, scoreGraph, this.size(feeds));
-      const { logprob, entropy } = await session.run({
+      const session = await this.scoring.get(kind, { shared, trimmed, chunks }, build, this.size(feeds));
+      const { logprob, entropy, squares } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
         ...chunkFeeds(count, chunks),
@@ -77,11 +86,13 @@ export class Policy {
       });
       scatter(logprob.data as Float32Array, scores.logprobs);
       scatter(entropy.data as Float32Array, scores.entropies);
+      if (scores.squares) scatter(squares.data as Float32Array, scores.squares);
     }
     // Samples without a masked token are in no pass.
     samples.forEach(({ ids }, i) => {
       scores.logprobs[i] ??= new Float32Array(ids.length);
       scores.entropies[i] ??= new Float32Array(ids.length);
+      if (scores.squares) scores.squares[i] ??= new Float32Array(ids.length);
     });
     return scores;
   }

@@ -87,6 +87,12 @@ export const engineLimits: readonly EngineLimit[] = [
     lacks: 'critic',
   },
   {
+    key: 'algorithm.adv_estimator',
+    supported: { not: ['tir_optimal_token_baseline'] },
+    reason: 'tir_optimal_token_baseline needs complete distributions, which the server does not return',
+    remedy: 'choose another estimator, such as opo',
+  },
+  {
     key: 'workbench.max_staleness',
     supported: { only: 0 },
     reason: 'The server samples each published version with the newest weights',

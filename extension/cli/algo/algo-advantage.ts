@@ -10,6 +10,7 @@ import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms
 import { centredScores, discountedReturns } from '../../algorithms/reinforce';
 import { remaxAdvantages } from '../../algorithms/remax';
 import { opoAdvantages } from '../../algorithms/opo';
+import { optimalTokenBaselineAdvantages } from '../../algorithms/optimal-token-baseline';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { placeRewards, spreadOverTokens, whitenTokens } from '../../algorithms/token-sequences';
 import { spreadOverTurns, turnGrpoAdvantages } from '../../algorithms/turn-advantages';
@@ -33,6 +34,7 @@ const advantageForm = z.object({
     'grpo',
     'rloo',
     'opo',
+    'tir_optimal_token_baseline',
     'reinforce_plus_plus',
     'reinforce_plus_plus_baseline',
     'remax',
@@ -43,6 +45,8 @@ const advantageForm = z.object({
   rewards: rows.optional(),
   scores: numbers.optional(),
   values: rows.optional(),
+  logprob: rows.optional(),
+  squares: rows.optional(),
   mask: maskRows.optional(),
   group: ids.optional(),
   episode: ids.optional(),
@@ -90,6 +94,18 @@ export const advantage = define(advantageForm, input => {
       return answer(alike(spreadOverTokens(rlooAdvantages(required(grouped, estimator)), masks)));
     case 'opo':
       return answer(alike(spreadOverTokens(opoAdvantages(required(grouped, estimator), masks), masks)));
+    case 'tir_optimal_token_baseline': {
+      const { logprob, squares } = input;
+      if (!logprob || !squares)
+        throw new UserError(
+          `the key ${JSON.stringify(logprob ? 'squares' : 'logprob')} is missing, which ${estimator} needs: give log-probs and sums of squared probabilities, one per token`,
+        );
+      const noisy = rewards.map((reward, row) => ({
+        ...{ rewards: reward, mask: masks[row] },
+        ...{ logprobs: logprob[row], squares: squares[row] },
+      }));
+      return answer(alike(optimalTokenBaselineAdvantages(noisy, required(grouped, estimator).groups)));
+    }
     case 'brpo':
       return answer(alike(spreadOverTokens(brpoAdvantages(grouped, input), masks)));
     case 'arpo':
@@ -134,11 +150,12 @@ type AdvantageCase = z.output<typeof advantageForm>;
  * Converts a case to a batch. If the case has no rewards, each row's score becomes the reward of its last sampled
  * token. If the case has no scores, a row's score is the sum of its rewards.
  */
-function tokenBatch({ rewards, scores, values, mask, group, episode, turn_ends }: AdvantageCase): TokenBatch {
+function tokenBatch(given: AdvantageCase): TokenBatch {
+  const { rewards, scores, values, mask, group, episode, turn_ends, logprob, squares } = given;
   const shape = rewards ?? mask ?? values ?? scores?.map(() => [1]);
   if (!shape || (!rewards && !scores))
     throw new UserError('the key "rewards" is missing: give one reward per token, or give "scores"');
-  sameShape(rewards ? 'rewards' : mask ? 'mask' : 'values', shape, { values, mask });
+  sameShape(rewards ? 'rewards' : mask ? 'mask' : 'values', shape, { values, mask, logprob, squares });
   sameLength('rewards', shape, { scores, group, episode, turn_ends });
   const masks = shape.map((row, i) => maskOf(mask?.[i], row.length));
   turn_ends?.forEach((ends, row) =>

@@ -234,6 +234,13 @@ export function tokenLogProbs(g: Graph, logits: Value, targets: Value): { logpro
   return { logprob, entropy };
 }
 
+/** Returns the sum of the squared probabilities of each row of logits [n, vocab], as float32 [n]; without gradient. */
+export function squaredProbs(g: Graph, logits: Value): Value {
+  expectMatrix('squaredProbs', logits, 2);
+  const p = unary(g, 'Exp', logSoftmax(g, converted(g, logits, 'float32')));
+  return g.emit('Squeeze', [sumLast(g, binary(g, 'Mul', p, p)), g.integers([1])], 'float32', [logits.dims[0]]);
+}
+
 /**
  * x − log Σ exp x over the second axis of a float32 matrix. WebGPU has no LogSoftmax kernel, and its ReduceLogSumExp
  * overflows (onnxruntime 1.30).

@@ -6,7 +6,7 @@
 import { following, gradientFollowing, gradients } from '../../engine/graph/autodiff';
 import { Graph } from '../../engine/graph/graph';
 import type { Lowering, Value } from '../../engine/graph/graph';
-import { tokenLogProbs } from '../../engine/graph/layer-ops';
+import { squaredProbs, tokenLogProbs } from '../../engine/graph/layer-ops';
 import {
   add,
   binary,
@@ -66,15 +66,20 @@ export const isGradient = (output: string): boolean => output.startsWith(gradien
 
 /**
  * Builds the graph that scores tokens. Inputs: packed tokens (packing.ts), rows [n'] (index of the packed token that
- * predicts each target), targets [n']. Outputs: logprob, entropy [n'].
+ * predicts each target), targets [n']. Outputs: logprob, entropy [n'], and with `withSquares` squares [n'], the sum of the
+ * squared probabilities of the distribution that predicts each target.
  */
-export function scoreGraph(network: Network, shape: PackedShape): Graph {
+export function scoreGraph(network: Network, shape: PackedShape, withSquares = false): Graph {
   const g = new Graph('score', shape.lowering);
-  const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => chunk.statistics());
+  const chunks = tokenChunks(g, network, { ...shape, checkpointed: false }).chunks.map(chunk => {
+    const { logits, targets } = chunk.logits();
+    return { ...tokenLogProbs(g, logits, targets), squares: withSquares ? [squaredProbs(g, logits)] : [] };
+  });
   const joined = (values: Value[]): Value =>
     values.length === 1 ? values[0] : g.emit('Concat', values, 'float32', ['n'], { axis: 0 });
   g.output('logprob', joined(chunks.map(({ logprob, entropy }) => following(g, logprob, sumAll(g, entropy)))));
   g.output('entropy', joined(chunks.map(({ entropy }) => entropy)));
+  if (withSquares) g.output('squares', joined(chunks.flatMap(({ squares }) => squares)));
   return g;
 }
 

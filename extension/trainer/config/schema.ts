@@ -28,12 +28,13 @@ const algorithm = z
         'arpo',
         'rloo',
         'opo',
+        'tir_optimal_token_baseline',
         'reinforce_plus_plus',
         'reinforce_plus_plus_baseline',
         'remax',
       ])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. arpo has no baseline.',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. tir_optimal_token_baseline has a baseline for each token, the mean return of the group at this token, weighted by the noise of the gradient so far. arpo has no baseline.',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag(

@@ -2,6 +2,7 @@
 // one sequence per sample or, with `agent_proxy.use_turn_scores`, one sequence per complete episode. The table of the
 // estimators is in train.ts. A new estimator also needs its name in config/schema.ts, and a case in
 // cli/algo/algo-advantage.ts.
+import type { NoisySequence } from '../../algorithms/optimal-token-baseline';
 import { spreadOverTurns } from '../../algorithms/turn-advantages';
 import type { RunConfig } from '../config/schema';
 import { overJoined, samplesByEpisode } from './training-batch';
@@ -16,6 +17,8 @@ export interface AdvantageBatch {
   /** Episode number of each sample. In the statistics of a group, each episode is counted once. */
   episodes: readonly number[];
   masks: readonly Uint8Array[];
+  /** The samples' tokens as the optimal token baseline needs them; `squares` are zeros for other estimators. */
+  noisy: readonly NoisySequence[];
   /** Score of the greedy episode of each sample's group (ReMax); 0 for other estimators. */
   baselines: readonly number[];
   /**
@@ -50,8 +53,12 @@ export function advantageBatch(
   {
     rewards,
     values,
+    logprobs,
+    squares,
     baselines,
-  }: Record<'rewards' | 'values', readonly Float32Array[]> & Pick<AdvantageBatch, 'baselines'>,
+  }: Record<'rewards' | 'values' | 'logprobs', readonly Float32Array[]> & {
+    squares?: readonly Float32Array[];
+  } & Pick<AdvantageBatch, 'baselines'>,
   { agent_proxy }: RunConfig,
 ): AdvantageBatch {
   const sequences = samples.map(({ mask, estimated: advantageMask, turnEnds }, i) => {
@@ -69,6 +76,12 @@ export function advantageBatch(
     groups: samples.map(s => s.episode.group_id),
     episodes: samples.map(s => s.countsAs),
     masks: samples.map(s => s.mask),
+    noisy: samples.map(({ mask }, i) => ({
+      rewards: rewards[i],
+      logprobs: logprobs[i],
+      squares: squares?.[i] ?? new Float32Array(mask.length),
+      mask,
+    })),
     baselines,
     ahead: estimate =>
       overJoined(sequences, agent_proxy.use_turn_scores ? episodes : samples.map((_, i) => [i]), estimate),

@@ -6,6 +6,7 @@ import type { Run } from '../run/run';
 import type { Stopwatch } from './stopwatch';
 import type { BatchSample } from './training-batch';
 import { passBudget } from '../run/pass-budget';
+import { usesSquares } from '../plan/memory-input';
 
 const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
   samples.map(({ ids }) => new Float32Array(ids.length));
@@ -14,7 +15,13 @@ const zeros = (samples: readonly BatchSample[]): Float32Array[] =>
  * Computes log-probs and entropies of the trained tokens under a policy. A pass has at most as many tokens as
  * `episodes` full-length episodes (passBudget).
  */
-function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' | 'reference', episodes: number) {
+function scoreSamples(
+  run: Run,
+  samples: readonly BatchSample[],
+  which: 'actor' | 'reference',
+  episodes: number,
+  withSquares = false,
+) {
   const { config, engine } = run;
   run.follow(which === 'actor' ? 'old log-probs' : 'reference log-probs');
   return engine.score(
@@ -22,34 +29,39 @@ function scoreSamples(run: Run, samples: readonly BatchSample[], which: 'actor' 
     samples.map(({ ids, mask }) => ({ ids, mask })),
     passBudget(config, episodes, samples.length),
     config.actor_rollout_ref.rollout.temperature,
+    withSquares,
   );
 }
 
 /**
  * Returns the log-probs and entropies of the trained tokens under the policy before its update. With `bypass_mode`, the
  * sampler's log-probs are returned. Log-probs and entropies that the rollout filter has already computed (`scored`) are
- * reused. With `bypass_mode`, entropies are absent unless the filter has computed them.
+ * reused. With `bypass_mode`, entropies are absent unless the filter has computed them. For an estimator that needs them,
+ * `squares` contains the sums of squared probabilities.
  */
 export async function oldLogprobs(
   run: Run,
   samples: readonly BatchSample[],
   scored: RolloutCollection['scored'],
   clock: Stopwatch,
-): Promise<{ old: Float32Array[]; entropies?: Float32Array[] }> {
+): Promise<{ old: Float32Array[]; entropies?: Float32Array[]; squares?: Float32Array[] }> {
   const { algorithm, actor_rollout_ref } = run.config;
   const { rollout: sampling } = actor_rollout_ref;
   const bypass = algorithm.rollout_correction.bypass_mode;
   const before = scored.size > 0 ? samples.map(({ sample }) => scored.get(sample)!) : null;
+  const withSquares = usesSquares(run.config);
   const present =
-    before || bypass
+    !withSquares && (before || bypass)
       ? {
           logprobs: before?.map(s => s.logprobs) ?? [],
           entropies: before?.map(s => s.entropies),
+          squares: undefined,
         }
       : await clock.time('old_log_prob', () =>
-          scoreSamples(run, samples, 'actor', sampling.log_prob_micro_batch_size_per_gpu),
+          scoreSamples(run, samples, 'actor', sampling.log_prob_micro_batch_size_per_gpu, withSquares),
         );
-  return { old: bypass ? samples.map(s => s.logprobs) : present.logprobs, entropies: present.entropies };
+  const { logprobs, entropies, squares } = present;
+  return { old: bypass ? samples.map(s => s.logprobs) : logprobs, entropies, squares };
 }
 
 /** Returns the log-probs under the reference policy, in nats. */

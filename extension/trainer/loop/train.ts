@@ -12,6 +12,7 @@ import { maskedGaeAdvantages } from '../../algorithms/masked-gae';
 import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from '../../algorithms/reinforce';
 import { remaxAdvantages } from '../../algorithms/remax';
 import { opoAdvantages } from '../../algorithms/opo';
+import { optimalTokenBaselineAdvantages } from '../../algorithms/optimal-token-baseline';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { rolloutWeights } from '../../algorithms/rollout-correction';
 import { spreadOverTokens } from '../../algorithms/token-sequences';
@@ -85,6 +86,9 @@ const estimators: Record<EstimatorName, Estimator> = {
   }),
   opo: batch => ({
     advantages: spreadOverTokens(opoAdvantages(batch, batch.masks), batch.masks),
+  }),
+  tir_optimal_token_baseline: batch => ({
+    advantages: optimalTokenBaselineAdvantages(batch.noisy, batch.groups),
   }),
   remax: batch => batch.ahead(rows => ({ advantages: remaxAdvantages(rows, batch.baselines) })),
   reinforce_plus_plus: (batch, { algorithm }) =>
@@ -302,7 +306,7 @@ async function prepare(
   const masks = samples.map(s => s.mask);
 
   // Log-probs of the trained tokens, under the policy before its update and under the reference policy.
-  const { old, entropies } = await oldLogprobs(run, samples, scored, clock);
+  const { old, entropies, squares } = await oldLogprobs(run, samples, scored, clock);
   if (entropies) metrics['actor/entropy'] = meanOf(entropies, masks);
   const reference = await referenceLogprobs(run, samples, clock);
   if (run.usesReference) metrics['rollout/ref_log_prob'] = meanOf(reference, masks);
@@ -324,7 +328,7 @@ async function prepare(
     ? penalisedRewards({ samples, plain, old, reference }, state, config, metrics)
     : plain;
   const greedy = samples.map(({ episode }) => baselines.get(episode.group_id) ?? 0);
-  const batch = advantageBatch(samples, { rewards, values, baselines: greedy }, config);
+  const batch = advantageBatch(samples, { rewards, values, logprobs: old, squares, baselines: greedy }, config);
   const { advantages, returns } = estimators[estimatorName(config)](batch, config);
   Object.assign(
     metrics,

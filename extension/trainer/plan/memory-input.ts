@@ -66,8 +66,14 @@ export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFo
  * Whether the policy computes the samples' log-probs or entropies before the update. The log-probs are the old
  * log-probs of the loss; the entropies are for a rollout filter by entropy.
  */
-const scoresBeforeUpdate = ({ algorithm, actor_rollout_ref: { rollout } }: RunConfig): boolean =>
-  !algorithm.rollout_correction.bypass_mode || rollout.rollout_filter_metric.startsWith('entropy');
+const scoresBeforeUpdate = (config: RunConfig): boolean =>
+  !config.algorithm.rollout_correction.bypass_mode ||
+  config.actor_rollout_ref.rollout.rollout_filter_metric.startsWith('entropy') ||
+  usesSquares(config);
+
+/** Whether the advantage estimator needs the sums of squared probabilities of the policy's distributions. */
+export const usesSquares = ({ algorithm }: RunConfig): boolean =>
+  algorithm.adv_estimator === 'tir_optimal_token_baseline';
 
 export const usesCritic = ({ algorithm, trainer }: RunConfig): boolean =>
   !trainer.val_only && algorithm.adv_estimator === 'gae';

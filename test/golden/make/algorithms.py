@@ -92,6 +92,23 @@ def opo(scores, lengths, groups):
     return out
 
 
+def tir_optimal_token_baseline(rewards, mask, groups, logprob, squares):
+    """Return minus the baseline of each sampled token (verl 0.9.1, compute_multi_turn_optimal_token_baseline_advantage)."""
+    ends = (rewards * mask).flip(-1).cumsum(-1).flip(-1)
+    noise = ((1 - 2 * logprob.exp() + squares) * mask).cumsum(-1)
+    on, out = mask.bool(), torch.zeros_like(rewards)
+    for group in set(groups):
+        index = [i for i, other in enumerate(groups) if other == group and on[i].any()]
+        lengths = sorted(int(on[i].sum()) for i in index)
+        for i in index:
+            for k, t in enumerate(on[i].nonzero()[:, 0].tolist()):
+                at = [(j, on[j].nonzero()[k, 0]) for j in index if on[j].sum() > k]
+                weights = sum(noise[j, s] for j, s in at) + 1e-8
+                tail = len(index) == 1 or (k >= lengths[-2] and int(on[i].sum()) == lengths[-1])
+                out[i, t] = ends[i, t] - (0 if tail else sum(ends[j, s] * noise[j, s] for j, s in at) / weights)
+    return out
+
+
 cases, results = {"advantage": [], "policy-loss": [], "value-loss": []}, {"advantage": [], "policy-loss": [], "value-loss": []}
 
 
@@ -122,6 +139,7 @@ for gamma, lam, high in [(1.0, 1.0, 0.95), (0.99, 0.95, 0.9), (0.9, 0.5, 1.0)]:
 mask, rewards, ends, values = batch(13, 16)
 groups = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3]
 scores = rewards.sum(-1)
+otb_mask = mask
 grpo = lambda x: (x - x.mean()) / (x.std() + 1e-6)
 given = dict(rewards=rewards, mask=mask.int(), group=groups)
 for estimator, extra, own in [
@@ -173,6 +191,12 @@ for mode, (low, high, dual) in zip(modes, [(0.2, 0.28, 3.0), (0.1, 0.1, 1.5), (0
     one, two = (vpreds - returns) ** 2, (torch.clamp(vpreds, before - 0.5, before + 0.5) - returns) ** 2
     add("value-loss", dict(vpreds=vpreds, returns=returns, old_values=before, mask=mask.int(), clip=0.5),
         dict(loss=0.5 * masked_mean(torch.maximum(one, two), mask), clipfrac=masked_mean((two > one).float(), mask)))
+
+lp = -torch.rand(13, 16) * 3
+squares = lp.exp() ** 2 + (1 - lp.exp()) ** 2 / 7  # of seven equally likely other tokens
+otb = tir_optimal_token_baseline(rewards, otb_mask, groups, lp, squares)
+add("advantage", dict(estimator="tir_optimal_token_baseline", rewards=rewards, mask=otb_mask.int(), group=groups, logprob=lp, squares=squares),
+    dict(advantages=otb, returns=otb))
 
 document = {name: [dict(case=case, result=result) for case, result in zip(cases[name], results[name])] for name in cases}
 (here / "algorithms.json").write_text(json.dumps(document) + "\n")

@@ -18,7 +18,8 @@ it('ranks, top tokens and entropy equal those of the full distribution', async (
   const policy = trainedPolicy(config, goldenWeights('qwen2'));
   const temperature = 0.7;
   const inspected = await policy.inspect(samples, wholeBatch, temperature, 5);
-  const scored = await policy.score(samples, wholeBatch, temperature);
+  const scored = await policy.score(samples, wholeBatch, temperature, undefined, true);
+  expect((await policy.score(samples, wholeBatch, temperature)).squares).toBe(undefined);
   for (const [s, { ids, mask }] of samples.entries()) {
     expect(inspected[s].logprobs).toEqual(scored.logprobs[s]);
     expect(inspected[s].entropies).toEqual(scored.entropies[s]);
@@ -34,6 +35,9 @@ it('ranks, top tokens and entropy equal those of the full distribution', async (
     inspected[s].top.forEach((column, k) => expect(column.logprobs[last]).toBeCloseTo(logprobs[order[k]], 4));
     const entropy = -logprobs.reduce((sum, x) => sum + x * Math.exp(x), 0);
     expect(inspected[s].entropies[last]).toBeCloseTo(entropy, 4);
+    const squares = logprobs.reduce((sum, x) => sum + Math.exp(2 * x), 0);
+    expect(scored.squares![s][last]).toBeCloseTo(squares, 5);
+    expect(scored.squares![s][0]).toBe(0);
     expect(inspected[s].ranks[0]).toBe(0); // not requested
   }
 });

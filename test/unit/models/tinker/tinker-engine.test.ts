@@ -51,11 +51,14 @@ describe('an update', () => {
     { tokens: 'mean', samples: 'mean' },
     { tokens: 'mean', samples: 'sum' },
   ] as const;
-  test.each(reductions.flatMap(reduction => lossModes.map(mode => [reduction, mode] as const)))(
+  // The loss does not depend on the server's reduction, so only one mode is tried with each.
+  const [sum, ...others] = reductions;
+  const cases = [...lossModes.map(mode => [sum, mode] as const), ...others.map(other => [other, 'vanilla'] as const)];
+  test.each(cases)(
     'takes the gradient of the loss computed here: %o, %s',
     async (reduction, loss_mode) => {
       for (const loss_agg_mode of lossAggModes)
-        for (const kl of [null, ...klKinds]) {
+        for (const kl of loss_mode === 'vanilla' ? [null, ...klKinds] : ([null, 'low_var_kl'] as const)) {
           const { peer, engine } = await started(reduction);
           await engine.load(load);
           const options = loss({

@@ -106,6 +106,16 @@ describe('estimators', () => {
     for (const { advantage, score } of raw.episodes) expect(advantage).toBeCloseTo(score, 5);
   });
 
+  test('the optimal token baseline differs from token to token, and needs no old log-probs of its own', async () => {
+    const run = await trained([
+      'algorithm.adv_estimator=tir_optimal_token_baseline',
+      'algorithm.rollout_correction.bypass_mode=true',
+    ]);
+    expectTrained(run);
+    const spreads = run.episodes.map(episode => new Set(turnAdvantages(episode).flat()).size);
+    expect(Math.max(...spreads)).toBeGreaterThan(1);
+  });
+
   test.each(['gspo', 'cispo', 'clip_cov', 'kl_cov'])('the loss of %s trains', async mode => {
     const run = await trained([`actor_rollout_ref.actor.policy_loss.loss_mode=${mode}`], 2);
     expectTrained(run);
