@@ -111,6 +111,14 @@ describe('advantage', () => {
     [{ estimator: 'grpo', group: [1, 2, 2, 3] }, [1 / (1 + 1e-6), 0, 0, 1 / (1 + 1e-6)]],
     [{ estimator: 'rloo', group }, [third, -third, -third, third]],
     [{ estimator: 'opo', group }, [0.5, -0.5, -0.5, 0.5]],
+    // The noise 1 − 2π + Σπ² of the first token is twice that of the others.
+    [
+      {
+        ...{ estimator: 'tir_optimal_token_baseline', group },
+        ...{ logprob: scores.map(() => [Math.log(0.5)]), squares: [[0.5], [0.25], [0.25], [0.25]] },
+      },
+      [0.4, -0.6, -0.6, 0.4],
+    ],
     [{ estimator: 'brpo', group: [1, 1, 2, 2] }, [0.866024, -0.866024, -0.866024, 0.866024]],
     [{ estimator: 'arpo' }, [1, 0, 0, 1]],
     [{ estimator: 'remax', baselines: [1, 0.5, 0, -1] }, [0, -0.5, 0, 2]],
