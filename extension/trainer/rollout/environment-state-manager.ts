@@ -5,6 +5,7 @@
 // max_turn sets neither. Success is the value of `success` in the environment's last info.
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
+import { mergedInfo } from '../../run-data/turn-info';
 import { UserError } from '../../common/user-error';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
@@ -242,14 +243,6 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     entry.truncated = last.truncated;
     entry.success = Boolean(info.success);
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
-}
-
-/** Merges the infos of a turn's actions: for each key, the value of the last action is used; `raw_reward` is summed. */
-function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, unknown> {
-  const merged: Record<string, unknown> = Object.fromEntries(infos.flatMap(info => Object.entries(info)));
-  const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
-  if (raw.length > 0) merged.raw_reward = raw.reduce((sum, value) => sum + value, 0);
-  return merged;
 }
 
 /** Throws a UserError if an environment returned images, because the models read text only. */
