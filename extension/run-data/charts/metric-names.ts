@@ -34,6 +34,8 @@ const names: readonly (readonly [key: string, name: string])[] = [
   ['<side>/<tag>/episodic_return', 'Raw return, <side>'],
   ['<side>/<tag>/final_score', 'Final score, <side>'],
   ['<side>/<tag>/max_tile', 'Largest tile at the end, <side>'],
+  ['<side>/<tag>/component_reward', 'Reward of all components, <side>'],
+  ['<side>/<tag>/components/<key>', 'Reward component: <key>, <side>'],
   ['<side>/<tag>/non-zero/traj_sum/<key>', 'Sum of <key>, non-zero episodes, <side>'],
   ['<side>/<tag>/traj_sum/<key>', 'Sum of <key>, <side>'],
   ['<side>/<tag>/non-zero/<key>', 'Environment value: <key>, non-zero episodes, <side>'],

@@ -15,6 +15,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
   return [
     ...groupRules(config),
     ...contextRules(config),
+    ...rewardRules(config),
     ...batchRules(config),
     ...advantageRules(config),
     ...maskRules(config),
@@ -68,6 +69,16 @@ function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   if (groups === null || n_groups.every(n => (n * groups) % env_groups === 0)) return [];
   const sentence = `is ${groups}, which cannot be split among the tags in the ratio ${n_groups.join(':')}: use a multiple of ${env_groups}`;
   return [{ key: 'trainer.gradient_analysis_env_groups', sentence }];
+}
+
+/** Rules for reward components. */
+function rewardRules({ custom_envs }: RunConfig): BrokenRule[] {
+  return Object.entries(custom_envs).flatMap(([tag, { rewards }]) => {
+    const { min = 0, max = Infinity } = rewards?.thought_length ?? {};
+    if (min <= max) return [];
+    const sentence = `is ${min}, but the largest length (max) is ${max}: make min at most max`;
+    return [{ key: `custom_envs.${tag}.rewards.thought_length.min`, sentence }];
+  });
 }
 
 function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): BrokenRule[] {

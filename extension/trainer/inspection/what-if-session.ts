@@ -67,9 +67,9 @@ export class WhatIfSession {
   async currentState(): Promise<WhatIfState> {
     const episode = await Promise.race([this.end, this.waiting]);
     if (episode !== 'waiting') return this.stateOf(await this.write(episode));
-    const { entry, context, finishes } = this.playing!;
+    const { entry, context } = this.playing!;
     const { mode, step } = this.parts.origin;
-    return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
+    return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context)));
   }
 
   /** Plays the user's turn. @throws UserError if no input is expected */
@@ -88,9 +88,9 @@ export class WhatIfSession {
   /** Writes the turns played so far, and returns the state. Returns null if the changed turn was not played yet. */
   async writePlayed(): Promise<WhatIfState | null> {
     if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
-    const { entry, context, finishes } = this.playing;
+    const { entry, context } = this.playing;
     const { mode, step } = this.parts.origin;
-    return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
+    return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context))));
   }
 
   /** Ends the what-if and stops its environment process. Writes nothing. */

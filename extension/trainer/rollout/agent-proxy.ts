@@ -69,7 +69,7 @@ export class AgentProxy {
     const before = manager.state;
     const laidOut = manager.layOut(step, request.environments, request.seed, request.round);
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
-    const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
+    const playing = entries.map(entry => ({ entry, context: this.openContext(entry) }));
     this.options.observer?.begun({ mode, step }, playing);
     const clock = new IdleGeneratorClock();
     try {
@@ -83,7 +83,7 @@ export class AgentProxy {
       this.options.observer?.ended();
     }
     await this.cleanUp(manager, entries);
-    const episodes = playing.map(({ entry, context, finishes }) => finishedEpisode(request, entry, context, finishes));
+    const episodes = playing.map(({ entry, context }) => finishedEpisode(request, entry, context));
     const metrics = measureRollout(episodes, this.options.es_manager[mode].group_size);
     return { mode, step, episodes, metrics, environmentSeconds: clock.seconds };
   }
@@ -157,6 +157,14 @@ export class AgentProxy {
     );
     checkContinue();
     this.requireRoom(all);
+    await manager.scoreEpisodes(entries);
+    checkContinue();
+    this.reportFailures(
+      entries.filter(entry => !failed.has(entry)),
+      failed,
+      all.length,
+      request,
+    );
     progress.ended(entries);
   }
 
@@ -205,10 +213,10 @@ export class AgentProxy {
     };
   }
 
-  private readAnswer({ entry, context, finishes }: PlayedSoFar, generated: GeneratedRow): TurnInput {
+  private readAnswer({ entry, context }: PlayedSoFar, generated: GeneratedRow): TurnInput {
     const raw = context.accept(generated);
-    finishes.push(generated.finish);
-    return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
+    const response = parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer);
+    return { entry, raw, response, finish: generated.finish };
   }
 
   /**

@@ -3,17 +3,27 @@
 // The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj,
 // `terminated` and `truncated` are set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching
 // max_turn sets neither. Success is the value of `success` in the environment's last info.
-import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
+import type { AnsweredEpisode, ComponentValues } from '../../../envs/api/rewards';
+import type {
+  EnvironmentFailure,
+  EpisodeActions,
+  EpisodeState,
+  EpisodeStep,
+  LoadedEnvironment,
+} from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { mergedInfo } from '../../run-data/turn-info';
 import { UserError } from '../../common/user-error';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
+import { rewardPlan, weightedSum, type RewardPlan } from '../rewards/reward-plan';
+import type { RewardSettings } from '../config/schema-rewards';
 import type { ParsedResponse } from './turn-protocol';
 
 /** Keys of `custom_envs.<tag>` that the manager reads. */
 export interface TagSettings {
   max_actions_per_traj: number;
+  rewards?: RewardSettings | null;
 }
 
 export interface StateManagerOptions {
@@ -29,7 +39,7 @@ export interface StateManagerOptions {
 }
 
 /** A finished turn without its token data, which the EpisodeContext stores. */
-export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
+export type TurnHistory = Omit<EpisodeTurn, 'span'>;
 
 /** An episode in progress. */
 export interface EpisodeEntry extends EpisodeSlot {
@@ -58,6 +68,10 @@ export interface EpisodeEntry extends EpisodeSlot {
   penalty: number;
   history: TurnHistory[];
   error?: EnvironmentFailure;
+  /** The reward components of the tag; undefined if it has none. */
+  rewards?: RewardPlan;
+  /** Values of the components of the complete episode; set after `scoreEpisodes`. */
+  components?: ComponentValues;
 }
 
 /** The model's response in one turn of an episode. */
@@ -66,6 +80,8 @@ export interface TurnInput {
   /** The model's text, including the generation prefix. */
   raw: string;
   response: ParsedResponse;
+  /** Why the response ended. */
+  finish: EpisodeTurn['finish'];
 }
 
 /** Receives episodes as soon as they are ready for the next turn. */
@@ -103,6 +119,7 @@ export class EnvironmentStateManager {
     const { mode, groups, custom_envs } = this.options;
     const before = round * groups.env_groups;
     const byTag = new Map(environments.map(environment => [environment.tag, environment]));
+    const plans = new Map(environments.map(each => [each.tag, rewardPlan(each, custom_envs[each.tag]?.rewards)]));
     return episodeSlots(groups, this.seeds.next(groups.env_groups, seed)).map(first => {
       const slot = {
         ...first,
@@ -127,6 +144,7 @@ export class EnvironmentStateManager {
         num_actions: 0,
         penalty: 0,
         history: [],
+        ...(plans.get(slot.tag) && { rewards: plans.get(slot.tag) }),
       };
     });
   }
@@ -157,12 +175,14 @@ export class EnvironmentStateManager {
    */
   async step(turns: readonly TurnInput[], onReady?: EntriesListener): Promise<void> {
     const planned = turns.map(input => this.plan(input));
-    const idle = planned.filter(({ actions }) => actions.length === 0);
-    const acting = new Map(planned.filter(({ actions }) => actions.length > 0).map(plan => [plan.entry.id, plan]));
+    const isActing = ({ actions, entry }: PlannedTurn): boolean =>
+      actions.length > 0 || (entry.rewards?.scores.turn ?? false);
+    const idle = planned.filter(plan => !isActing(plan));
+    const acting = new Map(planned.filter(isActing).map(plan => [plan.entry.id, plan]));
     for (const plan of idle) finishTurn(plan, undefined);
     if (idle.length > 0) onReady?.(idle.map(({ entry }) => entry));
     if (acting.size === 0) return;
-    const steps = Array.from(acting.values(), ({ entry, actions }) => ({ episode: entry.id, actions }));
+    const steps = Array.from(acting.values(), stepRequest);
     await eachState<EpisodeStep>(
       report => this.pool.step(steps, report),
       states => {
@@ -172,18 +192,36 @@ export class EnvironmentStateManager {
     );
   }
 
+  /**
+   * Calls the score functions for complete episodes. Does nothing for episodes that failed, that have no turn, or whose
+   * environment has no such function.
+   */
+  async scoreEpisodes(entries: readonly EpisodeEntry[]): Promise<void> {
+    const asked = entries.filter(
+      ({ rewards, error, history }) => rewards?.scores.episode && !error && history.length > 0,
+    );
+    if (asked.length === 0) return;
+    const requests = asked.map(entry => ({ episode: entry.id, actions: [], score: { episode: answered(entry) } }));
+    const steps = await this.pool.step(requests);
+    steps.forEach(({ components, error }, i) => {
+      if (error) fail(asked[i], error);
+      else asked[i].components = components ?? {};
+    });
+  }
+
   async close(entries: readonly EpisodeEntry[]): Promise<void> {
     await this.pool.closeEpisodes(entries.map(({ id }) => id));
   }
 
   /** Maps a response to actions and computes its format penalty. */
-  private plan({ entry, raw, response }: TurnInput): PlannedTurn {
+  private plan({ entry, raw, response, finish }: TurnInput): PlannedTurn {
     const valid = validActions(response.actions, entry.actions);
     const malformed = valid.length === 0 || valid.length !== response.actions.length;
     return {
       entry,
       raw,
       response,
+      finish,
       actions: valid.slice(0, entry.max_actions_per_traj - entry.num_actions),
       penalty: malformed ? this.options.format_penalty : 0,
     };
@@ -210,8 +248,27 @@ function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: Ep
   return `${mode}-${String(step).padStart(6, '0')}-g${String(group_id).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
 }
 
+/** Returns the request that plays a planned turn and, if the environment scores turns, asks for its score. */
+function stepRequest({ entry, raw, response, finish, actions }: PlannedTurn): EpisodeActions {
+  if (!entry.rewards?.scores.turn) return { episode: entry.id, actions };
+  const { thought, answer, actions: parsed } = response;
+  const turn = { turn: entry.history.length + 1, state: entry.state, raw, thought, answer, parsed, finish };
+  return { episode: entry.id, actions, score: { turn } };
+}
+
+/** Returns an episode as score functions receive it. */
+function answered({ history, state, terminated, truncated, success }: EpisodeEntry): AnsweredEpisode {
+  const turns = history.map(({ turn, state, raw, thought, answer, parsed, executed, reward, info, finish }) => {
+    return { turn, state, raw, thought, answer, parsed, executed, reward, info, finish };
+  });
+  return { turns, final_state: state, terminated, truncated, success };
+}
+
 /** Records a turn in its episode. `step` is undefined if no action was executed. */
-function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, step: EpisodeStep | undefined): void {
+function finishTurn(
+  { entry, raw, response, finish, actions, penalty }: PlannedTurn,
+  step: EpisodeStep | undefined,
+): void {
   const outcomes = step && !step.error ? step.outcomes : [];
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
   if (actions.length === 0) info.manager_invalid_action = true;
@@ -228,7 +285,9 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     ),
     reward: outcomes.reduce((sum, { reward }) => sum + reward, 0),
     penalty,
+    ...(entry.rewards && !step?.error && earnedBy(entry.rewards, entry.state, response.thought, step?.components)),
     info,
+    finish,
   });
   requireText(entry, step?.images);
   entry.penalty += penalty;
@@ -243,6 +302,17 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     entry.truncated = last.truncated;
     entry.success = Boolean(info.success);
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
+}
+
+/** Returns the component values of a turn, and their weighted sum. */
+function earnedBy(
+  rewards: RewardPlan,
+  state: string,
+  thought: string | null,
+  own: ComponentValues = {},
+): Pick<EpisodeTurn, 'components' | 'component_reward'> {
+  const components = { ...own, ...rewards.builtIn({ state, thought }) };
+  return { components, component_reward: weightedSum(rewards, components) };
 }
 
 /** Throws a UserError if an environment returned images, because the models read text only. */

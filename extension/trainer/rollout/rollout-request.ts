@@ -2,7 +2,6 @@
 // the observer.
 import type { SamplingCuts } from '../../engine/sampling/host-sampler';
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
-import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { EpisodeContext } from './context-manager';
@@ -115,7 +114,6 @@ export interface RolloutRequest {
 export interface PlayedSoFar {
   entry: EpisodeEntry;
   context: EpisodeContext;
-  finishes: EpisodeTurn['finish'][];
 }
 
 /**

@@ -44,7 +44,7 @@ export function failureOf(fault: Fault, context: FailureContext): EnvironmentFai
     const executed = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, before) : [];
     const acting =
       (item.do === 'step' || item.do === 'replay') && fault.action >= 0 ? item.actions[fault.action] : undefined;
-    const call = scoring ? scoreCall(item.score) : calledIn(item, acting !== undefined);
+    const call = scoring ? scoreCall(item.score!) : calledIn(item, acting !== undefined);
     parts.push(`in ${call}(${acting === undefined ? '' : name(acting)})`);
     if (episode) {
       const done = [...episode.actions, ...executed];
