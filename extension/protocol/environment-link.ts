@@ -20,6 +20,12 @@ import { isRecord } from '../common/json';
  */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
 
+/**
+ * Name of the bundle's entry that combines an environment with its rewards file. It is part of the source map, but no
+ * such file exists.
+ */
+export const scoredEntry = 'environment-with-rewards.ts';
+
 /** An environment to load; one per configured tag. */
 export interface EnvironmentSpec {
   tag: string;

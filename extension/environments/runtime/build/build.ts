@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SourceProblem } from '../../../protocol/environment-link';
+import { scoredEntry, type SourceProblem } from '../../../protocol/environment-link';
 import { builtInSource, builtInText } from './built-in-environments';
 import { isProvided } from './provided-names';
 
@@ -185,15 +185,17 @@ export async function bundleEnvironment(source: string, scored?: ScoredSource): 
   }
 }
 
-/** Name of the entry that combines an environment with its rewards file; no such file exists. */
-const scoredEntry = 'environment-with-rewards.ts';
-
 /** Returns an entry that exports the environment as default, and the rewards file as `rewards`. */
 function entryOf(source: string, { environment, rewards }: ScoredSource): StdinOptions {
   const folder = dirname(source);
   const named = (file: string): string =>
     JSON.stringify(isAbsolute(file) ? `./${relative(folder, file).replaceAll('\\', '/')}` : file);
-  const contents = `export { default } from ${named(environment)};\nexport { default as rewards } from ${named(rewards)};\n`;
+  // Values, not re-exports, because esbuild reports a missing export only if its value is used.
+  const contents = `import environment from ${named(environment)};
+import scores from ${named(rewards)};
+export default environment;
+export const rewards = scores;
+`;
   return { contents, resolveDir: folder, sourcefile: scoredEntry, loader: 'ts' };
 }
 
