@@ -1,6 +1,7 @@
 // `episodes/*.jsonl` and `what-if/*.jsonl` of a run folder: one complete episode per line, with its turns and the
 // trainer's data of each token.
 import { z } from 'zod';
+import { judgementSchema } from './judgement';
 
 /**
  * Pictures of a state, in the order of the words `[image]` in its text: names of files in the folder of the episode's
@@ -90,6 +91,10 @@ export const episodeSchema = z.object({
     .record(z.string(), z.number())
     .optional()
     .describe('values of the reward components of the complete episode, before weights'),
+  judgements: z
+    .record(z.string(), z.array(judgementSchema))
+    .optional()
+    .describe('judgements of the complete episode, by reward component'),
   error: z.string().optional(),
   context_reason: z
     .string()

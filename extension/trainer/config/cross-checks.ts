@@ -4,6 +4,7 @@
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
+import type { JudgeSettings } from './schema-rewards';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
@@ -72,13 +73,29 @@ function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
 }
 
 /** Rules for reward components. */
-function rewardRules({ custom_envs }: RunConfig): BrokenRule[] {
+function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
   return Object.entries(custom_envs).flatMap(([tag, { rewards }]) => {
     const { min = 0, max = Infinity } = rewards?.thought_length ?? {};
-    if (min <= max) return [];
+    const at = `custom_envs.${tag}.rewards`;
+    const judges = Object.entries(rewards?.judges ?? {});
+    const broken = judges.flatMap(([name, judge]) => judgeRules(judge, `${at}.judges.${name}`, model_info ?? {}));
+    if (min <= max) return broken;
     const sentence = `is ${min}, but the largest length (max) is ${max}: make min at most max`;
-    return [{ key: `custom_envs.${tag}.rewards.thought_length.min`, sentence }];
+    return [{ key: `${at}.thought_length.min`, sentence }, ...broken];
   });
+}
+
+function judgeRules({ models, max_cost }: JudgeSettings, at: string, known: NonNullable<RunConfig['model_info']>): BrokenRule[] {
+  const unknown = models.findIndex(name => !Object.hasOwn(known, name));
+  if (unknown >= 0) {
+    const remedy = didYouMean(models[unknown], Object.keys(known), 'add it to model_info');
+    const sentence = `is ${shown(models[unknown])}, which is not a model of model_info: ${remedy}`;
+    return [{ key: `${at}.models[${unknown}]`, sentence }];
+  }
+  const free = models.find(name => !known[name].price_per_million);
+  if (typeof max_cost !== 'number' || free === undefined) return [];
+  const sentence = `is ${max_cost}, but model_info.${free} has no price_per_million: set its prices, or use max_tokens`;
+  return [{ key: `${at}.max_cost`, sentence }];
 }
 
 function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): BrokenRule[] {

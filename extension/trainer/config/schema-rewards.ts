@@ -25,6 +25,32 @@ const repetition = z
   .strictObject({ weight, size: count('Number of adjacent words that are compared.').default(3) })
   .describe('How much of the thought repeats earlier parts of it, 0 to 1; null is off.');
 
+const judge = z
+  .strictObject({
+    weight,
+    rubric: z.string().min(1).describe('Path of the rubric, a Markdown or text file.'),
+    models: z
+      .array(z.string())
+      .min(1)
+      .max(2)
+      .describe('Names of one or two models in model_info. With two, the value is the mean of their scores.'),
+    scale: z.number().positive().describe('Best score that a judge can give; the value is the score divided by it.').default(10),
+    max_concurrency: count('Maximum concurrent requests to a model.').default(8),
+    max_requests: count('Maximum requests of this component in a run; null is no limit.').nullish(),
+    max_tokens: count('Maximum input and output tokens of this component in a run; null is no limit.').nullish(),
+    max_cost: z
+      .number()
+      .positive()
+      .nullish()
+      .describe("Maximum cost of this component in a run, in the currency of the models' price_per_million; null is no limit."),
+    wait_s: z
+      .number()
+      .positive()
+      .describe('Seconds for which a rollout that is otherwise complete waits for judges; then the component is missing.')
+      .default(300),
+  })
+  .describe('Scores complete episodes by a rubric.');
+
 export const rewards = z
   .strictObject({
     file: z
@@ -41,8 +67,15 @@ export const rewards = z
     thought_length: thoughtLength.nullish(),
     grounding: grounding.nullish(),
     repetition: repetition.nullish(),
+    judges: z
+      .record(componentName, judge)
+      .default({})
+      .describe('Components whose value is the score of models behind an API, by name of the component.'),
   })
   .describe('Components of the reward that score the complete answer.');
+
+/** Settings of a judge component, `custom_envs.<tag>.rewards.judges.<name>`. */
+export type JudgeSettings = z.infer<typeof judge>;
 
 /** Settings of a tag's reward components, `custom_envs.<tag>.rewards`. */
 export type RewardSettings = z.infer<typeof rewards>;

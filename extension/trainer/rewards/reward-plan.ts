@@ -13,6 +13,8 @@ import type { RewardSettings } from '../config/schema-rewards';
 export interface RewardPlan {
   /** Weight of each component, by name. */
   weights: ReadonlyMap<string, number>;
+  /** Names of the components that judges score. */
+  judges: readonly string[];
   /** Which score functions the environment's code has. */
   scores: Scores;
   /** Returns the values of the built-in components for a turn. */
@@ -44,6 +46,10 @@ export function componentProblem(
         : 'declare it in components of the environment or of its rewards file';
     return `${at}.weights.${unknown} is the weight of a component that ${source} does not declare: ${didYouMean(unknown, declared, otherwise)}`;
   }
+  const judged = Object.keys(settings?.judges ?? {});
+  const shared = judged.find(name => declared.includes(name) || builtInComponents.some(other => other === name));
+  if (shared !== undefined)
+    return `${at}.judges.${shared} has the name of another component: rename the judge`;
   const twice = builtInComponents.find(name => settings?.[name] && declared.includes(name));
   if (twice !== undefined)
     return `${at}.${twice} switches on a built-in component, but ${source} declares a component of the same name: rename the component in the code, or set ${twice} to null`;
@@ -67,6 +73,8 @@ export function rewardPlan(
     const own = settings?.[name];
     if (own) weights.set(name, own.weight);
   }
+  const judged = Object.entries(settings?.judges ?? {});
+  for (const [name, { weight }] of judged) weights.set(name, weight);
   if (weights.size === 0) return undefined;
   const builtIn: RewardPlan['builtIn'] = turn => {
     const named = grounded ? grounding(turn) : undefined;
@@ -76,7 +84,7 @@ export function rewardPlan(
       ...(repeated && { repetition: repetition(turn, repeated) }),
     };
   };
-  return { weights, scores, builtIn };
+  return { weights, judges: judged.map(([name]) => name), scores, builtIn };
 }
 
 /** Returns the weighted sum of component values. */

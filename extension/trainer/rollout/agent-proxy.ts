@@ -13,6 +13,7 @@ import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls'
 import type { EpisodeContext } from './context-manager';
 import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
+import { EpisodeJudging } from './episode-judging';
 import { EnvironmentStateManager, isDone } from './environment-state-manager';
 import type { EpisodeEntry, TurnInput } from './environment-state-manager';
 import type { SeedState } from './group-layout';
@@ -72,14 +73,16 @@ export class AgentProxy {
     const playing = entries.map(entry => ({ entry, context: this.openContext(entry) }));
     this.options.observer?.begun({ mode, step }, playing);
     const clock = new IdleGeneratorClock();
+    const judging = new EpisodeJudging(this.options.judges?.openRollout());
     try {
-      await abortable(request.signal, this.play(manager, playing, request, clock));
+      await abortable(request.signal, this.play(manager, playing, { request, clock, judging }));
     } catch (error) {
       manager.restore(before); // a retry must play the same batch
       const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // only the first error is reported
       if (!request.signal?.aborted) await cleanUp; // after an abort, cleaning up may hang with an environment
       throw error;
     } finally {
+      judging.end();
       this.options.observer?.ended();
     }
     await this.cleanUp(manager, entries);
@@ -91,8 +94,7 @@ export class AgentProxy {
   private async play(
     manager: EnvironmentStateManager,
     all: PlayedSoFar[],
-    request: RolloutRequest,
-    clock: IdleGeneratorClock,
+    { request, clock, judging }: { request: RolloutRequest; clock: IdleGeneratorClock; judging: EpisodeJudging },
   ): Promise<void> {
     const { agent_proxy, async_rollout } = this.options;
     const { max_turn } = agent_proxy;
@@ -115,7 +117,9 @@ export class AgentProxy {
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));
       progress.changed(ready);
       checkContinue();
-      const open = ready.filter(entry => !isDone(entry) && entry.history.length < max_turn);
+      const isOpen = (entry: EpisodeEntry): boolean => !isDone(entry) && entry.history.length < max_turn;
+      judging.begin(ready.filter(entry => !isOpen(entry)));
+      const open = ready.filter(isOpen);
       const asked = open.map(entry => byEntry.get(entry)!);
       const rows = await this.promptAll(asked, request);
       const living = asked.filter(({ entry }) => !isDone(entry));
@@ -157,7 +161,7 @@ export class AgentProxy {
     );
     checkContinue();
     this.requireRoom(all);
-    await manager.scoreEpisodes(entries);
+    await clock.environment(() => Promise.all([manager.scoreEpisodes(entries), judging.settled(entries)]));
     checkContinue();
     this.reportFailures(
       entries.filter(entry => !failed.has(entry)),

@@ -16,6 +16,7 @@ import { mergedInfo } from '../../run-data/turn-info';
 import { UserError } from '../../common/user-error';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
+import type { Judgement } from '../../run-data/judgement';
 import { rewardPlan, weightedSum, type RewardPlan } from '../rewards/reward-plan';
 import type { RewardSettings } from '../config/schema-rewards';
 import type { ParsedResponse } from './turn-protocol';
@@ -70,8 +71,10 @@ export interface EpisodeEntry extends EpisodeSlot {
   error?: EnvironmentFailure;
   /** The reward components of the tag; undefined if it has none. */
   rewards?: RewardPlan;
-  /** Values of the components of the complete episode; set after `scoreEpisodes`. */
+  /** Values of the components of the complete episode; set by `scoreEpisodes` and by judges. */
   components?: ComponentValues;
+  /** Judgements of the complete episode, by component; undefined without judges. */
+  judgements?: Record<string, Judgement[]>;
 }
 
 /** The model's response in one turn of an episode. */
@@ -205,7 +208,7 @@ export class EnvironmentStateManager {
     const steps = await this.pool.step(requests);
     steps.forEach(({ components, error }, i) => {
       if (error) fail(asked[i], error);
-      else asked[i].components = components ?? {};
+      else asked[i].components = { ...asked[i].components, ...components };
     });
   }
 
@@ -256,8 +259,8 @@ function stepRequest({ entry, raw, response, finish, actions }: PlannedTurn): Ep
   return { episode: entry.id, actions, score: { turn } };
 }
 
-/** Returns an episode as score functions receive it. */
-function answered({ history, state, terminated, truncated, success }: EpisodeEntry): AnsweredEpisode {
+/** Returns an episode as score functions and judges receive it. */
+export function answered({ history, state, terminated, truncated, success }: EpisodeEntry): AnsweredEpisode {
   const turns = history.map(({ turn, state, raw, thought, answer, parsed, executed, reward, info, finish }) => {
     return { turn, state, raw, thought, answer, parsed, executed, reward, info, finish };
   });

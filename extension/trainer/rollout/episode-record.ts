@@ -69,6 +69,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
     final_state: episode.final_state,
     metrics: episode.metrics,
     ...(episode.components && { components: episode.components }),
+    ...(episode.judgements && { judgements: episode.judgements }),
     ...(episode.error ? { error: episode.error.message } : {}),
     ...(episode.context_reason !== undefined && { context_reason: episode.context_reason }),
     messages: episode.messages,

@@ -4,6 +4,7 @@
 // was shortened. In the windowed modes, there is one sample per turn. Scores, groups, filter and metrics refer to
 // episodes, regardless of the number of samples of an episode.
 import type { EpisodeTurn } from '../../run-data/episode';
+import type { Judgement } from '../../run-data/judgement';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
@@ -43,6 +44,8 @@ export interface RolloutEpisode {
   end_reward?: number;
   /** Values of the reward components of the complete episode, before weights. */
   components?: Record<string, number>;
+  /** Judgements of the complete episode, by reward component; undefined without judges. */
+  judgements?: Record<string, Judgement[]>;
   /** `reward` + `penalty` + `component_reward`, before normalisation. */
   score: number;
   /**
@@ -126,6 +129,7 @@ export function finishedEpisode(
     penalty: entry.penalty,
     ...earned,
     ...(entry.components && { components: entry.components }),
+    ...(entry.judgements && { judgements: entry.judgements }),
     score: scoreOf({ reward, penalty: entry.penalty, ...earned }),
     episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward,
     turns: [...entry.history],

@@ -2,6 +2,7 @@
 // of an episode failed, the episode says nothing about the policy. Such an episode is therefore excluded from all means
 // and counted only in `env_error_rate`.
 import { maximum } from '../../common/lists';
+import { judgeMetrics } from '../rewards/judge-agreement';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
 /** Keys of `info` with special handling; all other numbers and flags are averaged over the episode's turns. */
@@ -103,6 +104,10 @@ function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<st
     const nonZero = values.filter(value => value !== 0);
     metrics[`${tag}/${key}`] = mean(values);
     if (nonZero.length > 0) metrics[`${tag}/non-zero/${key}`] = mean(nonZero);
+  }
+  for (const name of new Set(episodes.flatMap(({ judgements }) => Object.keys(judgements ?? {})))) {
+    const judged = judgeMetrics(episodes.flatMap(({ judgements }) => (judgements?.[name] ? [judgements[name]] : [])));
+    for (const [key, value] of Object.entries(judged)) metrics[`${tag}/judges/${name}/${key}`] = value;
   }
   return metrics;
 }
