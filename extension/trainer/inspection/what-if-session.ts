@@ -49,7 +49,7 @@ export class WhatIfSession {
     private readonly parts: WhatIfParts,
   ) {
     const { origin, environment } = parts;
-    this.notes = [...environment.notes];
+    this.notes = [...environment.notes, ...judgesNote(this.parts)];
     this.checkpoint = request.checkpoint;
     if (request.turn < 1 || request.turn > origin.turns.length)
       throw new UserError(
@@ -242,4 +242,11 @@ export class WhatIfSession {
     const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
     return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };
   }
+}
+
+/** Returns a note about the reward components that are missing in a what-if, because it sends nothing to judges. */
+function judgesNote({ run, origin: { tag } }: Pick<WhatIfParts, 'run' | 'origin'>): string[] {
+  const names = Object.keys(run.config.custom_envs[tag]?.rewards?.judges ?? {});
+  if (names.length === 0) return [];
+  return [`A what-if asks no judges, so these reward components are missing from its score: ${names.join(', ')}.`];
 }

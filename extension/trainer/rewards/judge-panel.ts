@@ -150,7 +150,7 @@ export class JudgePanel {
     const messages = judgeConversation(episode, { rubric, scale: settings.scale });
     const request = JSON.stringify([service.url, service.body(messages)]);
     const key = createHash('sha256').update(request).digest('hex');
-    return this.cache.judged(key, account, () =>
+    return this.cache.judged(key, () =>
       judge.slots.run(async () => {
         const spent = this.cache.spentOn(account);
         const running = this.running.get(account) ?? 0;
@@ -160,7 +160,9 @@ export class JudgePanel {
         if (signal.aborted) return this.failed(judge, 'the rollout ended before the request was sent');
         this.running.set(account, running + 1);
         try {
-          return this.read(judge, await client.ask(messages));
+          const judgement = this.read(judge, await client.ask(messages));
+          this.cache.record(key, account, judgement); // before the next request gets the slot
+          return judgement;
         } catch (error) {
           const { message } = error as Error;
           if (signal.aborted) return this.failed(judge, `no answer within wait_s ${settings.wait_s}`);

@@ -39,8 +39,11 @@ export class JudgementCache {
     return spent;
   }
 
-  /** Returns the known judgement of a request, or that of `ask`. Only judgements with a score are stored. */
-  async judged(key: string, account: string, ask: () => Promise<Judgement>): Promise<Judgement> {
+  /**
+   * Returns the known judgement of a request, or that of `ask`. If the same request is running, waits for its
+   * judgement.
+   */
+  async judged(key: string, ask: () => Promise<Judgement>): Promise<Judgement> {
     const known = this.known.get(key);
     if (known) return { model: known.model, score: known.score, text: known.text, cached: true, tokens: 0, cost: 0 };
     const running = this.running.get(key);
@@ -48,21 +51,16 @@ export class JudgementCache {
     const asking = ask();
     this.running.set(key, asking);
     try {
-      const { cached: _, ...judgement } = await asking;
-      const line = { key, account, ...judgement };
-      this.count(line);
-      if (isAnswered(line)) this.write(line);
-      return { ...judgement, cached: false };
+      return await asking;
     } finally {
       this.running.delete(key);
     }
   }
 
-  close(): void {
-    this.log.close();
-  }
-
-  private write(line: JudgementLine): void {
+  /** Counts and stores an answered request. Only judgements with a score answer later requests. */
+  record(key: string, account: string, { cached: _, ...judgement }: Judgement): void {
+    const line = { key, account, ...judgement };
+    this.count(line);
     try {
       this.log.append(line);
     } catch (error) {
@@ -70,18 +68,18 @@ export class JudgementCache {
     }
   }
 
+  close(): void {
+    this.log.close();
+  }
+
   private count(line: JudgementLine): void {
     if (line.score !== null) this.known.set(line.key, line);
-    if (!isAnswered(line)) return;
     const spent = this.spentOn(line.account);
     spent.requests++;
     spent.tokens += line.tokens;
     spent.cost += line.cost;
   }
 }
-
-/** Whether the service answered the request; some services report no tokens. */
-const isAnswered = ({ tokens, score }: JudgementLine): boolean => tokens > 0 || score !== null;
 
 /** Limits of what an account may spend in a run; null or undefined is no limit. */
 export interface Budget {

@@ -5,6 +5,7 @@
 // text without token positions.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
+import type { Judgement } from '../../run-data/judgement';
 import { hasTokens, successLabel, type Episode, type EpisodeTurn } from '../../run-data/episode';
 import { shown, spell, type Span } from './tokens/spelling';
 import type { TokenBytes } from './tokens/token-bytes';
@@ -100,6 +101,8 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
     if (episode.error !== undefined) writer.line(`error ${shown(episode.error)}`);
     if (episode.context_reason !== undefined) writer.line(`context full: ${shown(episode.context_reason)}`);
     writeComponents(writer, episode.components);
+    for (const [component, judgements] of Object.entries(episode.judgements ?? {}))
+      for (const judgement of judgements) writer.line(shown(judgementText(component, judgement)));
     finalState = writer.block(shown(episode.final_state));
   });
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
@@ -250,6 +253,10 @@ function writeComponents(writer: Writer, components: Readonly<Record<string, num
   const values = Object.entries(components).map(([name, value]) => `${name} ${formatSigned(value)}`);
   if (values.length > 0) writer.line(shown(`components before weights: ${values.join(' · ')}`));
 }
+
+/** Formats a judgement in one line: component, model, score and the reply of the judge. */
+const judgementText = (component: string, { model, score, text }: Judgement): string =>
+  `${component} by ${model}: ${score === null ? 'no score' : formatSigned(score)} · ${text.replace(/\s+/g, ' ').trim()}`;
 
 const outcomesOf = (episode: Episode, index: number) =>
   actionOutcomes(episode.turns[index], index === episode.turns.length - 1 && episode.terminated);
