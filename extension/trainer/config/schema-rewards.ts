@@ -72,7 +72,7 @@ export const rewards = z
       .default({})
       .describe('Components whose value is the score of models behind an API, by name of the component.'),
   })
-  .describe('Components of the reward that score the complete answer.');
+  .describe('Components of the reward that score the complete answer (docs/environments/rewards.md).');
 
 /** Settings of a judge component, `custom_envs.<tag>.rewards.judges.<name>`. */
 export type JudgeSettings = z.infer<typeof judge>;

@@ -9,6 +9,7 @@ import { TypeCheckService } from '../../../extension/environments/runtime/build/
 import { environmentSpecs } from '../../../extension/environments/client/environment-specs';
 import { loadConfig } from '../../../extension/trainer/config/load-config';
 import { traceOf } from '../../../extension/vscode/traces/trace-text';
+import { startPeer } from '../trainer/evaluation/api-peer';
 import { presetFolder } from '../trainer/config/presets';
 import { root, startProcess } from '../../support/bundles';
 import { document, killAll, readRun } from '../../support/terminal';
@@ -84,6 +85,36 @@ test('the example trains with its components', async () => {
   }
   expect(episodes.length).toBeGreaterThan(4);
   expect(traceOf(episodes[0], 'run', null).text).toMatch(/^components before weights: brevity \+/m);
+}, 300_000);
+
+test('the example with a judge trains: each episode is paid for once, replies without a score are missing, no file has the key', async () => {
+  const peer = await startPeer();
+  let asked = 0;
+  peer.answer = () => ({ text: asked++ % 5 === 4 ? 'I cannot say.' : `Score: ${asked % 11}` });
+  process.env.RAGEN_TEST_JUDGE_KEY = peer.key;
+  try {
+    const judge = [`model_info.judge.base_url=${peer.url}/v1`, 'model_info.judge.api_key_env=RAGEN_TEST_JUDGE_KEY'].map(text => `+${text}`);
+    const groups = [...groupOverrides('train', [2], 3), ...groupOverrides('val', [2])];
+    const small = [...groups, 'ppo_mini_batch_size=4', 'micro_batch_size_per_gpu=4', 'trainer.save_freq=2', 'trainer.test_freq=2'];
+    const args = ['train', '--config-name', 'island-judge', 'workbench.threads=2', ...judge, ...small, ...stepOverrides(2)];
+    const { answer, code, stderr } = await document<{ folder: string; run: string }>(folder, args);
+    expect(code, stderr).toBe(0);
+    const { metrics, episodes } = readRun(answer.folder);
+    const requests = metrics.reduce((sum, line) => {
+      const [train = 0, val = 0] = ['train', 'val-env'].map(side => line[`${side}/Island/judges/clarity/requests`]);
+      return sum + Number(train) + Number(val);
+    }, 0);
+    expect(requests).toBe(peer.requests.length);
+    const judged = episodes.filter(({ components }) => components?.clarity !== undefined);
+    expect(judged.length).toBeGreaterThan(episodes.length / 2);
+    expect(judged.length).toBeLessThan(episodes.length); // some replies had no score
+    for (const { judgements, components } of judged) expect(judgements!.clarity[0].score).toBe(components!.clarity);
+    for (const file of ['judgements.jsonl', 'manifest.json', 'events.jsonl', 'trainer.log'])
+      expect(readFileSync(join(answer.folder, file), 'utf8')).not.toContain(peer.key);
+  } finally {
+    delete process.env.RAGEN_TEST_JUDGE_KEY;
+    await peer.close();
+  }
 }, 300_000);
 
 test('an unknown component ends the run at its start with one sentence', async () => {
