@@ -76,8 +76,7 @@ export interface Scores {
  * What a step request asks score functions to score, after its actions: the turn, whose outcome the environment process
  * adds, or the complete episode.
  */
-export type ScoreRequest =
-  { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info'> } | { episode: AnsweredEpisode };
+export type ScoreRequest = { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info'> } | { episode: AnsweredEpisode };
 
 export interface EpisodeReset {
   /** Episode id, assigned by the trainer; unique while the episode is open. */

@@ -68,12 +68,9 @@ function outcomeOf(turn: EpisodeTurn, isLast: boolean): string {
   );
   const penalty = turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`];
   const components = turn.component_reward === undefined ? [] : [`components ${formatSigned(turn.component_reward)}`];
-  return [
-    actions.join(', ') || 'no action',
-    `reward ${formatSigned(turn.reward)}`,
-    ...penalty,
-    ...components,
-  ].join(' · ');
+  return [actions.join(', ') || 'no action', `reward ${formatSigned(turn.reward)}`, ...penalty, ...components].join(
+    ' · ',
+  );
 }
 
 const cut = (text: string): string =>

@@ -85,7 +85,11 @@ function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
   });
 }
 
-function judgeRules({ models, max_cost }: JudgeSettings, at: string, known: NonNullable<RunConfig['model_info']>): BrokenRule[] {
+function judgeRules(
+  { models, max_cost }: JudgeSettings,
+  at: string,
+  known: NonNullable<RunConfig['model_info']>,
+): BrokenRule[] {
   const unknown = models.findIndex(name => !Object.hasOwn(known, name));
   if (unknown >= 0) {
     const remedy = didYouMean(models[unknown], Object.keys(known), 'add it to model_info');

@@ -34,7 +34,11 @@ const judge = z
       .min(1)
       .max(2)
       .describe('Names of one or two models in model_info. With two, the value is the mean of their scores.'),
-    scale: z.number().positive().describe('Best score that a judge can give; the value is the score divided by it.').default(10),
+    scale: z
+      .number()
+      .positive()
+      .describe('Best score that a judge can give; the value is the score divided by it.')
+      .default(10),
     max_concurrency: count('Maximum concurrent requests to a model.').default(8),
     max_requests: count('Maximum requests of this component in a run; null is no limit.').nullish(),
     max_tokens: count('Maximum input and output tokens of this component in a run; null is no limit.').nullish(),
@@ -42,11 +46,15 @@ const judge = z
       .number()
       .positive()
       .nullish()
-      .describe("Maximum cost of this component in a run, in the currency of the models' price_per_million; null is no limit."),
+      .describe(
+        "Maximum cost of this component in a run, in the currency of the models' price_per_million; null is no limit.",
+      ),
     wait_s: z
       .number()
       .positive()
-      .describe('Seconds for which a rollout that is otherwise complete waits for judges; then the component is missing.')
+      .describe(
+        'Seconds for which a rollout that is otherwise complete waits for judges; then the component is missing.',
+      )
       .default(300),
   })
   .describe('Scores complete episodes by a rubric.');

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { Judgement } from '../../run-data/judgement';
 import { readBoundedSync } from '../../node/bounded-file';
+import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { RequestSlots } from '../../models/tinker/request-slots';
 import type { RunConfig } from '../config/schema';
@@ -83,7 +84,15 @@ export class JudgePanel {
           settings.models.map((name): Judge => {
             const model = config.model_info![name];
             const service = apiService(name, model, replyTokens, environment);
-            return { component, account: `${tag}/${component}`, settings, model, name, service, slots: new RequestSlots(settings.max_concurrency) };
+            return {
+              component,
+              account: `${tag}/${component}`,
+              settings,
+              model,
+              name,
+              service,
+              slots: new RequestSlots(settings.max_concurrency),
+            };
           }),
         ),
       );
@@ -116,7 +125,7 @@ export class JudgePanel {
     };
     const waits = [...this.byTag.values()].flat().map(({ settings }) => settings.wait_s);
     return {
-      waitSeconds: Math.max(0, ...waits),
+      waitSeconds: maximum(waits, 0),
       judge: async (tag, episode) => {
         const judges = this.byTag.get(tag) ?? [];
         const judgements = await Promise.all(judges.map(judge => ask(judge, episode)));
@@ -136,7 +145,13 @@ export class JudgePanel {
     const { timeout_s, max_retries: maxRetries } = model;
     const consequence = 'the reward component is missing for this episode';
     const { pauseMs } = this.options;
-    return new ApiClient(service, { timeoutMs: timeout_s * 1000, maxRetries, signal, consequence, ...(pauseMs && { pauseMs }) });
+    return new ApiClient(service, {
+      timeoutMs: timeout_s * 1000,
+      maxRetries,
+      signal,
+      consequence,
+      ...(pauseMs && { pauseMs }),
+    });
   }
 
   private async ask(
@@ -167,7 +182,10 @@ export class JudgePanel {
           const { message } = error as Error;
           if (signal.aborted) return this.failed(judge, `no answer within wait_s ${settings.wait_s}`);
           if (error instanceof ServiceRefused) judge.refused = message;
-          return this.failed(judge, error instanceof RequestRefused ? `the service refuses the request (${message})` : message);
+          return this.failed(
+            judge,
+            error instanceof RequestRefused ? `the service refuses the request (${message})` : message,
+          );
         } finally {
           this.running.set(account, this.running.get(account)! - 1);
         }
@@ -207,7 +225,10 @@ export class JudgePanel {
     const at = `config: custom_envs.${tag}.rewards.judges.${component}.rubric is ${rubric}`;
     let text: string;
     try {
-      text = readBoundedSync(resolve(this.options.workspace, rubric), { most: mostRubricBytes, within: null }).toString();
+      text = readBoundedSync(resolve(this.options.workspace, rubric), {
+        most: mostRubricBytes,
+        within: null,
+      }).toString();
     } catch (error) {
       throw new UserError(`${at}, which cannot be read (${(error as Error).message}): set it to the path of a rubric`);
     }

@@ -89,10 +89,7 @@ export interface Budget {
 }
 
 /** Returns why no further request is allowed by a budget; undefined if one is allowed. */
-export function budgetProblem(
-  spent: Spending,
-  { max_requests, max_tokens, max_cost }: Budget,
-): string | undefined {
+export function budgetProblem(spent: Spending, { max_requests, max_tokens, max_cost }: Budget): string | undefined {
   if (typeof max_requests === 'number' && spent.requests >= max_requests)
     return `max_requests ${max_requests} is used up`;
   if (typeof max_tokens === 'number' && spent.tokens >= max_tokens) return `max_tokens ${max_tokens} is used up`;

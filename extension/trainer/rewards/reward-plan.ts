@@ -48,8 +48,7 @@ export function componentProblem(
   }
   const judged = Object.keys(settings?.judges ?? {});
   const shared = judged.find(name => declared.includes(name) || builtInComponents.some(other => other === name));
-  if (shared !== undefined)
-    return `${at}.judges.${shared} has the name of another component: rename the judge`;
+  if (shared !== undefined) return `${at}.judges.${shared} has the name of another component: rename the judge`;
   const twice = builtInComponents.find(name => settings?.[name] && declared.includes(name));
   if (twice !== undefined)
     return `${at}.${twice} switches on a built-in component, but ${source} declares a component of the same name: rename the component in the code, or set ${twice} to null`;
@@ -60,10 +59,7 @@ export function componentProblem(
  * Returns the plan of a tag; undefined if it has no components.
  * @throws UserError if the configured components do not fit the environment's code
  */
-export function rewardPlan(
-  environment: Declared,
-  settings: RewardSettings | null | undefined,
-): RewardPlan | undefined {
+export function rewardPlan(environment: Declared, settings: RewardSettings | null | undefined): RewardPlan | undefined {
   const problem = componentProblem(environment, settings);
   if (problem !== undefined) throw new UserError(problem);
   const { components = {}, scores = { turn: false, episode: false } } = environment;

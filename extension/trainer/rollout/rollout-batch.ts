@@ -108,7 +108,10 @@ export function finishedEpisode(
   const earned =
     end_reward === undefined
       ? {}
-      : { component_reward: entry.history.reduce((sum, turn) => sum + (turn.component_reward ?? 0), end_reward), end_reward };
+      : {
+          component_reward: entry.history.reduce((sum, turn) => sum + (turn.component_reward ?? 0), end_reward),
+          end_reward,
+        };
   return {
     id: entry.id,
     mode: at.mode,

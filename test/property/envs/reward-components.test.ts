@@ -7,20 +7,30 @@ import { thoughtLength } from '../../../envs/api/rewards/thought-length';
 
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 300 }),
-  fc.array(fc.constantFrom('wall', 'the', 'box', '(1, 2)', '[3,-4]', '7', '7.50', '-0', '#', ',', '(', '1,'), { maxLength: 60 }).map(parts => parts.join(' ')),
+  fc
+    .array(fc.constantFrom('wall', 'the', 'box', '(1, 2)', '[3,-4]', '7', '7.50', '-0', '#', ',', '(', '1,'), {
+      maxLength: 60,
+    })
+    .map(parts => parts.join(' ')),
 );
 const thought = fc.option(text);
 
 test('values are in 0…1 for any text', () => {
   fc.assert(
-    fc.property(text, thought, fc.integer({ min: 1, max: 50 }), fc.integer({ min: 0, max: 50 }), (state, thought, min, more) => {
-      const values = [
-        thoughtLength({ thought }, { min, max: min + more }),
-        repetition({ thought }, { size: min }),
-        grounding({ state, thought }) ?? 0,
-      ];
-      for (const value of values) expect(value >= 0 && value <= 1).toBe(true);
-    }),
+    fc.property(
+      text,
+      thought,
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 0, max: 50 }),
+      (state, thought, min, more) => {
+        const values = [
+          thoughtLength({ thought }, { min, max: min + more }),
+          repetition({ thought }, { size: min }),
+          grounding({ state, thought }) ?? 0,
+        ];
+        for (const value of values) expect(value >= 0 && value <= 1).toBe(true);
+      },
+    ),
   );
 });
 
@@ -46,7 +56,9 @@ test('the length falls with the distance from the range, and a doubled thought r
       expect(of(short - 1)).toBeLessThan(of(short));
       expect(of(long + 1)).toBeLessThanOrEqual(of(long));
       if (parts.length >= size)
-        expect(repetition({ thought: twice }, { size })).toBeGreaterThanOrEqual(repetition({ thought: once }, { size }));
+        expect(repetition({ thought: twice }, { size })).toBeGreaterThanOrEqual(
+          repetition({ thought: once }, { size }),
+        );
     }),
   );
 });

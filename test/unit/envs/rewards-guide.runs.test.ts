@@ -45,7 +45,12 @@ test('the rewards file of the guide has no type errors, and a wrong name is one'
 });
 
 test('the configuration of the guide loads, and its rewards file scores the environment', async () => {
-  const { config } = loadConfig({ configName: 'guess', overrides: [], presetFolders: [join(folder, 'config'), presetFolder], workspace: folder });
+  const { config } = loadConfig({
+    configName: 'guess',
+    overrides: [],
+    presetFolders: [join(folder, 'config'), presetFolder],
+    workspace: folder,
+  });
   expect(config.custom_envs.Guess.rewards).toMatchObject({ weights: { halving: 0.2 }, repetition: { size: 3 } });
   const [spec] = environmentSpecs(['Guess'], config.custom_envs, join(root, 'envs'), folder);
   const { running } = await startProcess(join(root, 'dist/environment-host.cjs'), { stepTimeoutMs: 20_000 });
@@ -54,7 +59,11 @@ test('the configuration of the guide loads, and its rewards file scores the envi
     expect(error).toBeUndefined();
     await running.reset([{ episode: 'e', tag: 'Guess', seed: 1, member: 0, mode: 'train' }]);
     const turn = { turn: 1, state: '', raw: '', answer: '5', parsed: ['5'], finish: 'stop' as const };
-    for (const [thought, halving] of [['I try 5', 1], ['I try it', 0], [null, 0]] as const) {
+    for (const [thought, halving] of [
+      ['I try 5', 1],
+      ['I try it', 0],
+      [null, 0],
+    ] as const) {
       const [step] = await running.step([{ episode: 'e', actions: ['5'], score: { turn: { ...turn, thought } } }]);
       expect(step.components ?? step.error?.message).toEqual({ halving });
     }
@@ -65,7 +74,17 @@ test('the configuration of the guide loads, and its rewards file scores the envi
 
 test('the example trains with its components', async () => {
   const groups = [...groupOverrides('train', [2], 4), ...groupOverrides('val', [4])];
-  const args = ['train', '--config-name', 'island-rewards', 'workbench.threads=2', ...groups, ...stepOverrides(2), 'trainer.test_freq=2', 'ppo_mini_batch_size=4', 'micro_batch_size_per_gpu=4'];
+  const args = [
+    'train',
+    '--config-name',
+    'island-rewards',
+    'workbench.threads=2',
+    ...groups,
+    ...stepOverrides(2),
+    'trainer.test_freq=2',
+    'ppo_mini_batch_size=4',
+    'micro_batch_size_per_gpu=4',
+  ];
   const { answer, code, stderr } = await document<{ folder: string }>(folder, args);
   expect(code, stderr).toBe(0);
   const { metrics, episodes } = readRun(answer.folder);
@@ -73,12 +92,21 @@ test('the example trains with its components', async () => {
   for (const name of names)
     for (const side of ['train', 'val-env'])
       expect(metrics.some(line => Number.isFinite(line[`${side}/Island/components/${name}`]))).toBe(true);
-  const weights: Record<string, number> = { brevity: 0.1, directness: 0.5, thought_length: 0.1, grounding: 0.2, repetition: -0.5 };
+  const weights: Record<string, number> = {
+    brevity: 0.1,
+    directness: 0.5,
+    thought_length: 0.1,
+    grounding: 0.2,
+    repetition: -0.5,
+  };
   const weighed = (values: Record<string, number> = {}) =>
     Object.entries(values).reduce((sum, [name, value]) => sum + weights[name] * value, 0);
   for (const episode of episodes) {
     const sum = [...episode.turns.map(({ components }) => components), episode.components].map(weighed);
-    expect(episode.component_reward).toBeCloseTo(sum.reduce((a, b) => a + b, 0), 9);
+    expect(episode.component_reward).toBeCloseTo(
+      sum.reduce((a, b) => a + b, 0),
+      9,
+    );
     expect(episode.score).toBeCloseTo(episode.reward + episode.penalty + episode.component_reward!, 9);
     expect(episode.components?.directness !== undefined).toBe(episode.success);
     for (const { components } of episode.turns) expect(Object.keys(components!).sort()).toEqual(names);
@@ -93,10 +121,26 @@ test('the example with a judge trains: each episode is paid for once, replies wi
   peer.answer = () => ({ text: asked++ % 5 === 4 ? 'I cannot say.' : `Score: ${asked % 11}` });
   process.env.RAGEN_TEST_JUDGE_KEY = peer.key;
   try {
-    const judge = [`model_info.judge.base_url=${peer.url}/v1`, 'model_info.judge.api_key_env=RAGEN_TEST_JUDGE_KEY'].map(text => `+${text}`);
+    const judge = [`model_info.judge.base_url=${peer.url}/v1`, 'model_info.judge.api_key_env=RAGEN_TEST_JUDGE_KEY'].map(
+      text => `+${text}`,
+    );
     const groups = [...groupOverrides('train', [2], 3), ...groupOverrides('val', [2])];
-    const small = [...groups, 'ppo_mini_batch_size=4', 'micro_batch_size_per_gpu=4', 'trainer.save_freq=2', 'trainer.test_freq=2'];
-    const args = ['train', '--config-name', 'island-judge', 'workbench.threads=2', ...judge, ...small, ...stepOverrides(2)];
+    const small = [
+      ...groups,
+      'ppo_mini_batch_size=4',
+      'micro_batch_size_per_gpu=4',
+      'trainer.save_freq=2',
+      'trainer.test_freq=2',
+    ];
+    const args = [
+      'train',
+      '--config-name',
+      'island-judge',
+      'workbench.threads=2',
+      ...judge,
+      ...small,
+      ...stepOverrides(2),
+    ];
     const { answer, code, stderr } = await document<{ folder: string; run: string }>(folder, args);
     expect(code, stderr).toBe(0);
     const { metrics, episodes } = readRun(answer.folder);

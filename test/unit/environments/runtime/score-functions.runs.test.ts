@@ -48,7 +48,8 @@ const step = async (episode: string, actions: number[], more: Partial<typeof tur
   (await running.step([{ episode, actions, score: { turn: { ...turn, ...more } } }]))[0];
 
 test('score functions see the state after the actions, the outcome of the turn and the complete episode', async () => {
-  const score = 'score: turn => ({ count: count + turn.reward * 100 + turn.executed.length * 1000 + (turn.info.count ?? 0) * 1e4 }),';
+  const score =
+    'score: turn => ({ count: count + turn.reward * 100 + turn.executed.length * 1000 + (turn.info.count ?? 0) * 1e4 }),';
   const all = 'scoreEpisode: async ({ turns, final_state }) => ({ all: turns.length + final_state.length }),';
   write('own.ts', scored(`${score}\n${all}`));
   const { environment } = await loaded(specOf('Own', 'own.ts'));
@@ -60,7 +61,13 @@ test('score functions see the state after the actions, the outcome of the turn a
   const idle = await step('Own', []); // no action: the environment is not stepped, but scores the answer
   expect([idle.outcomes, idle.components, idle.observation]).toEqual([[], { count: 2 }, 'count 2']);
   const answered = { ...turn, executed: ['Add'], reward: 0.5, info: {} };
-  const episode = { turns: [answered, answered], final_state: 'abc', terminated: true, truncated: false, success: true };
+  const episode = {
+    turns: [answered, answered],
+    final_state: 'abc',
+    terminated: true,
+    truncated: false,
+    success: true,
+  };
   const [over] = await running.step([{ episode: 'Own', actions: [], score: { episode } }]);
   expect([over.components, over.error]).toEqual([{ all: 5 }, undefined]);
 });
@@ -73,7 +80,10 @@ test('environments without score functions have no components, and their code ke
   await reset('Plain');
   const [played] = await running.step([{ episode: 'Plain', actions: [1] }]);
   expect(played).not.toHaveProperty('components');
-  write('plain.rewards.ts', rewards('{ words: 1 }', '  score: turn => ({ words: (turn.thought ?? "").split(" ").length }),'));
+  write(
+    'plain.rewards.ts',
+    rewards('{ words: 1 }', '  score: turn => ({ words: (turn.thought ?? "").split(" ").length }),'),
+  );
   const spec = specOf('Plain', 'plain.ts');
   expect(spec).toMatchObject({ source, scored: { environment: source, rewards: join(folder, 'plain.rewards.ts') } });
   const beside = (await loaded(spec)).environment!;
@@ -86,7 +96,10 @@ test('environments without score functions have no components, and their code ke
   // A run that resumes elsewhere loads the stored bundle, which contains the rewards file.
   const built = { ...spec, built: { bundle: beside.bundle, files: beside.files } };
   rmSync(join(folder, 'plain.rewards.ts'));
-  expect((await loaded({ ...built, tag: 'Kept' })).environment).toMatchObject({ version: beside.version, components: { words: 1 } });
+  expect((await loaded({ ...built, tag: 'Kept' })).environment).toMatchObject({
+    version: beside.version,
+    components: { words: 1 },
+  });
 });
 
 test('a built-in environment is scored by a rewards file of the workspace, with a version free of paths', async () => {
@@ -106,16 +119,24 @@ test('a built-in environment is scored by a rewards file of the workspace, with 
 
 test('an error in a score function ends only its episode, with the line of the rewards file', async () => {
   write('bad.ts', counter());
-  write('bad.rewards.ts', rewards('{ a: 1 }', `  score: turn => {
+  write(
+    'bad.rewards.ts',
+    rewards(
+      '{ a: 1 }',
+      `  score: turn => {
     if (turn.answer === 'Bad') throw new Error('no such answer');
     return { a: 1 };
   },
-  scoreEpisode: () => new Promise(() => {}),`));
+  scoreEpisode: () => new Promise(() => {}),`,
+    ),
+  );
   expect((await loaded(specOf('Bad', 'bad.ts'))).error).toBeUndefined();
   await Promise.all([reset('Bad', 'one'), reset('Bad', 'two')]);
   const failed = await step('one', [1], { answer: 'Bad' });
   expect(failed.error).toMatchObject({ kind: 'threw', at: `${join(folder, 'bad.rewards.ts')}:5` });
-  expect(failed.error!.message).toMatch(/bad\.rewards\.ts:5\) threw "no such answer" in score\(\) at seed 3, member 1 after \[Add\]: fix/);
+  expect(failed.error!.message).toMatch(
+    /bad\.rewards\.ts:5\) threw "no such answer" in score\(\) at seed 3, member 1 after \[Add\]: fix/,
+  );
   expect((await step('two', [1])).components).toEqual({ a: 1 });
   const episode = { turns: [], final_state: '', terminated: true, truncated: false, success: false };
   const [hung] = await running.step([{ episode: 'two', actions: [], score: { episode } }]);
@@ -124,7 +145,10 @@ test('an error in a score function ends only its episode, with the line of the r
 });
 
 test.each([
-  ['{ b: 1 }', 'returned the reward component "b", which it does not declare, in score() at seed 3, member 1 after [Add]: declare it in components, or return one of a'],
+  [
+    '{ b: 1 }',
+    'returned the reward component "b", which it does not declare, in score() at seed 3, member 1 after [Add]: declare it in components, or return one of a',
+  ],
   ['{ a: NaN }', 'returned NaN as the reward component a in score()'],
   ['{ a: "1" }', 'returned "1" as the reward component a'],
   ['[1]', 'returned [1] from score'],
@@ -144,8 +168,14 @@ test.each([
   ['export const a = 1;', 'No matching export'],
   [rewards('{ a: 1 }', ''), 'has a rewards file without score and scoreEpisode'],
   [rewards('{ "a b": 1 }', '  score: () => ({}),'), 'declares the reward component "a b": use a name of letters'],
-  [rewards('{ a: NaN }', '  score: () => ({}),'), 'declares the reward component a with the weight NaN: set the weight to a finite number'],
-  [rewards('{ count: 1 }', '  score: () => ({}),'), 'declares the reward component count, which its rewards file declares too: rename one of the two'],
+  [
+    rewards('{ a: NaN }', '  score: () => ({}),'),
+    'declares the reward component a with the weight NaN: set the weight to a finite number',
+  ],
+  [
+    rewards('{ count: 1 }', '  score: () => ({}),'),
+    'declares the reward component count, which its rewards file declares too: rename one of the two',
+  ],
 ])('a rewards file is refused: %s', async (code, message) => {
   write('file.ts', scored('score: () => ({}),'));
   write('file.rewards.ts', code);
@@ -175,7 +205,7 @@ test('an edit of the rewards file is checked, and used for later episodes only',
 });
 
 test('a step whose process dies is repeated with its score', async () => {
-  write('dies.ts', scored("score: () => ({ count }),"));
+  write('dies.ts', scored('score: () => ({ count }),'));
   await loaded(specOf('Dies', 'dies.ts'));
   await reset('Dies');
   await step('Dies', [1, 1]);

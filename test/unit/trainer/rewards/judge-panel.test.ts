@@ -9,7 +9,13 @@ import { rewards } from '../../../../extension/trainer/config/schema-rewards';
 import { judgedComponents, JudgePanel, type RolloutJudges } from '../../../../extension/trainer/rewards/judge-panel';
 import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
 import { startPeer, type ApiPeer, type Mishap } from '../evaluation/api-peer';
-import { characterTokenizer, corridor, corridorOptions, CorridorPool, ScriptedGenerator } from '../rollout/scripted-rollout';
+import {
+  characterTokenizer,
+  corridor,
+  corridorOptions,
+  CorridorPool,
+  ScriptedGenerator,
+} from '../rollout/scripted-rollout';
 
 let peer: ApiPeer;
 let folder: string;
@@ -29,14 +35,24 @@ afterEach(async () => {
 });
 
 const entry = (change: Partial<ApiModel> = {}): ApiModel =>
-  apiModel.parse({ provider_name: 'openai', model_name: 'm', base_url: `${peer.url}/v1`, max_retries: 2, timeout_s: 5, ...change });
+  apiModel.parse({
+    provider_name: 'openai',
+    model_name: 'm',
+    base_url: `${peer.url}/v1`,
+    max_retries: 2,
+    timeout_s: 5,
+    ...change,
+  });
 const models = (): Record<string, ApiModel> => ({
   gpt: entry({ price_per_million: { input: 1000, output: 1000 } }),
   claude: entry({ provider_name: 'anthropic', base_url: peer.url }),
 });
 const settings = (judge: object) =>
   rewards.parse({ judges: { clarity: { weight: 2, rubric: 'clear.md', models: ['gpt'], ...judge } } });
-function panelOf(judge: object = {}, environment: Record<string, string> = { OPENAI_API_KEY: peer.key, ANTHROPIC_API_KEY: peer.key }): JudgePanel {
+function panelOf(
+  judge: object = {},
+  environment: Record<string, string> = { OPENAI_API_KEY: peer.key, ANTHROPIC_API_KEY: peer.key },
+): JudgePanel {
   const custom_envs = { Corridor: { rewards: settings(judge) } } as never;
   const panel = JudgePanel.open({
     config: { custom_envs, model_info: models() },
@@ -53,7 +69,10 @@ function panelOf(judge: object = {}, environment: Record<string, string> = { OPE
 const episode = (raw: string) => {
   const turn = { turn: 1, state: 's', raw, thought: null, answer: null, parsed: [], executed: [], reward: 0, info: {} };
   const turns = [{ ...turn, finish: 'stop' as const }];
-  return { instruction: 'Walk.', episode: { turns, final_state: 'e', terminated: true, truncated: false, success: false } };
+  return {
+    instruction: 'Walk.',
+    episode: { turns, final_state: 'e', terminated: true, truncated: false, success: false },
+  };
 };
 const judge = async (judges: RolloutJudges, raw = 'a') => (await judges.judge('Corridor', episode(raw))).clarity;
 const mishap = (status: number): Mishap => ({ status, error: { message: 'told to fail' } });
@@ -61,7 +80,9 @@ const mishap = (status: number): Mishap => ({ status, error: { message: 'told to
 test('without judges there is no panel, and a tag without judges has no judgements', async () => {
   const custom_envs = { Corridor: {}, Other: { rewards: settings({}) } } as never;
   const options = { workspace: folder, file: join(folder, 'judgements.jsonl'), environment: {}, warn: () => undefined };
-  expect(JudgePanel.open({ ...options, config: { custom_envs, model_info: models() }, tags: ['Corridor'] })).toBeUndefined();
+  expect(
+    JudgePanel.open({ ...options, config: { custom_envs, model_info: models() }, tags: ['Corridor'] }),
+  ).toBeUndefined();
   expect(await panelOf().openRollout().judge('Other', episode('a'))).toEqual({});
 });
 
@@ -89,11 +110,19 @@ describe('replies are paid for once', () => {
     const panel = panelOf();
     const judges = panel.openRollout();
     const both = await Promise.all([judge(judges), judge(judges), judge(judges, 'b')]);
-    expect(both.map(([{ cached, score }]) => [cached, score])).toEqual([[false, 0.6], [true, 0.6], [false, 0.6]]);
+    expect(both.map(([{ cached, score }]) => [cached, score])).toEqual([
+      [false, 0.6],
+      [true, 0.6],
+      [false, 0.6],
+    ]);
     expect((await judge(panel.openRollout()))[0]).toMatchObject({ cached: true, tokens: 0, score: 0.6 });
     panel.close();
     open.length = 0;
-    expect((await judge(panelOf().openRollout()))[0]).toMatchObject({ cached: true, score: 0.6, text: 'Fine. Score: 6' });
+    expect((await judge(panelOf().openRollout()))[0]).toMatchObject({
+      cached: true,
+      score: 0.6,
+      text: 'Fine. Score: 6',
+    });
     expect(peer.requests).toHaveLength(2);
     expect(readFileSync(join(folder, 'judgements.jsonl'), 'utf8')).not.toContain(peer.key);
   });
@@ -106,7 +135,10 @@ describe('replies are paid for once', () => {
     expect((await judge(judges))[0].cached).toBe(true); // the rollout keeps its rubric
     expect((await judge(panel.openRollout()))[0].cached).toBe(false);
     rmSync(join(folder, 'clear.md'));
-    expect((await judge(panel.openRollout()))[0]).toMatchObject({ score: null, text: expect.stringContaining('cannot be read') as string });
+    expect((await judge(panel.openRollout()))[0]).toMatchObject({
+      score: null,
+      text: expect.stringContaining('cannot be read') as string,
+    });
   });
 });
 
@@ -191,8 +223,12 @@ describe('failures', () => {
   });
 
   test('a missing key or rubric is an error before the run starts', () => {
-    expect(() => panelOf({}, {})).toThrow('config: model_info.gpt needs an API key of openai: set the environment variable OPENAI_API_KEY');
-    expect(() => panelOf({ rubric: 'none.md' })).toThrow(/^config: custom_envs\.Corridor\.rewards\.judges\.clarity\.rubric is none\.md, which cannot be read/);
+    expect(() => panelOf({}, {})).toThrow(
+      'config: model_info.gpt needs an API key of openai: set the environment variable OPENAI_API_KEY',
+    );
+    expect(() => panelOf({ rubric: 'none.md' })).toThrow(
+      /^config: custom_envs\.Corridor\.rewards\.judges\.clarity\.rubric is none\.md, which cannot be read/,
+    );
     writeFileSync(join(folder, 'clear.md'), ' \n');
     expect(() => panelOf()).toThrow('is clear.md, which is empty: write the criteria into the file');
   });
@@ -212,7 +248,10 @@ test('in a rollout, episodes are judged, scored and measured; a missing judgemen
   expect(episodes.map(({ components }) => components)).toEqual([{ clarity: 0.5 }, {}, { clarity: 0.5 }, {}]);
   for (const { score, reward, penalty, components } of episodes)
     expect(score).toBeCloseTo(reward + penalty + 2 * (components?.clarity ?? 0), 12);
-  expect(episodes[0].judgements?.clarity.map(({ model, score }) => [model, score])).toEqual([['gpt', 0.5], ['claude', 0.5]]);
+  expect(episodes[0].judgements?.clarity.map(({ model, score }) => [model, score])).toEqual([
+    ['gpt', 0.5],
+    ['claude', 0.5],
+  ]);
   expect(metrics).toMatchObject({
     'Corridor/components/clarity': 0.5,
     'Corridor/judges/clarity/missing': 0.5,

@@ -8,7 +8,13 @@ import { judgeConversation, readScore } from '../../../../extension/trainer/rewa
 it('the conversation has the rubric, the task and the whole answers', () => {
   const turn = { turn: 1, state: 'P_G', raw: '<think>go</think><answer>Up</answer>', thought: 'go', answer: 'Up' };
   const rest = { parsed: ['Up'], executed: ['Up'], reward: -0.1, info: {}, finish: 'stop' as const };
-  const episode = { turns: [{ ...turn, ...rest }], final_state: '_PG', terminated: false, truncated: false, success: false };
+  const episode = {
+    turns: [{ ...turn, ...rest }],
+    final_state: '_PG',
+    terminated: false,
+    truncated: false,
+    success: false,
+  };
   const [system, user] = judgeConversation({ instruction: 'Walk.', episode }, { rubric: 'Is it clear?\n', scale: 5 });
   expect(system).toEqual({
     role: 'system',
@@ -81,7 +87,12 @@ describe('metrics of judges', () => {
 
   it('compare two judges on the episodes that both scored', () => {
     const pair = (a: number | null, b: number | null) => [judged(a), judged(b)];
-    const { agreement, difference, missing } = judgeMetrics([pair(0, 0.2), pair(0.5, 0.4), pair(1, 0.9), pair(null, 1)]);
+    const { agreement, difference, missing } = judgeMetrics([
+      pair(0, 0.2),
+      pair(0.5, 0.4),
+      pair(1, 0.9),
+      pair(null, 1),
+    ]);
     expect(missing).toBe(0);
     expect(difference).toBeCloseTo((0.2 + 0.1 + 0.1) / 3, 12);
     expect(agreement).toBeCloseTo(0.970725343394151, 12); // numpy.corrcoef([0, .5, 1], [.2, .4, .9])

@@ -16,11 +16,17 @@ describe('the plan of a tag', () => {
   });
 
   it('has the weights of the code, those of the configuration, and the built-in components that are on', () => {
-    expect([...rewardPlan(scored, undefined)!.weights]).toEqual([['brevity', 0.5], ['tone', 0]]);
+    expect([...rewardPlan(scored, undefined)!.weights]).toEqual([
+      ['brevity', 0.5],
+      ['tone', 0],
+    ]);
     const given = settings({ weights: { tone: -1 }, repetition: { weight: -0.5 }, thought_length: { weight: 2 } });
     const plan = rewardPlan(scored, given)!;
     expect(Object.fromEntries(plan.weights)).toEqual({ brevity: 0.5, tone: -1, thought_length: 2, repetition: -0.5 });
-    expect(plan.builtIn({ state: '', thought: 'go up go up go up go up' })).toEqual({ thought_length: 0.8, repetition: 1 - 2 / 6 });
+    expect(plan.builtIn({ state: '', thought: 'go up go up go up go up' })).toEqual({
+      thought_length: 0.8,
+      repetition: 1 - 2 / 6,
+    });
     expect(weightedSum(plan, { brevity: 2, tone: 3, thought_length: 1, repetition: 0.5 })).toBe(1 - 3 + 2 - 0.25);
   });
 
@@ -33,9 +39,18 @@ describe('the plan of a tag', () => {
 
 describe('components that do not fit the code', () => {
   it.each([
-    [{ weights: { brevty: 1 } }, 'config: custom_envs.Corridor.rewards.weights.brevty is the weight of a component that /envs/corridor/index.ts does not declare: did you mean brevity?'],
-    [{ weights: { politeness: 1 } }, 'config: custom_envs.Corridor.rewards.weights.politeness is the weight of a component that /envs/corridor/index.ts does not declare: use one of brevity, tone'],
-    [{ weights: { grounding: 1 } }, 'config: custom_envs.Corridor.rewards.weights.grounding is the weight of a component that /envs/corridor/index.ts does not declare: set the weight of this built-in component with rewards.grounding.weight'],
+    [
+      { weights: { brevty: 1 } },
+      'config: custom_envs.Corridor.rewards.weights.brevty is the weight of a component that /envs/corridor/index.ts does not declare: did you mean brevity?',
+    ],
+    [
+      { weights: { politeness: 1 } },
+      'config: custom_envs.Corridor.rewards.weights.politeness is the weight of a component that /envs/corridor/index.ts does not declare: use one of brevity, tone',
+    ],
+    [
+      { weights: { grounding: 1 } },
+      'config: custom_envs.Corridor.rewards.weights.grounding is the weight of a component that /envs/corridor/index.ts does not declare: set the weight of this built-in component with rewards.grounding.weight',
+    ],
   ])('%o', (given, sentence) => {
     expect(componentProblem(scored, settings(given))).toBe(sentence);
     expect(() => rewardPlan(scored, settings(given))).toThrow(sentence);

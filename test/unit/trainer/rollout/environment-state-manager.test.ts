@@ -250,6 +250,8 @@ describe('images', () => {
     const { step } = pool;
     pool.step = async episodes => (await step.call(pool, episodes)).map(state => ({ ...state, images }));
     const raw = '<think></think><answer>Right</answer>';
-    await expect(states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }])).rejects.toThrow(sentence);
+    await expect(states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }])).rejects.toThrow(
+      sentence,
+    );
   });
 });

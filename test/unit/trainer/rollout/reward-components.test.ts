@@ -40,7 +40,10 @@ function proxy(script: (row: string, turn: number) => string, given?: object) {
   const pool = new ScoringPool();
   const Corridor = { ...options.custom_envs.Corridor, ...(given && { rewards: rewards.parse(given) }) };
   const changes = { custom_envs: { Corridor }, es_manager: { ...options.es_manager, train: single } };
-  return { pool, agent: new AgentProxy(new ScriptedGenerator(script), pool, characterTokenizer, corridorOptions(changes)) };
+  return {
+    pool,
+    agent: new AgentProxy(new ScriptedGenerator(script), pool, characterTokenizer, corridorOptions(changes)),
+  };
 }
 const play = (environment: LoadedEnvironment) => ({ mode: 'train', step: 1, environments: [environment] }) as const;
 /** Two steps to the right in each turn; member 1 writes no action in its first turn. */
@@ -68,7 +71,11 @@ describe('components of score functions', () => {
       [2, -0.2],
       [1, 10.9],
     ]);
-    expect(episodes[1].turns.map(({ components }) => components)).toEqual([{ letters: 0 }, { letters: 2 }, { letters: 3 }]);
+    expect(episodes[1].turns.map(({ components }) => components)).toEqual([
+      { letters: 0 },
+      { letters: 2 },
+      { letters: 3 },
+    ]);
   });
 
   it('are added to the score with their weights, and the prompt shows the reward of the environment alone', async () => {
