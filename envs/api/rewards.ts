@@ -2,7 +2,6 @@
 // environment (`Environment.score`, `Environment.scoreEpisode`) or to a rewards file beside it (`defineRewards`). They
 // run in the environment process after the actions of the turn. Invariant: a score function depends only on its
 // argument and on the state of the episode, and does not change this state, so an episode can be replayed without it.
-import type { Info, MaybePromise } from './environment';
 
 /** A turn after its actions were executed. The names are those of a turn in an episode file. */
 export interface AnsweredTurn {
@@ -23,7 +22,7 @@ export interface AnsweredTurn {
   /** Sum of the rewards that the environment gave for the actions. */
   reward: number;
   /** Infos of the actions: for each key, the value of the last action; `raw_reward` is summed. */
-  info: Info;
+  info: Record<string, unknown>;
   /** `length` if the answer was cut at the length limit. */
   finish: 'stop' | 'length';
 }
@@ -43,12 +42,14 @@ export type ComponentValues = Record<string, number>;
 /** Default weights of reward components by name; the configuration key `rewards.weights` of a tag replaces them. */
 export type ComponentWeights = Readonly<Record<string, number>>;
 
+type NamedValues<Name extends string> = Partial<Record<Name, number>>;
+
 /** Score functions in a file beside an environment: its default export, created by `defineRewards`. */
 export interface RewardsDefinition<Name extends string = string> {
   /** The components that the functions return, each with its default weight. With weight 0, it is only measured. */
   components: Readonly<Record<Name, number>>;
-  score?(turn: AnsweredTurn): MaybePromise<Partial<Record<Name, number>>>;
-  scoreEpisode?(episode: AnsweredEpisode): MaybePromise<Partial<Record<Name, number>>>;
+  score?(turn: AnsweredTurn): NamedValues<Name> | Promise<NamedValues<Name>>;
+  scoreEpisode?(episode: AnsweredEpisode): NamedValues<Name> | Promise<NamedValues<Name>>;
 }
 
 /** Declares score functions. Returns the definition unchanged; the call serves to infer and check its types. */

@@ -38,7 +38,11 @@ test('a what-if is scored by the stored code, and says that it asks no judges', 
   try {
     const rewards = '{repetition:{weight:-1},judges:{length:{weight:3,rubric:rubric.md,models:[judge]}}}';
     const model = `{provider_name:openai,model_name:m,base_url:'${peer.url}/v1',api_key_env:RAGEN_TEST_JUDGE_KEY}`;
-    const overrides = [`+custom_envs.Words.rewards=${rewards}`, `model_info={judge:${model}}`, 'agent_proxy.max_turn=3'];
+    const overrides = [
+      `+custom_envs.Words.rewards=${rewards}`,
+      `model_info={judge:${model}}`,
+      'agent_proxy.max_turn=3',
+    ];
     const run = await trainHere(workspace, [...keepAll, 'trainer.save_freq=1', ...overrides], 1);
     expect(unknownKeys(run.lines)).toEqual([]);
     const origin = run.episodes.find(({ turns, mode }) => mode === 'train' && turns.length === 3)!;
@@ -47,7 +51,13 @@ test('a what-if is scored by the stored code, and says that it asks no judges', 
     writeFileSync(join(workspace.folder, 'environments/words.rewards.ts'), file('1000'));
     const { id, mode, step } = origin;
     const about = { folder: run.folder, mode, step, id };
-    const { episode, notes } = await inspector.whatIf({ ...about, turn: 2, given: { answer: 'abc' }, checkpoint: 'step-000001', seed: 5 });
+    const { episode, notes } = await inspector.whatIf({
+      ...about,
+      turn: 2,
+      given: { answer: 'abc' },
+      checkpoint: 'step-000001',
+      seed: 5,
+    });
     expect(episode.turns[0]).toEqual(origin.turns[0]);
     expect(episode.turns[1]).toMatchObject({ components: { letters: 3, repetition: 0 } });
     expect(episode.turns[1].component_reward).toBeCloseTo(0.3, 12);
