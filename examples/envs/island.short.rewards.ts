@@ -3,12 +3,12 @@
 import { defineRewards } from 'ragen-workbench/api/rewards';
 
 export default defineRewards({
-  components: { brevity: 0.2, directness: 0.5 },
+  // The values of all turns are summed, so a turn component is best a penalty: a bonus would reward long episodes.
+  components: { wordiness: -0.02, directness: 0.5 },
 
   /** Called after each turn. `thought` is null if the answer does not follow the format. */
   score({ thought }) {
-    if (thought === null) return { brevity: 0 };
-    return { brevity: 1 / Math.max(1, thought.split(/\s+/).length / 10) };
+    return thought === null ? {} : { wordiness: thought.split(/\s+/).length / 10 };
   },
 
   /** Called once, when the episode is over. An unsolved episode has no value for this component. */

@@ -88,15 +88,15 @@ test('the example trains with its components', async () => {
   const { answer, code, stderr } = await document<{ folder: string }>(folder, args);
   expect(code, stderr).toBe(0);
   const { metrics, episodes } = readRun(answer.folder);
-  const names = ['brevity', 'grounding', 'repetition', 'thought_length'];
+  const names = ['grounding', 'repetition', 'thought_length', 'wordiness'];
   for (const name of names)
     for (const side of ['train', 'val-env'])
       expect(metrics.some(line => Number.isFinite(line[`${side}/Island/components/${name}`]))).toBe(true);
   const weights: Record<string, number> = {
-    brevity: 0.1,
+    wordiness: -0.01,
     directness: 0.5,
-    thought_length: 0.1,
-    grounding: 0.2,
+    thought_length: 0,
+    grounding: 0,
     repetition: -0.5,
   };
   const weighed = (values: Record<string, number> = {}) =>
@@ -109,10 +109,11 @@ test('the example trains with its components', async () => {
     );
     expect(episode.score).toBeCloseTo(episode.reward + episode.penalty + episode.component_reward!, 9);
     expect(episode.components?.directness !== undefined).toBe(episode.success);
-    for (const { components } of episode.turns) expect(Object.keys(components!).sort()).toEqual(names);
+    for (const { components, thought } of episode.turns)
+      expect(Object.keys(components!).sort()).toEqual(names.filter(name => name !== 'wordiness' || thought !== null));
   }
   expect(episodes.length).toBeGreaterThan(4);
-  expect(traceOf(episodes[0], 'run', null).text).toMatch(/^components before weights: brevity \+/m);
+  expect(traceOf(episodes[0], 'run', null).text).toMatch(/^components before weights: wordiness \+/m);
 }, 300_000);
 
 test('the example with a judge trains: each episode is paid for once, replies without a score are missing, no file has the key', async () => {
@@ -162,10 +163,10 @@ test('the example with a judge trains: each episode is paid for once, replies wi
 }, 300_000);
 
 test('an unknown component ends the run at its start with one sentence', async () => {
-  const args = ['train', '--config-name', 'island-rewards', '+custom_envs.Island.rewards.weights.brevty=1'];
+  const args = ['train', '--config-name', 'island-rewards', '+custom_envs.Island.rewards.weights.wordines=1'];
   const { code, stderr } = await document(folder, args);
   expect(code).toBe(1);
   expect(stderr).toContain(
-    `custom_envs.Island.rewards.weights.brevty is the weight of a component that ${join(folder, 'envs/island.ts')} does not declare: did you mean brevity?`,
+    `custom_envs.Island.rewards.weights.wordines is the weight of a component that ${join(folder, 'envs/island.ts')} does not declare: did you mean wordiness?`,
   );
 }, 120_000);
