@@ -3,21 +3,16 @@
 // The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj,
 // `terminated` and `truncated` are set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching
 // max_turn sets neither. Success is the value of `success` in the environment's last info.
-import type { AnsweredEpisode, ComponentValues } from '../../../envs/api/rewards';
-import type {
-  EnvironmentFailure,
-  EpisodeActions,
-  EpisodeState,
-  EpisodeStep,
-  LoadedEnvironment,
-} from '../../protocol/environment-link';
+import type { ComponentValues } from '../../../envs/api/rewards';
+import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { mergedInfo } from '../../run-data/turn-info';
 import { UserError } from '../../common/user-error';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
 import type { Judgement } from '../../run-data/judgement';
-import { rewardPlan, weightedSum, type RewardPlan } from '../rewards/reward-plan';
+import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
+import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
 import type { ParsedResponse } from './turn-protocol';
 
@@ -251,22 +246,6 @@ function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: Ep
   return `${mode}-${String(step).padStart(6, '0')}-g${String(group_id).padStart(3, '0')}-m${String(member).padStart(2, '0')}`;
 }
 
-/** Returns the request that plays a planned turn and, if the environment scores turns, asks for its score. */
-function stepRequest({ entry, raw, response, finish, actions }: PlannedTurn): EpisodeActions {
-  if (!entry.rewards?.scores.turn) return { episode: entry.id, actions };
-  const { thought, answer, actions: parsed } = response;
-  const turn = { turn: entry.history.length + 1, state: entry.state, raw, thought, answer, parsed, finish };
-  return { episode: entry.id, actions, score: { turn } };
-}
-
-/** Returns an episode as score functions and judges receive it. */
-export function answered({ history, state, terminated, truncated, success }: EpisodeEntry): AnsweredEpisode {
-  const turns = history.map(({ turn, state, raw, thought, answer, parsed, executed, reward, info, finish }) => {
-    return { turn, state, raw, thought, answer, parsed, executed, reward, info, finish };
-  });
-  return { turns, final_state: state, terminated, truncated, success };
-}
-
 /** Records a turn in its episode. `step` is undefined if no action was executed. */
 function finishTurn(
   { entry, raw, response, finish, actions, penalty }: PlannedTurn,
@@ -305,17 +284,6 @@ function finishTurn(
     entry.truncated = last.truncated;
     entry.success = Boolean(info.success);
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
-}
-
-/** Returns the component values of a turn, and their weighted sum. */
-function earnedBy(
-  rewards: RewardPlan,
-  state: string,
-  thought: string | null,
-  own: ComponentValues = {},
-): Pick<EpisodeTurn, 'components' | 'component_reward'> {
-  const components = { ...own, ...rewards.builtIn({ state, thought }) };
-  return { components, component_reward: weightedSum(rewards, components) };
 }
 
 /** Throws a UserError if an environment returned images, because the models read text only. */

@@ -2,7 +2,8 @@
 // it is over. The results are set on the entries when the rollout is otherwise complete.
 import type { Judgement } from '../../run-data/judgement';
 import { judgedComponents, type RolloutJudges } from '../rewards/judge-panel';
-import { answered, type EpisodeEntry } from './environment-state-manager';
+import type { EpisodeEntry } from './environment-state-manager';
+import { answered } from './scored-turns';
 
 export class EpisodeJudging {
   private readonly begun = new Map<EpisodeEntry, Promise<Record<string, Judgement[]>>>();
