@@ -2,6 +2,7 @@
 // created by `defineEnvironment`. Environments run in the environment process. Invariant: an episode is a pure function
 // of (config, seed, member, actions), so it can be replayed.
 import type { z } from 'zod';
+import type { AnsweredEpisode, AnsweredTurn, ComponentValues, ComponentWeights } from './rewards';
 
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
 export type Observation = string | { text: string; images: Uint8Array[] };
@@ -54,6 +55,13 @@ export interface Environment {
   /** Returns actions that solve the episode from the current state; undefined if the solver finds none. */
   solve?(): MaybePromise<Action[] | undefined>;
   close?(): MaybePromise<void>;
+  /**
+   * Returns values of the reward components that the definition declares, for a turn whose actions were executed. Must
+   * not change the state of the episode.
+   */
+  score?(turn: AnsweredTurn): MaybePromise<ComponentValues>;
+  /** Does the same for an episode that is over. */
+  scoreEpisode?(episode: AnsweredEpisode): MaybePromise<ComponentValues>;
 }
 
 export type MaybePromise<T> = T | Promise<T>;
@@ -99,6 +107,8 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
    * larger of this value and `workbench.step_timeout_ms`.
    */
   patience?: (config: z.infer<Schema>) => number;
+  /** The reward components that `score` and `scoreEpisode` return, each with its default weight. */
+  components?: ComponentWeights;
   create(config: z.infer<Schema>): Environment;
 }
 

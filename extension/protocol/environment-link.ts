@@ -2,7 +2,16 @@
 // descriptor 3. A request may cover a batch of episodes. The process sends one reply to a request, or several replies
 // if some episodes are ready before others. A request may be sent before earlier requests are answered; a reply has the
 // `id` of its request.
-import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
+import type { AnsweredEpisode, AnsweredTurn } from '../../envs/api/rewards';
+import {
+  areComponents,
+  areNames,
+  isAction,
+  isFailure,
+  largest,
+  longestText,
+  stateProblem,
+} from './environment-message-bounds';
 import { isRecord } from '../common/json';
 
 /**
@@ -10,6 +19,12 @@ import { isRecord } from '../common/json';
  * that the environment starts.
  */
 export const tagVariable = 'RAGEN_ENVIRONMENT_TAG';
+
+/**
+ * Name of the bundle's entry that combines an environment with its rewards file. It is part of the source map, but no
+ * such file exists.
+ */
+export const scoredEntry = 'environment-with-rewards.ts';
 
 /** An environment to load; one per configured tag. */
 export interface EnvironmentSpec {
@@ -20,6 +35,8 @@ export interface EnvironmentSpec {
   source: string;
   /** `env_config`: values that override the environment's defaults. */
   config: Record<string, unknown>;
+  /** The environment and its rewards file, if it has one. `source` is the file of the two that the user owns. */
+  scored?: { environment: string; rewards: string };
   /** Code of an earlier `LoadedEnvironment`. If set, this code is loaded instead of the current file. */
   built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
 }
@@ -43,7 +60,23 @@ export interface LoadedEnvironment {
   has_solver: boolean;
   /** Whether the complete answer is one action. If not, the answer is split at the action separator. */
   whole_answer?: boolean;
+  /** Default weights of the reward components of the code, by name; undefined if it has no score functions. */
+  components?: Record<string, number>;
+  /** Which score functions the code has; undefined if it has none. */
+  scores?: Scores;
 }
+
+/** The score functions of environment code. */
+export interface Scores {
+  turn: boolean;
+  episode: boolean;
+}
+
+/**
+ * What a step request asks score functions to score, after its actions: the turn, whose outcome the environment process
+ * adds, or the complete episode.
+ */
+export type ScoreRequest = { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info'> } | { episode: AnsweredEpisode };
 
 export interface EpisodeReset {
   /** Episode id, assigned by the trainer; unique while the episode is open. */
@@ -58,6 +91,7 @@ export interface EpisodeActions {
   episode: string;
   /** Actions to execute in order; execution stops after the action that ends the episode. */
   actions: (number | string)[];
+  score?: ScoreRequest;
 }
 
 /** An error in an environment's source. Lines and columns are counted from 1. */
@@ -133,6 +167,8 @@ export interface ActionOutcome {
 export interface EpisodeStep extends EpisodeState {
   /** One entry per executed action; fewer than requested if the episode ended. */
   outcomes: ActionOutcome[];
+  /** Values of reward components by name; set if the request asked for a score. */
+  components?: Record<string, number>;
 }
 
 export type EnvironmentRequest =
@@ -272,12 +308,17 @@ function isState(entry: Plain): boolean {
 }
 
 function isLoaded(entry: Plain): boolean {
-  const { tag, name, source, version, bundle, files, config, instruction, legend, actions, has_solver } = entry;
+  const { tag, name, source, version, bundle, files, config } = entry;
+  const { instruction, legend, actions, components, scores, has_solver } = entry;
   const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
   const code = isSource(bundle) && isSource(source) && areTexts(files);
   const named = isRecord(legend) && (actions === undefined || areNames(actions));
-  return texts && code && named && isRecord(config) && typeof has_solver === 'boolean';
+  const scored = (components === undefined || areComponents(components)) && (scores === undefined || isScores(scores));
+  return texts && code && named && scored && isRecord(config) && typeof has_solver === 'boolean';
 }
+
+const isScores = (scores: unknown): boolean =>
+  isRecord(scores) && typeof scores.turn === 'boolean' && typeof scores.episode === 'boolean';
 
 function isPrepared({ tag, files, unchecked, environment, problems }: Plain): boolean {
   if (!isText(tag) || !areTexts(files) || !(unchecked === undefined || isText(unchecked))) return false;

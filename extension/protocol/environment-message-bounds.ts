@@ -24,7 +24,7 @@ const isText = (value: unknown, most: number = largest): value is string =>
 /** Returns the problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
-  const { episode, observation, version, info, actions, images, outcomes, error } = state;
+  const { episode, observation, version, info, actions, images, outcomes, components, error } = state;
   if (!isText(episode, longestText)) return 'names no episode';
   if (!isText(observation)) return 'has an observation that is missing, too long or not a text';
   if (!isText(version, 64)) return 'has no version';
@@ -33,6 +33,7 @@ export function stateProblem(state: unknown): string | undefined {
   if (actions !== undefined && !areNames(actions))
     return 'has "actions" that are too long or do not map integers to names';
   if (!isFailure(error)) return 'has an invalid "error"';
+  if (components !== undefined && !areComponents(components)) return 'has reward components that are not numbers';
   if (outcomes !== undefined && !(Array.isArray(outcomes) && outcomes.every(isOutcome))) return 'has invalid outcomes';
   return undefined;
 }
@@ -62,6 +63,20 @@ export function areNames(names: unknown): names is Record<number, string> {
     if ((room -= 1 + id.length + name.length) < 0) return false;
   }
   return true;
+}
+
+/** Maximum number of reward components of an environment, and maximum characters of a component's name. */
+export const mostComponents = 64;
+export const longestComponent = 64;
+
+/** Whether a value maps at most `mostComponents` short names to finite numbers. */
+export function areComponents(values: unknown): values is Record<string, number> {
+  if (!isRecord(values)) return false;
+  const entries = Object.entries(values);
+  return (
+    entries.length <= mostComponents &&
+    entries.every(([name, value]) => name.length <= longestComponent && Number.isFinite(value))
+  );
 }
 
 /** Whether a value is an object of plain data whose size is at most `largest`. */

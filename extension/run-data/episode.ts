@@ -1,6 +1,7 @@
 // `episodes/*.jsonl` and `what-if/*.jsonl` of a run folder: one complete episode per line, with its turns and the
 // trainer's data of each token.
 import { z } from 'zod';
+import { judgementSchema } from './judgement';
 
 /**
  * Pictures of a state, in the order of the words `[image]` in its text: names of files in the folder of the episode's
@@ -22,6 +23,11 @@ export const turnSchema = z.object({
   executed: z.array(z.string()).describe('names of the actions that the environment executed'),
   reward: z.number(),
   penalty: z.number(),
+  components: z
+    .record(z.string(), z.number())
+    .optional()
+    .describe('values of reward components by name, before weights; absent if the tag has no components'),
+  component_reward: z.number().optional().describe('weighted sum of `components`'),
   info: z.record(z.string(), z.unknown()),
   finish: z.enum(['stop', 'length']),
   /** Token span [from, to) of the sampled tokens in `tokens.ids`. */
@@ -64,7 +70,11 @@ export const episodeSchema = z.object({
   success: z.boolean().nullable().describe('null if another trainer trained the run and stored no success'),
   reward: z.number().describe('sum of turn rewards'),
   penalty: z.number().describe('sum of format penalties'),
-  score: z.number().describe('reward + penalty, before normalisation'),
+  component_reward: z
+    .number()
+    .optional()
+    .describe('weighted sum of the components of all turns and of the episode; absent if the tag has no components'),
+  score: z.number().describe('reward + penalty + component_reward, before normalisation'),
   advantage: z
     .number()
     .nullable()
@@ -77,6 +87,14 @@ export const episodeSchema = z.object({
   final_state: z.string(),
   final_pictures: picturesSchema.describe('only in a run of another trainer: pictures of the final state'),
   metrics: z.record(z.string(), z.number()),
+  components: z
+    .record(z.string(), z.number())
+    .optional()
+    .describe('values of the reward components of the complete episode, before weights'),
+  judgements: z
+    .record(z.string(), z.array(judgementSchema))
+    .optional()
+    .describe('judgements of the complete episode, by reward component'),
   error: z.string().optional(),
   context_reason: z
     .string()

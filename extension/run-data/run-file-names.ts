@@ -16,6 +16,8 @@ export const runFiles = {
   episodes: 'episodes',
   /** Pictures of states, in a run of another trainer. */
   pictures: 'pictures',
+  /** Replies of judges (judgement.ts). */
+  judgements: 'judgements.jsonl',
   /** Derived from the episode files (episode-index-line.ts). */
   episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',

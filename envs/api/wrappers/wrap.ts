@@ -1,7 +1,7 @@
 // Base of the wrappers. Wrapping a definition returns a definition with the same configuration schema, so wrappers can
 // be nested in any order. Invariants:
-// * Methods that a wrapper does not replace are passed through: `render`, `solve` and `close` exist if the inner
-//   environment has them.
+// * Methods that a wrapper does not replace are passed through: `render`, `solve`, `close`, `score` and `scoreEpisode`
+//   exist if the inner environment has them.
 // * If the inner environment returns synchronously, the wrapped environment does too.
 // * The episode stays a pure function of (config, seed, member, actions).
 // * A step after the end of the episode throws. The inner environment cannot enforce this rule, because a wrapper may
@@ -15,6 +15,7 @@ import type {
   MaybePromise,
   Observation,
 } from '../environment';
+import type { AnsweredEpisode, AnsweredTurn } from '../rewards';
 
 /**
  * Returns a definition whose environments are wrapped: the methods returned by `around` replace those of the inner
@@ -34,6 +35,8 @@ export function wrap<Schema extends z.ZodType>(
         ...(inner.render && { render: (mode: string) => inner.render!(mode) }),
         ...(inner.solve && { solve: () => inner.solve!() }),
         ...(inner.close && { close: () => inner.close!() }),
+        ...(inner.score && { score: (turn: AnsweredTurn) => inner.score!(turn) }),
+        ...(inner.scoreEpisode && { scoreEpisode: (episode: AnsweredEpisode) => inner.scoreEpisode!(episode) }),
         ...around(inner, config),
       };
       let over = false;

@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBAppender } from '@duckdb/node-api';
 import { UserError } from '../../common/user-error';
-import { episodeSchema } from '../../run-data/episode';
+import { episodeSchema, type EpisodeTurn } from '../../run-data/episode';
 import { eventSchema } from '../../run-data/run-events';
 import { episodesFile, runFiles } from '../../run-data/run-file-names';
 import { metricsLineSchema } from '../../run-data/step-lines';
@@ -59,6 +59,8 @@ export const queryTables = {
     final_state: 'VARCHAR',
     error: 'VARCHAR',
     metrics: 'JSON',
+    component_reward: 'DOUBLE',
+    components: 'JSON',
   },
   turns: {
     run: 'VARCHAR',
@@ -76,6 +78,8 @@ export const queryTables = {
     finish: 'VARCHAR',
     tokens: 'INTEGER',
     info: 'JSON',
+    component_reward: 'DOUBLE',
+    components: 'JSON',
   },
   events: { run: 'VARCHAR', time: 'TIMESTAMP', step: 'INTEGER', kind: 'VARCHAR', message: 'VARCHAR', data: 'JSON' },
 } as const satisfies Record<string, Record<string, ColumnType>>;
@@ -212,12 +216,18 @@ const episodeRows = (folder: RunFolder) =>
     const origin = [folder.id, id, step, mode, tag, environment.name, environment.version, group_id, member, seed];
     const outcome = [success, score, reward, penalty, advantage, kept, terminated, truncated];
     const ending = [turns.length, tokens.ids.length, final_state, error, JSON.stringify(metrics)];
-    return [[...origin, ...outcome, ...ending]];
+    return [[...origin, ...outcome, ...ending, ...componentCells(episode)]];
   });
+
+const componentCells = ({ component_reward, components }: QueriedEpisode | EpisodeTurn): Cell[] => [
+  component_reward,
+  components && JSON.stringify(components),
+];
 
 const turnRows = (folder: RunFolder) =>
   episodeFiles(folder, ({ id, step, mode, turns }) =>
-    turns.map(({ turn, state, raw, thought, answer, executed, reward, penalty, finish, span, info }) => {
+    turns.map(each => {
+      const { turn, state, raw, thought, answer, executed, reward, penalty, finish, span, info } = each;
       const texts = [state, raw, thought, answer, executed];
       return [
         folder.id,
@@ -231,6 +241,7 @@ const turnRows = (folder: RunFolder) =>
         finish,
         span[1] - span[0],
         JSON.stringify(info),
+        ...componentCells(each),
       ];
     }),
   );

@@ -30,6 +30,7 @@ const ragenEnvironments: readonly string[] = [
 export interface TagSource {
   env_type: string;
   env_config?: Record<string, unknown> | null;
+  rewards?: { file?: string | null } | null;
 }
 
 /**
@@ -42,7 +43,7 @@ export const builtInFiles = (builtIn: string): Record<string, string> =>
 /**
  * Returns the specification of each tag.
  * @param builtIn folder of the built-in environments
- * @throws UserError if a tag's env_type is neither built in nor a file
+ * @throws UserError if a tag's env_type is neither built in nor a file, or if its rewards file does not exist
  */
 export function environmentSpecs(
   tags: readonly string[],
@@ -52,7 +53,7 @@ export function environmentSpecs(
 ): EnvironmentSpec[] {
   const registry = builtInFiles(builtIn);
   return [...new Set(tags)].map(tag => {
-    const { env_type, env_config } = custom_envs[tag];
+    const { env_type, env_config, rewards } = custom_envs[tag];
     const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;
     const source = known ?? (isAbsolute(env_type) ? env_type : resolve(workspace, env_type));
     if (!existsSync(source)) {
@@ -63,6 +64,33 @@ export function environmentSpecs(
           : `config: custom_envs.${tag}.env_type is ${env_type}, which is neither a built-in environment (${builtInTypes}) nor a file: set it to the name of a built-in environment or the path of a file`,
       );
     }
-    return { tag, env_type, source, config: env_config ?? {} };
+    const file = rewardsFile(tag, rewards?.file ?? undefined, known === undefined ? source : undefined, workspace);
+    const spec = { tag, env_type, source, config: env_config ?? {} };
+    if (file === undefined) return spec;
+    return known === undefined
+      ? { ...spec, scored: { environment: source, rewards: file } }
+      : { ...spec, source: file, scored: { environment: `ragen-workbench/envs/${env_type}`, rewards: file } };
   });
+}
+
+/**
+ * Returns the absolute path of a tag's rewards file: the configured file, or the file beside the user's environment
+ * `own`; undefined if there is none.
+ */
+function rewardsFile(
+  tag: string,
+  configured: string | undefined,
+  own: string | undefined,
+  workspace: string,
+): string | undefined {
+  if (configured === undefined) {
+    const beside = own?.replace(/\.ts$/, '.rewards.ts');
+    return beside !== undefined && beside !== own && existsSync(beside) ? beside : undefined;
+  }
+  const file = resolve(workspace, configured);
+  if (!existsSync(file))
+    throw new UserError(
+      `config: custom_envs.${tag}.rewards.file is ${configured}, which does not exist: set it to the path of a rewards file`,
+    );
+  return file;
 }

@@ -62,7 +62,7 @@ export class EnvironmentHost {
         return { id, method, episodes: await this.reset(request, ready) };
       }
       case 'step': {
-        const items = request.episodes.map(({ episode, actions }): ThreadItem => ({ do: 'step', episode, actions }));
+        const items = request.episodes.map((step): ThreadItem => ({ do: 'step', ...step }));
         const unknown = (i: number) => `episode ${items[i].episode} is unknown: reset it first`;
         const ready = (episodes: EpisodeStep[]) => part({ id, method, episodes, more: true });
         return { id, method, episodes: await this.episodes.states(items, unknown, ready) };

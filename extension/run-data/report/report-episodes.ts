@@ -67,7 +67,10 @@ function outcomeOf(turn: EpisodeTurn, isLast: boolean): string {
     reason === null ? name : `${name} (not executed: ${reason})`,
   );
   const penalty = turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`];
-  return [actions.join(', ') || 'no action', `reward ${formatSigned(turn.reward)}`, ...penalty].join(' · ');
+  const components = turn.component_reward === undefined ? [] : [`components ${formatSigned(turn.component_reward)}`];
+  return [actions.join(', ') || 'no action', `reward ${formatSigned(turn.reward)}`, ...penalty, ...components].join(
+    ' · ',
+  );
 }
 
 const cut = (text: string): string =>

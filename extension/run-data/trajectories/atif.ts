@@ -65,7 +65,7 @@ export function atifTrajectory(
 }
 
 function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string): Omit<AtifStep, 'step_id'> {
-  const { raw, thought, executed, parsed, reward, penalty, finish } = turn;
+  const { raw, thought, executed, parsed, reward, penalty, components, component_reward, finish } = turn;
   const [from, to] = turn.span;
   const ids = tokens.ids.slice(from, to);
   const logprobs = tokens.logprobs.slice(from, to);
@@ -78,7 +78,7 @@ function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string): Om
     metrics: {
       ...(ids.length > 0 && { prompt_tokens: from - start, completion_tokens: ids.length, completion_token_ids: ids }),
       ...(ids.length > 0 && logprobs.every(value => value !== null) && { logprobs }),
-      extra: { reward, penalty },
+      extra: { reward, penalty, ...(components && { components, component_reward }) },
     },
     extra: { actions: executed, parsed_actions: parsed, finish },
   };

@@ -24,7 +24,9 @@ export const messagesLine = (run: Pick<Manifest, 'id'>, episode: Episode): Messa
 export function episodeFacts({ id: run }: Pick<Manifest, 'id'>, episode: Episode): Record<string, unknown> {
   const { id, step, mode, tag, environment, seed, group_id, member, success, score, reward, penalty } = episode;
   const facts = { run, episode: id, step, mode, tag, environment: environment.name, version: environment.version };
-  return { ...facts, seed, group_id, member, success, score, reward, penalty };
+  const { component_reward, components } = episode;
+  const scored = { ...(component_reward !== undefined && { component_reward }), ...(components && { components }) };
+  return { ...facts, seed, group_id, member, success, score, reward, penalty, ...scored };
 }
 
 /** Returns a line for supervised fine-tuning: only the messages, as OpenAI's fine-tuning and TRL's SFTTrainer read it. */

@@ -4,6 +4,7 @@
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
 import type { RunConfig } from './schema';
+import type { JudgeSettings } from './schema-rewards';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
@@ -15,6 +16,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
   return [
     ...groupRules(config),
     ...contextRules(config),
+    ...rewardRules(config),
     ...batchRules(config),
     ...advantageRules(config),
     ...maskRules(config),
@@ -68,6 +70,36 @@ function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   if (groups === null || n_groups.every(n => (n * groups) % env_groups === 0)) return [];
   const sentence = `is ${groups}, which cannot be split among the tags in the ratio ${n_groups.join(':')}: use a multiple of ${env_groups}`;
   return [{ key: 'trainer.gradient_analysis_env_groups', sentence }];
+}
+
+/** Rules for reward components. */
+function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
+  return Object.entries(custom_envs).flatMap(([tag, { rewards }]) => {
+    const { min = 0, max = Infinity } = rewards?.thought_length ?? {};
+    const at = `custom_envs.${tag}.rewards`;
+    const judges = Object.entries(rewards?.judges ?? {});
+    const broken = judges.flatMap(([name, judge]) => judgeRules(judge, `${at}.judges.${name}`, model_info ?? {}));
+    if (min <= max) return broken;
+    const sentence = `is ${min}, but the largest length (max) is ${max}: make min at most max`;
+    return [{ key: `${at}.thought_length.min`, sentence }, ...broken];
+  });
+}
+
+function judgeRules(
+  { models, max_cost }: JudgeSettings,
+  at: string,
+  known: NonNullable<RunConfig['model_info']>,
+): BrokenRule[] {
+  const unknown = models.findIndex(name => !Object.hasOwn(known, name));
+  if (unknown >= 0) {
+    const remedy = didYouMean(models[unknown], Object.keys(known), 'add it to model_info');
+    const sentence = `is ${shown(models[unknown])}, which is not a model of model_info: ${remedy}`;
+    return [{ key: `${at}.models[${unknown}]`, sentence }];
+  }
+  const free = models.find(name => !known[name].price_per_million);
+  if (typeof max_cost !== 'number' || free === undefined) return [];
+  const sentence = `is ${max_cost}, but model_info.${free} has no price_per_million: set its prices, or use max_tokens`;
+  return [{ key: `${at}.max_cost`, sentence }];
 }
 
 function contextRules({ agent_proxy, workbench, rollout_manager }: RunConfig): BrokenRule[] {

@@ -2,6 +2,7 @@
 // the environment with each tag.
 import { z } from 'zod';
 import { count, flag } from './schema-policy';
+import { rewards } from './schema-rewards';
 
 export const agentProxy = z
   .strictObject({
@@ -93,6 +94,7 @@ const tag = z
       .nullable()
       .default(null)
       .describe("Values that replace the environment's defaults."),
+    rewards: rewards.nullish(),
   })
   .describe('A named environment configuration.');
 

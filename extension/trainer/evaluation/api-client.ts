@@ -18,6 +18,8 @@ export interface ApiClientOptions {
   maxRetries: number;
   /** First and maximum pause, in milliseconds. */
   pauseMs?: { first: number; longest: number };
+  /** What happens if all retries of a request fail, for the message; by default, the evaluation ends. */
+  consequence?: string;
   signal: AbortSignal;
 }
 
@@ -28,6 +30,9 @@ export interface ApiClientOptions {
 export class RequestRefused extends Error {
   override readonly name = 'RequestRefused';
 }
+
+/** Thrown if the service refuses all requests, for example because the key is invalid. */
+export class ServiceRefused extends UserError {}
 
 /** Why an attempt failed, and the pause that the service requested. */
 interface Failure {
@@ -64,6 +69,7 @@ export class ApiClient {
    */
   async ask(messages: readonly ChatMessage[]): Promise<ApiAnswer> {
     const { maxRetries, signal, pauseMs = { first: 1000, longest: 60_000 } } = this.options;
+    const { consequence = 'resume the evaluation later; its finished episodes are kept' } = this.options;
     const body = JSON.stringify(this.service.body(messages));
     for (let attempt = 0; ; attempt++) {
       await this.untilOpen();
@@ -73,7 +79,7 @@ export class ApiClient {
       const wait = result.asked ?? 0;
       if (attempt === maxRetries || wait > longestAskedMs)
         throw new UserError(
-          `api: ${this.service.url} gave no usable response in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): resume the evaluation later; its finished episodes are kept`,
+          `api: ${this.service.url} gave no usable response in ${attempt + 1} tries (${result.why}${wait > longestAskedMs ? `, next try allowed in ${Math.round(wait / 60_000)} minutes` : ''}): ${consequence}`,
         );
       this.retries++;
       if (wait > 0) this.opensAt = Math.max(this.opensAt, performance.now() + wait);
@@ -143,7 +149,7 @@ export class ApiClient {
         : spent || status === 402
           ? 'top up the account'
           : 'check model_info';
-    throw new UserError(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
+    throw new ServiceRefused(`api: ${this.service.url} refuses requests (${why}): ${remedy}`);
   }
 
   /**

@@ -13,6 +13,7 @@ import { episodeRecord } from '../rollout/episode-record';
 import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from '../run/run-control';
 import { RunStopped } from '../../engine/run-stopped';
+import type { JudgePanel } from '../rewards/judge-panel';
 import { ApiClient } from './api-client';
 import { ApiGenerator, MessageNumbers } from './api-generator';
 import type { ApiBill } from './api-generator';
@@ -29,6 +30,7 @@ export interface ApiPlayerParts {
   loaded: readonly LoadedEnvironment[];
   control: RunControl;
   journal: Journal;
+  judges?: JudgePanel;
 }
 
 export class ApiPlayer implements Player {
@@ -68,7 +70,7 @@ export class ApiPlayer implements Player {
   }
 
   private async episode(slot: ValidationSlot, client: ApiClient): Promise<Episode> {
-    const { config, environments, loaded, control, journal } = this.parts;
+    const { config, environments, loaded, control, journal, judges } = this.parts;
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
     const numbers = new MessageNumbers(generationPrefix(agent_proxy));
@@ -87,6 +89,7 @@ export class ApiPlayer implements Player {
       async_rollout: config.workbench.async_rollout,
       max_failed_episodes_share: 1, // evaluate.ts checks the share over all episodes
       stop_token_ids: [],
+      ...(judges && { judges }),
     });
     const { episodes } = await proxy.rollout({
       mode: 'val',

@@ -49,7 +49,7 @@ export class WhatIfSession {
     private readonly parts: WhatIfParts,
   ) {
     const { origin, environment } = parts;
-    this.notes = [...environment.notes];
+    this.notes = [...environment.notes, ...judgesNote(this.parts)];
     this.checkpoint = request.checkpoint;
     if (request.turn < 1 || request.turn > origin.turns.length)
       throw new UserError(
@@ -67,9 +67,9 @@ export class WhatIfSession {
   async currentState(): Promise<WhatIfState> {
     const episode = await Promise.race([this.end, this.waiting]);
     if (episode !== 'waiting') return this.stateOf(await this.write(episode));
-    const { entry, context, finishes } = this.playing!;
+    const { entry, context } = this.playing!;
     const { mode, step } = this.parts.origin;
-    return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context, finishes)));
+    return this.stateOf(this.record(finishedEpisode({ mode, step }, entry, context)));
   }
 
   /** Plays the user's turn. @throws UserError if no input is expected */
@@ -88,9 +88,9 @@ export class WhatIfSession {
   /** Writes the turns played so far, and returns the state. Returns null if the changed turn was not played yet. */
   async writePlayed(): Promise<WhatIfState | null> {
     if (!this.playing || this.playing.entry.history.length < this.request.turn) return null;
-    const { entry, context, finishes } = this.playing;
+    const { entry, context } = this.playing;
     const { mode, step } = this.parts.origin;
-    return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context, finishes))));
+    return this.stateOf(await this.write(this.record(finishedEpisode({ mode, step }, entry, context))));
   }
 
   /** Ends the what-if and stops its environment process. Writes nothing. */
@@ -242,4 +242,11 @@ export class WhatIfSession {
     const actions = Object.values(this.playing?.entry.actions ?? loaded.actions ?? {});
     return { session: this.parts.session, episode, written: this.written, actions, notes: [...this.notes] };
   }
+}
+
+/** Returns a note about the reward components that are missing in a what-if, because it sends nothing to judges. */
+function judgesNote({ run, origin: { tag } }: Pick<WhatIfParts, 'run' | 'origin'>): string[] {
+  const names = Object.keys(run.config.custom_envs[tag]?.rewards?.judges ?? {});
+  if (names.length === 0) return [];
+  return [`A what-if asks no judges, so these reward components are missing from its score: ${names.join(', ')}.`];
 }

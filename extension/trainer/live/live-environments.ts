@@ -22,6 +22,7 @@ import { installation } from '../../node/installation';
 import type { Journal } from '../run/journal';
 import type { EnvironmentProcessPool } from '../../environments/client/process-pool';
 import { logNotice, openEnvironments } from '../run/run-environments';
+import { withComponentCheck } from '../rewards/component-check';
 import { SourceWatcher, type SourceChange } from '../../node/source-watcher';
 import { StoreRefusal } from '../../node/files';
 import type { RunFolder } from '../store/run-folder';
@@ -65,7 +66,7 @@ export class LiveEnvironments {
     readonly pool: EnvironmentProcessPool,
     private readonly specs: readonly EnvironmentSpec[],
     private loaded: readonly LoadedEnvironment[],
-    private readonly settings: Pick<RunConfig['workbench'], 'check_types'>,
+    private readonly config: Pick<RunConfig, 'custom_envs' | 'workbench'>,
     private readonly workspace: string,
     private readonly folder: RunFolder,
     private readonly journal: Journal,
@@ -87,7 +88,7 @@ export class LiveEnvironments {
       await environments.stop();
       throw error;
     }
-    return new LiveEnvironments(environments, specs, loaded, config.workbench, workspace, folder, journal);
+    return new LiveEnvironments(environments, specs, loaded, config, workspace, folder, journal);
   }
 
   /** The loaded environments that new episodes use, one per tag. */
@@ -247,13 +248,13 @@ export class LiveEnvironments {
   }
 
   private async prepare(specs: readonly EnvironmentSpec[]): Promise<PreparedEnvironment[]> {
-    const prepared = await this.pool.prepare([...specs], this.settings.check_types);
+    const prepared = await this.pool.prepare([...specs], this.config.workbench.check_types);
     const { unchecked } = prepared.find(outcome => outcome.unchecked !== undefined) ?? {};
     if (unchecked !== undefined && !this.reportedUnchecked) {
       this.reportedUnchecked = true;
       this.journal.event('setting', `environments: the types in environment code are not checked (${unchecked})`);
     }
-    return prepared;
+    return prepared.map(outcome => withComponentCheck(outcome, this.config));
   }
 
   /**

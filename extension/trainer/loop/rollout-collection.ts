@@ -12,7 +12,7 @@ import type { RunConfig } from '../config/schema';
 import type { Engine } from '../../engine/engine';
 import { passBudget } from '../run/pass-budget';
 import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
-import { isTrainable, sampledTokens } from '../rollout/rollout-batch';
+import { isTrainable, sampledTokens, scoreOf } from '../rollout/rollout-batch';
 import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutBatch, RolloutEpisode } from '../rollout/rollout-batch';
 import type { RolloutSample } from '../rollout/rollout-sample';
@@ -220,7 +220,7 @@ export function shaped(episode: RolloutEpisode, { reward_model, actor_rollout_re
     penalty: turn.penalty + overlongReward(lengths.get(turn.turn) ?? 0, response_length, buffer),
   }));
   const penalty = turns.reduce((sum, turn) => sum + turn.penalty, 0);
-  return { ...episode, turns, penalty, score: episode.reward + penalty };
+  return { ...episode, turns, penalty, score: scoreOf({ ...episode, penalty }) };
 }
 
 /**

@@ -117,8 +117,9 @@ export function adjustedSamplesOf(samples: readonly BatchSample[], order: readon
 
 /**
  * Returns the rewards per token. By default, the last sampled token of each sample has the score of the sample's
- * episode. With `use_turn_scores`, the last token of each turn has the sum of the turn's reward and penalty; with
- * `workbench.compat: ragen`, it has the reward alone. All other rewards are 0.
+ * episode. With `use_turn_scores`, the last token of each turn has the sum of the turn's reward, penalty and reward
+ * components; with `workbench.compat: ragen`, the penalty is left out. The reward components of the episode are added to
+ * its last turn. All other rewards are 0.
  */
 export function tokenRewards(
   samples: readonly BatchSample[],
@@ -128,8 +129,9 @@ export function tokenRewards(
   return samples.map(({ ids, sample, episode, turnEnds }) => {
     if (!agent_proxy.use_turn_scores) return placeRewards(ids.length, turnEnds.slice(-1), [scoreOf(episode)]);
     const earned = sample.turns.map(({ turn }) => {
-      const { reward, penalty } = episode.turns[turn - 1];
-      return workbench.compat === 'ragen' ? reward : reward + penalty;
+      const { reward, penalty, component_reward = 0 } = episode.turns[turn - 1];
+      const end = turn === episode.turns.length ? (episode.end_reward ?? 0) : 0;
+      return (workbench.compat === 'ragen' ? reward : reward + penalty) + component_reward + end;
     });
     return placeRewards(ids.length, turnEnds, earned);
   });

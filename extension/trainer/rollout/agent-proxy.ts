@@ -13,6 +13,7 @@ import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls'
 import type { EpisodeContext } from './context-manager';
 import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
+import { EpisodeJudging } from './episode-judging';
 import { EnvironmentStateManager, isDone } from './environment-state-manager';
 import type { EpisodeEntry, TurnInput } from './environment-state-manager';
 import type { SeedState } from './group-layout';
@@ -69,21 +70,23 @@ export class AgentProxy {
     const before = manager.state;
     const laidOut = manager.layOut(step, request.environments, request.seed, request.round);
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
-    const playing = entries.map(entry => ({ entry, context: this.openContext(entry), finishes: [] }));
+    const playing = entries.map(entry => ({ entry, context: this.openContext(entry) }));
     this.options.observer?.begun({ mode, step }, playing);
     const clock = new IdleGeneratorClock();
+    const judging = new EpisodeJudging(this.options.judges?.openRollout());
     try {
-      await abortable(request.signal, this.play(manager, playing, request, clock));
+      await abortable(request.signal, this.play(manager, playing, { request, clock, judging }));
     } catch (error) {
       manager.restore(before); // a retry must play the same batch
       const cleanUp = this.cleanUp(manager, entries).catch(() => undefined); // only the first error is reported
       if (!request.signal?.aborted) await cleanUp; // after an abort, cleaning up may hang with an environment
       throw error;
     } finally {
+      judging.end();
       this.options.observer?.ended();
     }
     await this.cleanUp(manager, entries);
-    const episodes = playing.map(({ entry, context, finishes }) => finishedEpisode(request, entry, context, finishes));
+    const episodes = playing.map(({ entry, context }) => finishedEpisode(request, entry, context));
     const metrics = measureRollout(episodes, this.options.es_manager[mode].group_size);
     return { mode, step, episodes, metrics, environmentSeconds: clock.seconds };
   }
@@ -91,8 +94,7 @@ export class AgentProxy {
   private async play(
     manager: EnvironmentStateManager,
     all: PlayedSoFar[],
-    request: RolloutRequest,
-    clock: IdleGeneratorClock,
+    { request, clock, judging }: { request: RolloutRequest; clock: IdleGeneratorClock; judging: EpisodeJudging },
   ): Promise<void> {
     const { agent_proxy, async_rollout } = this.options;
     const { max_turn } = agent_proxy;
@@ -115,7 +117,9 @@ export class AgentProxy {
       await this.generator.release(ready.filter(isDone).map(({ id }) => id));
       progress.changed(ready);
       checkContinue();
-      const open = ready.filter(entry => !isDone(entry) && entry.history.length < max_turn);
+      const isOpen = (entry: EpisodeEntry): boolean => !isDone(entry) && entry.history.length < max_turn;
+      judging.begin(ready.filter(entry => !isOpen(entry)));
+      const open = ready.filter(isOpen);
       const asked = open.map(entry => byEntry.get(entry)!);
       const rows = await this.promptAll(asked, request);
       const living = asked.filter(({ entry }) => !isDone(entry));
@@ -157,6 +161,14 @@ export class AgentProxy {
     );
     checkContinue();
     this.requireRoom(all);
+    await clock.environment(() => Promise.all([manager.scoreEpisodes(entries), judging.settled(entries)]));
+    checkContinue();
+    this.reportFailures(
+      entries.filter(entry => !failed.has(entry)),
+      failed,
+      all.length,
+      request,
+    );
     progress.ended(entries);
   }
 
@@ -205,10 +217,10 @@ export class AgentProxy {
     };
   }
 
-  private readAnswer({ entry, context, finishes }: PlayedSoFar, generated: GeneratedRow): TurnInput {
+  private readAnswer({ entry, context }: PlayedSoFar, generated: GeneratedRow): TurnInput {
     const raw = context.accept(generated);
-    finishes.push(generated.finish);
-    return { entry, raw, response: parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer) };
+    const response = parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer);
+    return { entry, raw, response, finish: generated.finish };
   }
 
   /**

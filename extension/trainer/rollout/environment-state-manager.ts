@@ -3,16 +3,23 @@
 // The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj,
 // `terminated` and `truncated` are set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching
 // max_turn sets neither. Success is the value of `success` in the environment's last info.
+import type { ComponentValues } from '../../../envs/api/rewards';
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
+import { mergedInfo } from '../../run-data/turn-info';
 import { UserError } from '../../common/user-error';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
+import type { Judgement } from '../../run-data/judgement';
+import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
+import { answered, earnedBy, stepRequest } from './scored-turns';
+import type { RewardSettings } from '../config/schema-rewards';
 import type { ParsedResponse } from './turn-protocol';
 
 /** Keys of `custom_envs.<tag>` that the manager reads. */
 export interface TagSettings {
   max_actions_per_traj: number;
+  rewards?: RewardSettings | null;
 }
 
 export interface StateManagerOptions {
@@ -28,7 +35,7 @@ export interface StateManagerOptions {
 }
 
 /** A finished turn without its token data, which the EpisodeContext stores. */
-export type TurnHistory = Omit<EpisodeTurn, 'finish' | 'span'>;
+export type TurnHistory = Omit<EpisodeTurn, 'span'>;
 
 /** An episode in progress. */
 export interface EpisodeEntry extends EpisodeSlot {
@@ -57,6 +64,12 @@ export interface EpisodeEntry extends EpisodeSlot {
   penalty: number;
   history: TurnHistory[];
   error?: EnvironmentFailure;
+  /** The reward components of the tag; undefined if it has none. */
+  rewards?: RewardPlan;
+  /** Values of the components of the complete episode; set by `scoreEpisodes` and by judges. */
+  components?: ComponentValues;
+  /** Judgements of the complete episode, by component; undefined without judges. */
+  judgements?: Record<string, Judgement[]>;
 }
 
 /** The model's response in one turn of an episode. */
@@ -65,6 +78,8 @@ export interface TurnInput {
   /** The model's text, including the generation prefix. */
   raw: string;
   response: ParsedResponse;
+  /** Why the response ended. */
+  finish: EpisodeTurn['finish'];
 }
 
 /** Receives episodes as soon as they are ready for the next turn. */
@@ -102,6 +117,7 @@ export class EnvironmentStateManager {
     const { mode, groups, custom_envs } = this.options;
     const before = round * groups.env_groups;
     const byTag = new Map(environments.map(environment => [environment.tag, environment]));
+    const plans = new Map(environments.map(each => [each.tag, rewardPlan(each, custom_envs[each.tag]?.rewards)]));
     return episodeSlots(groups, this.seeds.next(groups.env_groups, seed)).map(first => {
       const slot = {
         ...first,
@@ -126,6 +142,7 @@ export class EnvironmentStateManager {
         num_actions: 0,
         penalty: 0,
         history: [],
+        ...(plans.get(slot.tag) && { rewards: plans.get(slot.tag) }),
       };
     });
   }
@@ -156,12 +173,14 @@ export class EnvironmentStateManager {
    */
   async step(turns: readonly TurnInput[], onReady?: EntriesListener): Promise<void> {
     const planned = turns.map(input => this.plan(input));
-    const idle = planned.filter(({ actions }) => actions.length === 0);
-    const acting = new Map(planned.filter(({ actions }) => actions.length > 0).map(plan => [plan.entry.id, plan]));
+    const isActing = ({ actions, entry }: PlannedTurn): boolean =>
+      actions.length > 0 || (entry.rewards?.scores.turn ?? false);
+    const idle = planned.filter(plan => !isActing(plan));
+    const acting = new Map(planned.filter(isActing).map(plan => [plan.entry.id, plan]));
     for (const plan of idle) finishTurn(plan, undefined);
     if (idle.length > 0) onReady?.(idle.map(({ entry }) => entry));
     if (acting.size === 0) return;
-    const steps = Array.from(acting.values(), ({ entry, actions }) => ({ episode: entry.id, actions }));
+    const steps = Array.from(acting.values(), stepRequest);
     await eachState<EpisodeStep>(
       report => this.pool.step(steps, report),
       states => {
@@ -171,18 +190,36 @@ export class EnvironmentStateManager {
     );
   }
 
+  /**
+   * Calls the score functions for complete episodes. Does nothing for episodes that failed, that have no turn, or whose
+   * environment has no such function.
+   */
+  async scoreEpisodes(entries: readonly EpisodeEntry[]): Promise<void> {
+    const asked = entries.filter(
+      ({ rewards, error, history }) => rewards?.scores.episode && !error && history.length > 0,
+    );
+    if (asked.length === 0) return;
+    const requests = asked.map(entry => ({ episode: entry.id, actions: [], score: { episode: answered(entry) } }));
+    const steps = await this.pool.step(requests);
+    steps.forEach(({ components, error }, i) => {
+      if (error) fail(asked[i], error);
+      else asked[i].components = { ...asked[i].components, ...components };
+    });
+  }
+
   async close(entries: readonly EpisodeEntry[]): Promise<void> {
     await this.pool.closeEpisodes(entries.map(({ id }) => id));
   }
 
   /** Maps a response to actions and computes its format penalty. */
-  private plan({ entry, raw, response }: TurnInput): PlannedTurn {
+  private plan({ entry, raw, response, finish }: TurnInput): PlannedTurn {
     const valid = validActions(response.actions, entry.actions);
     const malformed = valid.length === 0 || valid.length !== response.actions.length;
     return {
       entry,
       raw,
       response,
+      finish,
       actions: valid.slice(0, entry.max_actions_per_traj - entry.num_actions),
       penalty: malformed ? this.options.format_penalty : 0,
     };
@@ -210,7 +247,10 @@ function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: Ep
 }
 
 /** Records a turn in its episode. `step` is undefined if no action was executed. */
-function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, step: EpisodeStep | undefined): void {
+function finishTurn(
+  { entry, raw, response, finish, actions, penalty }: PlannedTurn,
+  step: EpisodeStep | undefined,
+): void {
   const outcomes = step && !step.error ? step.outcomes : [];
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
   if (actions.length === 0) info.manager_invalid_action = true;
@@ -227,7 +267,9 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     ),
     reward: outcomes.reduce((sum, { reward }) => sum + reward, 0),
     penalty,
+    ...(entry.rewards && !step?.error && earnedBy(entry.rewards, entry.state, response.thought, step?.components)),
     info,
+    finish,
   });
   requireText(entry, step?.images);
   entry.penalty += penalty;
@@ -242,14 +284,6 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     entry.truncated = last.truncated;
     entry.success = Boolean(info.success);
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
-}
-
-/** Merges the infos of a turn's actions: for each key, the value of the last action is used; `raw_reward` is summed. */
-function mergedInfo(infos: readonly Record<string, unknown>[]): Record<string, unknown> {
-  const merged: Record<string, unknown> = Object.fromEntries(infos.flatMap(info => Object.entries(info)));
-  const raw = infos.map(info => info.raw_reward).filter(value => typeof value === 'number');
-  if (raw.length > 0) merged.raw_reward = raw.reduce((sum, value) => sum + value, 0);
-  return merged;
 }
 
 /** Throws a UserError if an environment returned images, because the models read text only. */

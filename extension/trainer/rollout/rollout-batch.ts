@@ -4,11 +4,13 @@
 // was shortened. In the windowed modes, there is one sample per turn. Scores, groups, filter and metrics refer to
 // episodes, regardless of the number of samples of an episode.
 import type { EpisodeTurn } from '../../run-data/episode';
+import type { Judgement } from '../../run-data/judgement';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { RolloutSample } from './rollout-sample';
 import type { EpisodeEntry } from './environment-state-manager';
+import { weightedSum } from '../rewards/reward-plan';
 
 export interface RolloutEpisode {
   /** The id, such as `train-000012-g003-m05`. */
@@ -34,7 +36,17 @@ export interface RolloutEpisode {
   reward: number;
   /** Sum of the format penalties. */
   penalty: number;
-  /** `reward` + `penalty`, before normalisation. */
+  /**
+   * Weighted sum of the reward components of all turns and of the episode; undefined if the tag has no components.
+   */
+  component_reward?: number;
+  /** Weighted sum of the reward components of the complete episode; a part of `component_reward`. */
+  end_reward?: number;
+  /** Values of the reward components of the complete episode, before weights. */
+  components?: Record<string, number>;
+  /** Judgements of the complete episode, by reward component; undefined without judges. */
+  judgements?: Record<string, Judgement[]>;
+  /** `reward` + `penalty` + `component_reward`, before normalisation. */
   score: number;
   /**
    * Return on the environment's own scale: the sum of `raw_reward` if the environment reports `raw_reward`, otherwise
@@ -72,19 +84,34 @@ export interface RolloutBatch {
 /** Whether the episode can be trained on: its environment did not fail, and it has at least one turn. */
 export const isTrainable = ({ error, turns }: RolloutEpisode): boolean => !error && turns.length > 0;
 
+/** Returns the score of an episode. Without components, nothing is added, so the score keeps its bits. */
+export const scoreOf = ({
+  reward,
+  penalty,
+  component_reward,
+}: Pick<RolloutEpisode, 'reward' | 'penalty' | 'component_reward'>): number =>
+  component_reward === undefined ? reward + penalty : reward + penalty + component_reward;
+
 /** Returns the number of sampled tokens in all turns of the episode. */
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
 
-/** Builds the record of a finished episode. `finishes[i]` is the reason why the response of turn i ended. */
+/** Builds the record of a finished episode. */
 export function finishedEpisode(
   at: { mode: 'train' | 'val'; step: number },
   entry: EpisodeEntry,
   context: Pick<EpisodeContext, 'messages' | 'shortened' | 'samples'>,
-  finishes: readonly EpisodeTurn['finish'][],
 ): RolloutEpisode {
   const reward = entry.history.reduce((sum, turn) => sum + turn.reward, 0);
   const raw = entry.history.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
+  const end_reward = entry.rewards && weightedSum(entry.rewards, entry.components ?? {});
+  const earned =
+    end_reward === undefined
+      ? {}
+      : {
+          component_reward: entry.history.reduce((sum, turn) => sum + (turn.component_reward ?? 0), end_reward),
+          end_reward,
+        };
   return {
     id: entry.id,
     mode: at.mode,
@@ -103,9 +130,12 @@ export function finishedEpisode(
     context_shortened: context.shortened,
     reward,
     penalty: entry.penalty,
-    score: reward + entry.penalty,
+    ...earned,
+    ...(entry.components && { components: entry.components }),
+    ...(entry.judgements && { judgements: entry.judgements }),
+    score: scoreOf({ reward, penalty: entry.penalty, ...earned }),
     episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward,
-    turns: entry.history.map((turn, index) => ({ ...turn, finish: finishes[index] })),
+    turns: [...entry.history],
     final_state: entry.state,
     messages: [...context.messages],
     samples: context.samples(),

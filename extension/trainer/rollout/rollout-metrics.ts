@@ -2,6 +2,7 @@
 // of an episode failed, the episode says nothing about the policy. Such an episode is therefore excluded from all means
 // and counted only in `env_error_rate`.
 import { maximum } from '../../common/lists';
+import { judgeMetrics } from '../rewards/judge-agreement';
 import { sampledTokens, type RolloutEpisode } from './rollout-batch';
 
 /** Keys of `info` with special handling; all other numbers and flags are averaged over the episode's turns. */
@@ -27,11 +28,28 @@ export function episodeMetrics(episode: RolloutEpisode): Record<string, number> 
       const number = numeric(value);
       if (number !== undefined && !ownMeaning.has(key)) sums.set(key, (sums.get(key) ?? 0) + number);
     }
+  Object.assign(metrics, componentMetrics(episode));
   const webShop = episode.tag.toLowerCase().includes('webshop');
   for (const [key, sum] of sums)
     if (webShop && !perTurnInWebShop.has(key)) metrics[`traj_sum/${key}`] = sum;
     else metrics[key] = sum / turns.length;
   return metrics;
+}
+
+/** Start of the keys of reward components. */
+const components = 'components/';
+
+/**
+ * Returns the mean of each reward component over the turns of an episode that have a value, and the component's value
+ * for the complete episode. Also returns the weighted sum of all components.
+ */
+function componentMetrics(episode: Pick<RolloutEpisode, 'turns' | 'components' | 'component_reward'>) {
+  if (episode.component_reward === undefined) return {};
+  const values = new Map<string, number[]>();
+  for (const found of [...episode.turns.map(turn => turn.components), episode.components])
+    for (const [name, value] of Object.entries(found ?? {})) values.set(name, [...(values.get(name) ?? []), value]);
+  const means = Array.from(values, ([name, found]) => [`${components}${name}`, mean(found)] as const);
+  return { component_reward: episode.component_reward, ...Object.fromEntries(means) };
 }
 
 /**
@@ -73,14 +91,23 @@ export function measureRollout(episodes: readonly RolloutEpisode[], group_size: 
 /**
  * Returns two metrics per key. `<tag>/<key>` is the mean over the episodes of a tag; an episode without the key
  * contributes 0. `<tag>/non-zero/<key>` is the mean of the non-zero values; this metric is absent if all values are 0.
+ * A reward component has one metric: the mean over the episodes that have a value.
  */
 function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<string, number> {
   const metrics: Record<string, number> = { [`${tag}/num_episodes`]: episodes.length };
   for (const key of new Set(episodes.flatMap(episode => Object.keys(episode.metrics)))) {
+    if (key.startsWith(components)) {
+      metrics[`${tag}/${key}`] = mean(episodes.flatMap(episode => episode.metrics[key] ?? []));
+      continue;
+    }
     const values = episodes.map(episode => episode.metrics[key] ?? 0);
     const nonZero = values.filter(value => value !== 0);
     metrics[`${tag}/${key}`] = mean(values);
     if (nonZero.length > 0) metrics[`${tag}/non-zero/${key}`] = mean(nonZero);
+  }
+  for (const name of new Set(episodes.flatMap(({ judgements }) => Object.keys(judgements ?? {})))) {
+    const judged = judgeMetrics(episodes.flatMap(({ judgements }) => (judgements?.[name] ? [judgements[name]] : [])));
+    for (const [key, value] of Object.entries(judged)) metrics[`${tag}/judges/${name}/${key}`] = value;
   }
   return metrics;
 }

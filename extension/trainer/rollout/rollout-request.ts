@@ -2,9 +2,9 @@
 // the observer.
 import type { SamplingCuts } from '../../engine/sampling/host-sampler';
 import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/environment-link';
-import type { EpisodeTurn } from '../../run-data/episode';
 import { UserError } from '../../common/user-error';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
+import type { RolloutJudges } from '../rewards/judge-panel';
 import type { EpisodeContext } from './context-manager';
 import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
@@ -69,6 +69,8 @@ export interface AgentProxyOptions {
   max_failed_episodes_share: number;
   stop_token_ids: number[];
   observer?: RolloutObserver;
+  /** The judges of the tags; without them, components that judges score are missing. */
+  judges?: { openRollout(): RolloutJudges };
 }
 
 /** The options on which an episode's context depends. */
@@ -115,7 +117,6 @@ export interface RolloutRequest {
 export interface PlayedSoFar {
   entry: EpisodeEntry;
   context: EpisodeContext;
-  finishes: EpisodeTurn['finish'][];
 }
 
 /**

@@ -1,5 +1,7 @@
 // Opens a run: locates its model, reports the required memory, starts the engine, loads the environments, and restores
 // the checkpoint to continue from. The caller must hold the run's lease, so that only one trainer writes to the folder.
+import { openJudges } from './run-judges';
+import type { JudgePanel } from '../rewards/judge-panel';
 import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
@@ -75,6 +77,7 @@ export async function openRun({
     openEngine(config, modelFolder, tokenizer, journal, timeline, checkpoint !== null || returned),
   );
   let environments: LiveEnvironments | undefined;
+  let judges: JudgePanel | undefined;
   try {
     control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
     const loading = engine.load({
@@ -104,6 +107,7 @@ export async function openRun({
     );
     environments = live;
     control.serveEnvironments(live);
+    judges = openJudges({ config, tags, workspace, folder, journal });
 
     const sampler = timeline.generator({
       generate: (rows, sampling, _, weights) =>
@@ -137,6 +141,7 @@ export async function openRun({
         max_failed_episodes_share: config.workbench.max_failed_episodes_share,
         stop_token_ids: tokenizer.stopTokenIds,
         observer,
+        ...(judges && { judges }),
         ...changed,
       });
     control.live.connect({
@@ -159,6 +164,7 @@ export async function openRun({
       model,
       tokenizer,
       timeline,
+      judges,
     );
     if (!checkpoint) return { run, state: firstState(run.config) };
     const state = await run.checkpoints.restore(checkpoint);
@@ -168,6 +174,7 @@ export async function openRun({
     await timeline.close();
     await engine.stop();
     await environments?.stop();
+    judges?.close();
     throw error;
   }
 }

@@ -10,6 +10,7 @@ import { installation } from '../../node/installation';
 import { EnvironmentProcessPool } from '../../environments/client/process-pool';
 import { secrets } from '../../node/secrets';
 import { environmentSpecs } from '../../environments/client/environment-specs';
+import { requireComponents } from '../rewards/component-check';
 import { environmentVariables } from '../../environments/client/environment-variables';
 
 export interface OpenEnvironments {
@@ -56,6 +57,7 @@ export async function openEnvironments(
   try {
     const { environments: loaded, error } = await abortable(signal, environments.load(specs));
     if (error) throw new UserError(error.message);
+    requireComponents(loaded, { custom_envs });
     return { environments, specs, loaded };
   } catch (error) {
     await environments.stop();

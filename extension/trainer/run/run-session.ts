@@ -5,6 +5,7 @@ import type { RunConfig } from '../config/schema';
 import { logNotice, openEnvironments } from './run-environments';
 import { train } from '../loop/train';
 import { ApiPlayer } from '../evaluation/api-player';
+import { openJudges } from './run-judges';
 import { configuredModel } from '../evaluation/api-service';
 import { evaluate } from '../evaluation/evaluate';
 import { LocalPlayer } from '../evaluation/local-player';
@@ -71,7 +72,8 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { tags } = config.es_manager.val.env_configs;
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice, control.stopped);
   for (const environment of loaded) await journal.retryUntilWritable(() => keepEnvironment(folder, environment));
-  const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal });
+  const judges = openJudges({ config, tags, workspace, folder, journal });
+  const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal, judges });
   return {
     about: { model: model.model_name, url: service.url },
     step: () => 0,
@@ -80,6 +82,9 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
       await evaluate({ ...options, config }, player);
       return 'finished';
     },
-    close: () => environments.stop(),
+    close: async () => {
+      judges?.close();
+      await environments.stop();
+    },
   };
 }

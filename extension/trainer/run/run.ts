@@ -16,6 +16,7 @@ import { stepRollouts, type StepRollouts } from '../loop/rollout-pipeline';
 import { SystemUse } from '../loop/system-use';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
+import type { JudgePanel } from '../rewards/judge-panel';
 import type { Timeline } from '../timeline/timeline';
 import { BatchPlayer } from './batch-player';
 import { TrainingCheckpoints } from './training-checkpoints';
@@ -51,6 +52,7 @@ export class Run {
     readonly model: LoadedModel,
     readonly tokenizer: ChatTokenizer,
     readonly timeline: Timeline,
+    private readonly judges?: JudgePanel,
   ) {
     this.batches = new BatchPlayer(this, openProxy);
     this.rollouts = stepRollouts(this);
@@ -194,6 +196,7 @@ export class Run {
 
   async close(): Promise<void> {
     await this.timeline.close();
+    this.judges?.close();
     await this.engine.stop();
     await this.environments.stop();
   }

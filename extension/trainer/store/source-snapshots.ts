@@ -1,6 +1,7 @@
 // Reads the sources of a bundle from the bundle's source map. Sources of packages are omitted. Names are relative to
 // the deepest folder that contains all sources.
 import { dirname, relative, resolve, sep } from 'node:path';
+import { scoredEntry } from '../../protocol/environment-link';
 
 export interface SourceSnapshot {
   /** Path relative to `root`, with forward slashes. */
@@ -19,7 +20,9 @@ export function sourceSnapshots(source: string, bundle: string): { root: string;
     sourcesContent: string[];
   };
   const folder = dirname(source);
-  const found = sources.map((name, i) => ({ path: resolve(folder, name), text: sourcesContent[i] }));
+  const found = sources
+    .map((name, i) => ({ name, path: resolve(folder, name), text: sourcesContent[i] }))
+    .filter(({ name }) => name !== scoredEntry);
   const own = found.filter(({ path }) => path === source || !path.split(sep).includes('node_modules'));
   own.sort((a, b) => Number(b.path === source) - Number(a.path === source));
   const root = own.reduce((above, { path }) => commonFolder(above, dirname(path)), folder);

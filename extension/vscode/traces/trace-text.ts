@@ -5,6 +5,7 @@
 // text without token positions.
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
+import type { Judgement } from '../../run-data/judgement';
 import { hasTokens, successLabel, type Episode, type EpisodeTurn } from '../../run-data/episode';
 import { shown, spell, type Span } from './tokens/spelling';
 import type { TokenBytes } from './tokens/token-bytes';
@@ -99,6 +100,9 @@ export function traceOf(episode: Episode, run: string, bytes: TokenBytes | null)
     writer.line(`## End · ${endingOf(episode)}`);
     if (episode.error !== undefined) writer.line(`error ${shown(episode.error)}`);
     if (episode.context_reason !== undefined) writer.line(`context full: ${shown(episode.context_reason)}`);
+    writeComponents(writer, episode.components);
+    for (const [component, judgements] of Object.entries(episode.judgements ?? {}))
+      for (const judgement of judgements) writer.line(shown(judgementText(component, judgement)));
     finalState = writer.block(shown(episode.final_state));
   });
   return { text: writer.text, episode, tokens, header, prompt, system: message, turns, end, finalState, unspelled };
@@ -132,7 +136,7 @@ interface SpelledAnswer {
 
 function writeHeader(writer: Writer, episode: Episode, run: string): void {
   const { step, mode, group_id, member, tag, seed, environment, turns, tokens } = episode;
-  const { success, score, reward, penalty, advantage } = episode;
+  const { success, score, reward, penalty, component_reward, advantage } = episode;
   const sampled = tokens.mask.reduce<number>((sum, bit) => sum + bit, 0);
   const line = (...parts: string[]) => writer.line(shown(parts.join(' · ')));
   const actions = turns.reduce((sum, { executed }) => sum + executed.length, 0);
@@ -150,6 +154,7 @@ function writeHeader(writer: Writer, episode: Episode, run: string): void {
     `score ${formatSigned(score)}`,
     `return ${formatSigned(reward)}`,
     `penalty ${formatSigned(penalty)}`,
+    ...(component_reward === undefined ? [] : [`components ${formatSigned(component_reward)}`]),
     `advantage ${advantage === null ? '–' : formatSigned(advantage)}`,
     useOf(episode),
   );
@@ -184,6 +189,7 @@ function writeTurn(
   const reward = [
     `reward ${formatSigned(turn.reward)}`,
     ...(turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`]),
+    ...(turn.component_reward === undefined ? [] : [`components ${formatSigned(turn.component_reward)}`]),
     `return ${formatSigned(running)}`,
     ...(advantage === null ? [] : [`advantage ${formatSigned(advantage)}`]),
   ].join(' · ');
@@ -214,6 +220,7 @@ function writeTurn(
       writer.line(`executed ${turn.executed.length > 0 ? turn.executed.map(shown).join(' · ') : 'nothing'}`);
       for (const { name, reason } of refusedOf(episode, index)) writer.line(`not executed ${shown(name)}: ${reason}`);
       rewardLine = writer.block(reward);
+      writeComponents(writer, turn.components);
     });
   });
   const all: Span = { from: prefix.from, to: answer.to };
@@ -240,6 +247,16 @@ function writeTurn(
     refused: actions ? locatedIn(writer.text, actions, episode, index) : [],
   };
 }
+
+/** Writes a line with the values of reward components, before weights; nothing if there are none. */
+function writeComponents(writer: Writer, components: Readonly<Record<string, number>> = {}): void {
+  const values = Object.entries(components).map(([name, value]) => `${name} ${formatSigned(value)}`);
+  if (values.length > 0) writer.line(shown(`components before weights: ${values.join(' · ')}`));
+}
+
+/** Formats a judgement in one line: component, model, score and the reply of the judge. */
+const judgementText = (component: string, { model, score, text }: Judgement): string =>
+  `${component} by ${model}: ${score === null ? 'no score' : formatSigned(score)} · ${text.replace(/\s+/g, ' ').trim()}`;
 
 const outcomesOf = (episode: Episode, index: number) =>
   actionOutcomes(episode.turns[index], index === episode.turns.length - 1 && episode.terminated);

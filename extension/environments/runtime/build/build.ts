@@ -2,12 +2,12 @@
 // `ragen-workbench/api`, stay external, so a user's file can be built in a folder without node_modules. Invariant: the
 // version depends only on the code and never on paths of the machine. File names in the bundle are therefore relative
 // to the source's folder, and the source map is not hashed.
-import { build, type BuildFailure, type Message } from 'esbuild';
+import { build, type BuildFailure, type Message, type StdinOptions } from 'esbuild';
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, extname, join, relative, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SourceProblem } from '../../../protocol/environment-link';
+import { scoredEntry, type SourceProblem } from '../../../protocol/environment-link';
 import { builtInSource, builtInText } from './built-in-environments';
 import { isProvided } from './provided-names';
 
@@ -22,6 +22,14 @@ export interface Bundle {
   filename: string;
   /** Absolute paths of all bundled files. */
   files: string[];
+}
+
+/** An environment with a rewards file. */
+export interface ScoredSource {
+  /** Absolute path of the environment's file, or `ragen-workbench/envs/<env_type>`. */
+  environment: string;
+  /** Absolute path of the rewards file. */
+  rewards: string;
 }
 
 /**
@@ -80,11 +88,13 @@ function withoutInstallationPath(code: string, folder: string): string {
 const stemOf = (source: string): string => join(dirname(source), basename(source, extname(source)));
 
 /**
- * Bundles an environment.
- * @param source absolute path of the entry file
- * @throws BuildError if the file is missing or does not build
+ * Bundles an environment, together with its rewards file if it has one. The bundle then exports the rewards file's
+ * default export as `rewards`.
+ * @param source absolute path of the entry file. For a built-in environment with a rewards file, this is the rewards
+ * file, because the built-in environment is part of the installation.
+ * @throws BuildError if a file is missing or does not build
  */
-export async function bundleEnvironment(source: string): Promise<Bundle> {
+export async function bundleEnvironment(source: string, scored?: ScoredSource): Promise<Bundle> {
   const fileProblem = (message: string): SourceProblem => ({
     file: source,
     line: 1,
@@ -101,9 +111,16 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
   const refused = refusalOf(source);
   if (refused !== undefined) throw new BuildError(source, refused, [fileProblem(refused)]);
   const folder = dirname(source);
+  if (scored && scored.rewards !== source && !existsSync(scored.rewards)) {
+    const missing: SourceProblem = {
+      ...fileProblem('the rewards file of this environment does not exist: restore it'),
+      file: scored.rewards,
+    };
+    throw new BuildError(scored.rewards, 'does not exist: set rewards.file to the path of a rewards file', [missing]);
+  }
   try {
     const result = await build({
-      entryPoints: [source],
+      ...(scored ? { stdin: entryOf(source, scored) } : { entryPoints: [source] }),
       absWorkingDir: folder,
       outfile: `${stemOf(source)}.cjs`,
       bundle: true,
@@ -145,7 +162,9 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
       source,
       withoutInstallationPath(code, folder),
       map,
-      Object.keys(result.metafile.inputs).map(file => resolve(folder, file)),
+      Object.keys(result.metafile.inputs)
+        .filter(file => file !== scoredEntry)
+        .map(file => resolve(folder, file)),
     );
   } catch (error) {
     const errors: Message[] = (error as Partial<BuildFailure>).errors ?? [];
@@ -164,6 +183,20 @@ export async function bundleEnvironment(source: string): Promise<Bundle> {
     const at = errors[0].location ? `${problems[0].file}:${problems[0].line}` : source;
     throw new BuildError(at, `does not build (${errors[0].text}): fix the file and save it`, problems);
   }
+}
+
+/** Returns an entry that exports the environment as default, and the rewards file as `rewards`. */
+function entryOf(source: string, { environment, rewards }: ScoredSource): StdinOptions {
+  const folder = dirname(source);
+  const named = (file: string): string =>
+    JSON.stringify(isAbsolute(file) ? `./${relative(folder, file).replaceAll('\\', '/')}` : file);
+  // Values, not re-exports, because esbuild reports a missing export only if its value is used.
+  const contents = `import environment from ${named(environment)};
+import scores from ${named(rewards)};
+export default environment;
+export const rewards = scores;
+`;
+  return { contents, resolveDir: folder, sourcefile: scoredEntry, loader: 'ts' };
 }
 
 /** Maximum bytes of a source file in a bundle. */

@@ -8,6 +8,10 @@ import * as picture from '../../../../envs/api/picture';
 import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
 import * as pcg64 from '../../../../envs/api/random/pcg64';
 import * as pythonRandom from '../../../../envs/api/random/python-random';
+import * as rewards from '../../../../envs/api/rewards';
+import * as grounding from '../../../../envs/api/rewards/grounding';
+import * as repetition from '../../../../envs/api/rewards/repetition';
+import * as thoughtLength from '../../../../envs/api/rewards/thought-length';
 import * as actionMask from '../../../../envs/api/wrappers/action-mask';
 import * as frameHistory from '../../../../envs/api/wrappers/frame-history';
 import * as observation from '../../../../envs/api/wrappers/observation';
@@ -27,6 +31,10 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/random/numpy-legacy': numpyLegacy,
   'ragen-workbench/api/random/pcg64': pcg64,
   'ragen-workbench/api/random/python-random': pythonRandom,
+  'ragen-workbench/api/rewards': rewards,
+  'ragen-workbench/api/rewards/grounding': grounding,
+  'ragen-workbench/api/rewards/repetition': repetition,
+  'ragen-workbench/api/rewards/thought-length': thoughtLength,
   'ragen-workbench/api/wrappers/action-mask': actionMask,
   'ragen-workbench/api/wrappers/frame-history': frameHistory,
   'ragen-workbench/api/wrappers/observation': observation,

@@ -144,9 +144,10 @@ async function work(request: ContractRequest & { setup: WorkerSetup }): Promise<
   const shared = new Int32Array(setup.progress);
   const send = (message: FromWorker) => parentPort!.postMessage(message);
   try {
-    const definition = loadDefinition(setup);
+    const loaded = loadDefinition(setup);
+    const { definition } = loaded;
     const config = parseConfig(definition.config, setup.config, setup.tag);
-    const { name, patience_ms } = await describe(definition, config);
+    const { name, patience_ms } = await describe(loaded, config);
     send({ name, limitMs: Math.max(timeoutMs, patience_ms) });
     const announce = (call: (typeof calls)[number]) => {
       Atomics.store(shared, callSlot, calls.indexOf(call));

@@ -65,7 +65,7 @@ export class EpisodeThreads {
     const state = (i: number, result: ThreadResult | undefined): EpisodeStep => {
       open.delete(i);
       const { episode } = items[i];
-      const { observation = '', images, info, actions, outcomes = [], failure } = result ?? {};
+      const { observation = '', images, info, actions, outcomes = [], components, failure } = result ?? {};
       const error: EnvironmentFailure | undefined = result ? failure : { kind: 'bad_value', message: unknown(i) };
       return {
         episode,
@@ -75,6 +75,7 @@ export class EpisodeThreads {
         ...(images && { images }),
         ...(info && { info }),
         ...(actions && { actions }),
+        ...(components && { components }),
         ...(error && { error }),
       };
     };

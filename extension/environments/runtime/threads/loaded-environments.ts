@@ -100,7 +100,7 @@ export class LoadedEnvironments {
     const present = this.loaded.get(tag);
     const same = present && present.given === givenOf(spec) && present.thread.code === bundle.code;
     const [types, started] = await Promise.all([
-      checkTypes ? this.types.check(source) : { problems: [], files: [] },
+      checkTypes ? this.checkTypes(spec) : { problems: [], files: [] },
       same ? present : this.start(spec, bundle, timeoutMs),
     ]);
     const unchecked = 'unchecked' in types ? types.unchecked : undefined;
@@ -196,6 +196,15 @@ export class LoadedEnvironments {
     return { environment: started.environment };
   }
 
+  /** Type-checks the environment and its rewards file. */
+  private async checkTypes({ source, scored }: EnvironmentSpec) {
+    const first = await this.types.check(source);
+    if (!scored || scored.rewards === source || 'unchecked' in first) return first;
+    const second = await this.types.check(scored.rewards);
+    if ('unchecked' in second) return second;
+    return { problems: [...first.problems, ...second.problems], files: [...first.files, ...second.files] };
+  }
+
   private forget(tag: string): void {
     this.prepared.get(tag)?.thread.stop();
     this.prepared.delete(tag);
@@ -249,12 +258,12 @@ export class LoadedEnvironments {
   }
 }
 
-const givenOf = ({ source, config }: EnvironmentSpec): string => JSON.stringify([source, config]);
+const givenOf = ({ source, config, scored }: EnvironmentSpec): string => JSON.stringify([source, config, scored]);
 
-async function bundleOrError({ source, built }: EnvironmentSpec): Promise<Bundle | BuildError> {
+async function bundleOrError({ source, scored, built }: EnvironmentSpec): Promise<Bundle | BuildError> {
   if (built) return keptBundle(source, built.bundle, built.files);
   try {
-    return await bundleEnvironment(source);
+    return await bundleEnvironment(source, scored);
   } catch (error) {
     if (error instanceof BuildError) return error;
     throw error;

@@ -2,6 +2,8 @@
 // publishes its current call in a shared array, so that the main thread can identify a call that never returns. While a
 // call waits for a promise, other items run; each waiting call has its own time limit.
 
+import type { ScoreRequest, Scores } from '../../../protocol/environment-link';
+
 /** The worker's `workerData`. */
 export interface WorkerSetup {
   tag: string;
@@ -50,7 +52,7 @@ export const several = -2;
 export type WorkItem =
   | { do: 'load' }
   | { do: 'reset'; episode: string; seed: number; member: number; mode: 'train' | 'val' }
-  | { do: 'step'; episode: string; actions: (number | string)[] }
+  | { do: 'step'; episode: string; actions: (number | string)[]; score?: ScoreRequest }
   /** Rebuilds an episode whose worker has ended. */
   | { do: 'replay'; episode: string; seed: number; member: number; mode: 'train' | 'val'; actions: (number | string)[] }
   | { do: 'solve'; episode: string }
@@ -83,6 +85,10 @@ export interface Description {
   whole_answer: boolean;
   /** Minimum time limit of a call in milliseconds. */
   patience_ms: number;
+  /** Default weights of the reward components; undefined if the code has no score functions. */
+  components?: Record<string, number>;
+  /** Which score functions the code has; undefined if it has none. */
+  scores?: Scores;
 }
 
 export interface Outcome {
@@ -100,6 +106,7 @@ export interface WorkResult {
   info?: Record<string, unknown>;
   actions?: Record<number, string>;
   outcomes?: Outcome[];
+  components?: Record<string, number>;
   solution?: (number | string)[];
   fault?: Fault;
 }

@@ -7,21 +7,30 @@ import { pathToFileURL } from 'node:url';
 import { compileFunction } from 'node:vm';
 import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import type { RewardsDefinition } from '../../../../envs/api/rewards';
 import { areNames, largest, longestText } from '../../../protocol/environment-message-bounds';
 import { builtInFolder } from '../build/built-in-environments';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { providedModules } from '../build/provided-modules';
 import { isProvided } from '../build/provided-names';
 import { plainValue, shown } from './returned-values';
+import { checkedRewards, declaredComponents, ScoreFunctions } from './score-functions';
 import type { Description, WorkerSetup } from '../threads/worker-messages';
 
 const badDefinition = (what: string, remedy: string) => new FaultError({ kind: 'build', what, remedy });
 
-/** Evaluates the bundle and returns its checked default export. */
-export function loadDefinition({ code, filename, source }: WorkerSetup): EnvironmentDefinition {
+/** The checked exports of a bundle. */
+export interface LoadedCode {
+  definition: EnvironmentDefinition;
+  /** Default export of the rewards file; undefined if the environment has no rewards file. */
+  rewards?: RewardsDefinition;
+}
+
+/** Evaluates the bundle and returns its checked exports. */
+export function loadDefinition({ code, filename, source }: WorkerSetup): LoadedCode {
   const ownRequire = createRequire(source);
   const require = (name: string): unknown => (isProvided(name) ? providedModules[name] : ownRequire(name));
-  const module = { exports: {} as { default?: unknown } };
+  const module = { exports: {} as { default?: unknown; rewards?: unknown } };
   const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl', builtInFolder];
   const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
   const builtIn = new URL('../envs/', import.meta.url).href; // the folder `envs` next to this bundle's folder
@@ -48,7 +57,8 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
       `has a definition whose instruction is ${shown(found.instruction)}`,
       'set it to a string ("" for none)',
     );
-  return found as EnvironmentDefinition;
+  const definition = found as EnvironmentDefinition;
+  return 'rewards' in module.exports ? { definition, rewards: checkedRewards(module.exports.rewards) } : { definition };
 }
 
 /** Maximum time limit of a call that an environment may declare: one day, in milliseconds. */
@@ -56,15 +66,18 @@ const maxTimeoutMs = 86_400_000;
 
 /** Describes a definition under a parsed configuration. Creates an environment to find out whether it has a solver. */
 export async function describe(
-  { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
+  { definition, rewards }: LoadedCode,
   config: Record<string, unknown>,
 ): Promise<Description> {
+  const { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create } = definition;
+  const components = declaredComponents(definition, rewards);
   await present(dependencies, config); // before the instruction, which may read the dependencies
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
   if (typeof text !== 'string' || text.length > largest)
     throw badValue(`has the instruction ${shown(text)}`, `use a string of at most ${largest} characters`);
   const environment = checkedEnvironment(create(config));
   const has_solver = typeof environment.solve === 'function';
+  const scores = new ScoreFunctions(components ?? {}, rewards).of(environment);
   await environment.close?.();
   const names = typeof actions === 'function' ? actions(config) : actions;
   const patience_ms: unknown = patience?.(config) ?? 0;
@@ -82,6 +95,8 @@ export async function describe(
     has_solver,
     whole_answer: wholeAnswer,
     patience_ms,
+    ...(components && { components }),
+    ...(scores && { scores }),
   };
 }
 

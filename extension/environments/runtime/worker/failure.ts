@@ -1,6 +1,6 @@
 // Formats a fault as a sentence for the user, which contains the environment, the location in the source, the seed, the
 // preceding actions and the remedy.
-import type { EnvironmentFailure } from '../../../protocol/environment-link';
+import type { EnvironmentFailure, ScoreRequest } from '../../../protocol/environment-link';
 import type { Bundle } from '../build/build';
 import { sourceLocation } from '../source-location';
 import { shown } from './returned-values';
@@ -19,6 +19,14 @@ export interface FailureContext {
   episode?: { seed: number; member: number; actions: readonly (number | string)[] };
 }
 
+/** Returns the name of the method that an item calls; `acting` is false if the item has no current action. */
+function calledIn(item: Exclude<WorkItem, { do: 'load' }>, acting: boolean): string {
+  if (item.do !== 'replay') return item.do;
+  return acting ? 'step' : 'reset';
+}
+
+const scoreCall = (request: ScoreRequest): string => ('turn' in request ? 'score' : 'scoreEpisode');
+
 /** Maximum number of actions listed in the sentence; earlier actions are only counted. */
 const actionsShown = 20;
 
@@ -30,10 +38,13 @@ export function failureOf(fault: Fault, context: FailureContext): EnvironmentFai
   const parts = [`environment ${tag} (${location ?? source}) ${fault.what}`];
   if (fault.kind === 'timed_out' && (!item || item.do === 'load')) parts.push('while it was loaded');
   if (item && item.do !== 'load') {
-    const executed = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, Math.max(fault.action, 0)) : [];
+    // Score functions are called after all actions of a step, without an action.
+    const scoring = item.do === 'step' && item.score !== undefined && fault.action < 0;
+    const before = scoring ? Infinity : Math.max(fault.action, 0);
+    const executed = item.do === 'step' || item.do === 'replay' ? item.actions.slice(0, before) : [];
     const acting =
       (item.do === 'step' || item.do === 'replay') && fault.action >= 0 ? item.actions[fault.action] : undefined;
-    const call = item.do === 'replay' && acting === undefined ? 'reset' : item.do === 'replay' ? 'step' : item.do;
+    const call = scoring ? scoreCall(item.score!) : calledIn(item, acting !== undefined);
     parts.push(`in ${call}(${acting === undefined ? '' : name(acting)})`);
     if (episode) {
       const done = [...episode.actions, ...executed];

@@ -2,16 +2,24 @@
 // environment code: each returned value is checked before it is sent. If a call into environment code throws, only the
 // episode of this call ends.
 import { types } from 'node:util';
-import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
-import { largest, largestImages } from '../../../protocol/environment-message-bounds';
-import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
+import type { Environment, MaybePromise, Observation } from '../../../../envs/api/environment';
+import type { ScoreRequest } from '../../../protocol/environment-link';
+import { mergedInfo } from '../../../run-data/turn-info';
+import {
+  checkedActions,
+  checkedEnvironment,
+  describe,
+  loadDefinition,
+  parseConfig,
+  type LoadedCode,
+} from './definition';
 import { lockBuiltIns } from '../build/frozen-built-ins';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { Owner, runFor } from './unhandled-errors';
-import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
+import { ScoreFunctions } from './score-functions';
+import { checkedInfo, checkedStep, setObservation, solution } from './returned-steps';
+import { shown } from './returned-values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
-
-const mostImages = 1024;
 
 /** Callbacks for an item's calls into environment code. */
 export interface CallWatch {
@@ -40,11 +48,16 @@ export interface Finished {
 
 interface Episode {
   environment: Environment;
+  /** Action names by id; undefined if actions are texts. */
+  names?: Record<number, string>;
   owner: Owner;
 }
 
 export class Runner {
-  private definition!: EnvironmentDefinition;
+  private loaded!: LoadedCode;
+  private scores!: ScoreFunctions;
+  /** Action names that the definition declares. */
+  private names: Record<number, string> | undefined;
   private config: Record<string, unknown> = {};
   private readonly episodes = new Map<string, Episode>();
 
@@ -136,7 +149,33 @@ export class Runner {
     if (item.do !== 'step') return this.performOther(item, result, current);
     const outcomes: Outcome[] = [];
     result.outcomes = outcomes;
-    return this.step(this.episode(item.episode), item.actions, 0, result, outcomes, current);
+    const episode = this.episode(item.episode);
+    const acting = this.step(episode.environment, item.actions, 0, result, outcomes, current);
+    const { score } = item;
+    if (!score) return acting;
+    return acting
+      ? acting.then(() => this.score(episode, score, result, current))
+      : this.score(episode, score, result, current);
+  }
+
+  /** Calls the score functions after the actions of a step. */
+  private async score(
+    { environment, names }: Episode,
+    request: ScoreRequest,
+    result: Partial<WorkResult>,
+    current: CurrentItem,
+  ): Promise<void> {
+    const call = <T>(code: () => MaybePromise<T>): MaybePromise<T> => this.call(current, -1, code);
+    const outcomes = result.outcomes ?? [];
+    if ('episode' in request) result.components = await this.scores.episode(environment, request.episode, call);
+    else {
+      const executed = outcomes.map(({ action }) => names?.[Number(action)] ?? String(action));
+      const info = structuredClone(mergedInfo(outcomes.map(({ info }) => info))); // a score function may change it
+      const reward = outcomes.reduce((sum, outcome) => sum + outcome.reward, 0);
+      const turn = { ...request.turn, executed, reward, info };
+      result.components = await this.scores.turn(environment, turn, call);
+    }
+    refuseFaulty(current.owner);
   }
 
   private async performOther(
@@ -146,9 +185,13 @@ export class Runner {
   ): Promise<void> {
     if (item.do === 'load') {
       current.watch.enters(-1);
-      this.definition = loadDefinition(this.setup);
-      this.config = parseConfig(this.definition.config, this.setup.config, this.setup.tag);
-      result.description = await this.call(current, -1, () => describe(this.definition, this.config));
+      this.loaded = loadDefinition(this.setup);
+      const { definition, rewards } = this.loaded;
+      this.config = parseConfig(definition.config, this.setup.config, this.setup.tag);
+      const description = await this.call(current, -1, () => describe(this.loaded, this.config));
+      this.scores = new ScoreFunctions(description.components ?? {}, rewards);
+      this.names = description.actions;
+      result.description = description;
       lockBuiltIns();
     } else if (item.do === 'reset') {
       await this.reset(item, result, current);
@@ -157,7 +200,7 @@ export class Runner {
       for (let i = 0; i < item.actions.length; i++)
         await this.call(current, i, () => environment.step(item.actions[i]));
     } else if (item.do === 'solve') {
-      const environment = this.episode(item.episode);
+      const { environment } = this.episode(item.episode);
       result.solution = solution(await this.call(current, -1, () => environment.solve?.()));
     } else {
       const held = this.episodes.get(item.episode);
@@ -166,10 +209,10 @@ export class Runner {
     }
   }
 
-  private episode(id: string): Environment {
+  private episode(id: string): Episode {
     const held = this.episodes.get(id);
     if (!held) throw badValue(`has no episode ${id}`, 'reset it first');
-    return held.environment;
+    return held;
   }
 
   private async reset(
@@ -184,7 +227,7 @@ export class Runner {
       await runFor(earlier.owner, () => this.call(current, -1, () => earlier.environment.close?.()));
     }
     current.watch.enters(-1);
-    const environment = checkedEnvironment(this.definition.create(this.config));
+    const environment = checkedEnvironment(this.loaded.definition.create(this.config));
     const begun: unknown = await this.call(current, -1, () => environment.reset({ seed, member, mode }));
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
@@ -192,7 +235,7 @@ export class Runner {
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
     if (actions !== undefined) result.actions = checkedActions(actions);
-    this.episodes.set(episode, { environment, owner: current.owner });
+    this.episodes.set(episode, { environment, names: result.actions ?? this.names, owner: current.owner });
     return environment;
   }
 
@@ -243,74 +286,3 @@ function isThenable<T>(value: MaybePromise<T>): value is Promise<T> {
  * `waits` has created.
  */
 const isPending = <T>(value: MaybePromise<T>): value is Promise<T> => types.isPromise(value);
-
-function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {
-  const shape = 'return { observation, reward, terminated, truncated, info } from step';
-  if (step === null || typeof step !== 'object') throw badValue(`returned ${shown(step)}`, shape);
-  const { observation, reward, terminated, truncated, info } = step as Record<string, unknown>;
-  if (typeof reward !== 'number' || !Number.isFinite(reward))
-    throw badValue(`returned the reward ${shown(reward)}`, 'return a finite number as the reward');
-  if (typeof terminated !== 'boolean') throw badValue(`returned ${shown(terminated)} as terminated`, shape);
-  if (typeof truncated !== 'boolean') throw badValue(`returned ${shown(truncated)} as truncated`, shape);
-  return { action, reward, terminated, truncated, info: checkedInfo(info), observation };
-}
-
-function setObservation(observation: unknown, result: Partial<WorkResult>): void {
-  const { text, images } = (typeof observation === 'string' ? { text: observation } : (observation ?? {})) as {
-    text?: unknown;
-    images?: unknown;
-  };
-  if (typeof text !== 'string')
-    throw badValue(
-      `returned the observation ${shown(observation)}`,
-      'return a text, or { text, images }, as the observation',
-    );
-  if (text.length > largest)
-    throw badValue(`returned an observation of ${text.length} characters`, `return at most ${largest} characters`);
-  const pictures = images === undefined ? undefined : checkedImages(images);
-  result.observation = text;
-  if (pictures) result.images = pictures;
-}
-
-function checkedImages(images: unknown): Uint8Array[] {
-  const noBytes = () =>
-    badValue('returned images that are not byte arrays', 'return PNG bytes as Uint8Array in images');
-  if (!Array.isArray(images)) throw noBytes();
-  const { length } = images;
-  if (length > mostImages) throw badValue(`returned ${length} images`, `return at most ${mostImages} images`);
-  let bytes = 0;
-  return copied(images, length, (_, image) => {
-    if (!types.isUint8Array(image)) throw noBytes();
-    bytes += elementsOf(image);
-    if (bytes > largestImages)
-      throw badValue(`returned ${bytes} bytes of images`, `return at most ${largestImages} bytes`);
-    return bytesOf(image);
-  });
-}
-
-function checkedInfo(info: unknown): Record<string, unknown> {
-  if (info === null || typeof info !== 'object' || Array.isArray(info))
-    throw badValue(`returned ${shown(info)} as info`, 'return an object as info ({} if there is nothing to report)');
-  try {
-    return plainValue(info) as Record<string, unknown>;
-  } catch (error) {
-    if (!isNotPlain(error)) throw error; // the error comes from a getter in the info
-    throw badValue(`returned an invalid info: ${error.message}`, 'put only plain data into info');
-  }
-}
-
-function solution(actions: unknown): (number | string)[] | undefined {
-  if (actions === undefined) return undefined;
-  const refused = () => badValue(`returned ${shown(actions)}`, 'return an array of actions, or nothing, from solve');
-  if (!Array.isArray(actions)) throw refused();
-  const { length } = actions;
-  if (length > largest) throw badValue(`returned ${length} actions`, `return at most ${largest} actions from solve`);
-  let room = largest;
-  return copied(actions, length, (_, action) => {
-    if (typeof action !== 'string' && !(typeof action === 'number' && Number.isFinite(action))) throw refused();
-    room -= typeof action === 'string' ? action.length : 1;
-    if (room < 0)
-      throw badValue(`returned actions of more than ${largest} characters`, 'return shorter actions from solve');
-    return action;
-  });
-}

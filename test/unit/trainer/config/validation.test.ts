@@ -153,6 +153,21 @@ describe('rules between keys', () => {
       'config: es_manager.train.env_groups is 9, but the sum of n_groups is 8: make the two numbers equal',
     ],
     [
+      ['+custom_envs.Bandit.rewards={thought_length:{weight:1,min:9,max:5}}'],
+      'config: custom_envs.Bandit.rewards.thought_length.min is 9, but the largest length (max) is 5: make min at most max',
+    ],
+    [
+      ['+custom_envs.Bandit.rewards={judges:{style:{weight:1,rubric:r.md,models:[none]}}}'],
+      'config: custom_envs.Bandit.rewards.judges.style.models[0] is "none", which is not a model of model_info: add it to model_info',
+    ],
+    [
+      [
+        '+custom_envs.Bandit.rewards={judges:{style:{weight:1,rubric:r.md,models:[free],max_cost:2}}}',
+        'model_info={free:{provider_name:openai,model_name:m}}',
+      ],
+      'config: custom_envs.Bandit.rewards.judges.style.max_cost is 2, but model_info.free has no price_per_million: set its prices, or use max_tokens',
+    ],
+    [
       ['es_manager.val.env_configs.tags=[Bandit,CoordSokoban]'],
       'config: es_manager.val.env_configs.n_groups has 1 numbers for 2 tags: give one number per tag',
     ],

@@ -131,7 +131,6 @@ test('the extension host’s link reconnects after each restart of the trainer',
       ...{ terminated: false, truncated: false, success: false, environment: { name: 'words' } },
     },
     context: { samples: () => [] },
-    finishes: [],
   });
   const received: string[] = [];
   const watcher = {

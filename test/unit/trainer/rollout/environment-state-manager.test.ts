@@ -35,14 +35,14 @@ async function episodeOf(answers: string[], changes: Parameters<typeof manager>[
   await states.reset([entry]);
   for (const answer of answers) {
     const raw = `<think>t</think><answer>${answer}</answer>`;
-    await states.step([{ entry, raw, response: parseResponse(raw, protocol) }]);
+    await states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }]);
   }
   return entry;
 }
 
 const finished = (entry: EpisodeEntry) => {
   const context = { messages: [], shortened: false, samples: () => [] };
-  return finishedEpisode({ mode: 'train', step: 1 }, entry, context, []);
+  return finishedEpisode({ mode: 'train', step: 1 }, entry, context);
 };
 
 describe('seeds', () => {
@@ -118,7 +118,7 @@ describe('episode-specific actions', () => {
     const [entry] = states.layOut(1, [{ ...corridor, actions: undefined }]);
     await states.reset([entry]);
     const raw = `<think>t</think><answer>${answer}</answer>`;
-    await states.step([{ entry, raw, response: parseResponse(raw, protocol) }]);
+    await states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }]);
     return entry;
   };
 
@@ -196,7 +196,7 @@ describe('episode totals', () => {
       },
     ];
     const raw = '<think></think><answer>Up || Up</answer>';
-    await states.step([{ entry, raw, response: parseResponse(raw, protocol) }]);
+    await states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }]);
     expect(entry.history[0].info).toEqual({ a: 3, raw_reward: 6, score: 5 });
     const episode = finished(entry);
     expect(episode.episodic_return).toBe(6);
@@ -212,7 +212,7 @@ describe('failures', () => {
     await states.reset(entries);
     expect(entries.filter(({ error }) => error)).toEqual([]);
     const raw = '<think></think><answer>Right</answer>';
-    await states.step(entries.map(entry => ({ entry, raw, response: parseResponse(raw, protocol) })));
+    await states.step(entries.map(entry => ({ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' })));
     const failed = entries.filter(({ error }) => error);
     expect(failed).toEqual([entries[0]]);
     expect(entries[0]).toMatchObject({ truncated: true, terminated: false, error: { message: 'board is gone' } });
@@ -250,6 +250,8 @@ describe('images', () => {
     const { step } = pool;
     pool.step = async episodes => (await step.call(pool, episodes)).map(state => ({ ...state, images }));
     const raw = '<think></think><answer>Right</answer>';
-    await expect(states.step([{ entry, raw, response: parseResponse(raw, protocol) }])).rejects.toThrow(sentence);
+    await expect(states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }])).rejects.toThrow(
+      sentence,
+    );
   });
 });

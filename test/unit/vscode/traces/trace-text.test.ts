@@ -38,6 +38,26 @@ describe('an episode’s document', () => {
     expect(text(trace, trace.finalState)).toBe(episode.final_state);
   });
 
+  it('has the reward components of turns and of the episode', () => {
+    const [first, second] = episode.turns;
+    const scored = { ...second, components: { brevity: 0.5, tone: -1 }, component_reward: 0.25 };
+    const judged = { model: 'gpt', score: 0.75, text: 'Clear.\nScore: 7.5', cached: false, tokens: 9, cost: 0 };
+    const judgements = { style: [judged, { ...judged, model: 'other', score: null, text: 'no answer' }] };
+    const whole = { components: { style: 0.75 }, component_reward: 1, judgements };
+    const components = { ...episode, turns: [first, scored], ...whole };
+    const traced = traceOf(components, 'lake', bytes);
+    const lines = traced.text.split('\n');
+    expect(lines[3]).toContain(' · penalty −0.100 · components +1 · advantage');
+    expect(text(traced, traced.turns[0].outcomeSection)).not.toContain('components');
+    expect(text(traced, traced.turns[1].outcomeSection)).toMatch(
+      /\nreward \+1 · penalty −0\.100 · components \+0\.250 · return \+1 · advantage \+0\.500\ncomponents before weights: brevity \+0\.500 · tone −1$/,
+    );
+    expect(text(traced, traced.end)).toContain(
+      '\ncomponents before weights: style +0.750\nstyle by gpt: +0.750 · Clear. Score: 7.5\nstyle by other: no score · no answer\n',
+    );
+    expect(text(traced, traced.finalState)).toBe(episode.final_state);
+  });
+
   it('shows the recorded text, without tokens, when the ids decode to something else', () => {
     const other: Episode = { ...episode, turns: episode.turns.map(turn => ({ ...turn, raw: `${turn.raw}!` })) };
     const without = traceOf(other, 'lake', bytes);

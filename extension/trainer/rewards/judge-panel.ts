@@ -1,0 +1,247 @@
+// The judges of a run: models behind APIs that score complete episodes by a rubric. Requests are limited, retried and
+// cached; their budgets hold for the whole run. Invariant: a failure of a judge never ends the run. Its component is
+// then missing for the episode, and a warning states the reason.
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Judgement } from '../../run-data/judgement';
+import { readBoundedSync } from '../../node/bounded-file';
+import { maximum } from '../../common/lists';
+import { UserError } from '../../common/user-error';
+import { RequestSlots } from '../../models/tinker/request-slots';
+import type { RunConfig } from '../config/schema';
+import type { ApiModel } from '../config/schema-evaluation';
+import type { JudgeSettings } from '../config/schema-rewards';
+import { ApiClient, RequestRefused, ServiceRefused, type ApiClientOptions } from '../evaluation/api-client';
+import { apiService, type ApiAnswer, type ApiService } from '../evaluation/api-service';
+import { judgeConversation, readScore, type JudgedEpisode } from './judge-prompt';
+import { budgetProblem, JudgementCache } from './judgement-cache';
+
+/** Judges the episodes of one rollout. */
+export interface RolloutJudges {
+  /** Returns the judgements of an episode by component. Never rejects. */
+  judge(tag: string, judged: JudgedEpisode): Promise<Record<string, Judgement[]>>;
+  /** Seconds for which the rollout should wait for judgements. */
+  readonly waitSeconds: number;
+  /** Ends all requests; the judgements of these requests have no score. */
+  end(): void;
+}
+
+/** A model that judges for a component. */
+interface Judge {
+  component: string;
+  /** `<tag>/<component>`, under which requests are counted. */
+  account: string;
+  settings: JudgeSettings;
+  model: ApiModel;
+  name: string;
+  service: ApiService;
+  slots: RequestSlots;
+  /** Why the service is not asked any more; undefined while it is asked. */
+  refused?: string;
+}
+
+export interface JudgePanelOptions {
+  config: Pick<RunConfig, 'custom_envs' | 'model_info'>;
+  tags: readonly string[];
+  workspace: string;
+  /** Path of `judgements.jsonl`. */
+  file: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  warn(message: string): void;
+  pauseMs?: ApiClientOptions['pauseMs'];
+}
+
+/** Maximum tokens of a reply, if `generation_kwargs` sets none and the protocol requires a limit. */
+const replyTokens = 512;
+const mostRubricBytes = 2 ** 20;
+/** Maximum characters of a reply that are stored with an episode. */
+const longestReply = 2000;
+
+export class JudgePanel {
+  private readonly byTag = new Map<string, Judge[]>();
+  private readonly cache: JudgementCache;
+  /** Number of requests in progress, by account. */
+  private readonly running = new Map<string, number>();
+  /** The last reported reason by judge, so that a reason is not reported again and again. */
+  private readonly reported = new Map<string, string>();
+
+  /**
+   * Returns the judges of the given tags; undefined if no tag has judges.
+   * @throws UserError if a key is missing or a rubric cannot be read
+   */
+  static open(options: JudgePanelOptions): JudgePanel | undefined {
+    const { custom_envs } = options.config;
+    const judged = options.tags.some(tag => Object.keys(custom_envs[tag].rewards?.judges ?? {}).length > 0);
+    return judged ? new JudgePanel(options) : undefined;
+  }
+
+  private constructor(private readonly options: JudgePanelOptions) {
+    const { config, tags, environment, file, warn } = options;
+    for (const tag of new Set(tags))
+      this.byTag.set(
+        tag,
+        Object.entries(config.custom_envs[tag].rewards?.judges ?? {}).flatMap(([component, settings]) =>
+          settings.models.map((name): Judge => {
+            const model = config.model_info![name];
+            const service = apiService(name, model, replyTokens, environment);
+            return {
+              component,
+              account: `${tag}/${component}`,
+              settings,
+              model,
+              name,
+              service,
+              slots: new RequestSlots(settings.max_concurrency),
+            };
+          }),
+        ),
+      );
+    for (const [tag, judges] of this.byTag) for (const judge of judges) this.rubricOf(tag, judge);
+    this.cache = new JudgementCache(file, ({ message }) => warn(`judges: a reply was not stored (${message})`));
+  }
+
+  /** Begins to judge a rollout, by the rubrics as they are now. */
+  openRollout(): RolloutJudges {
+    const abort = new AbortController();
+    const rubrics = new Map<Judge, string | Error>();
+    for (const [tag, judges] of this.byTag)
+      for (const judge of judges) {
+        try {
+          rubrics.set(judge, this.rubricOf(tag, judge));
+        } catch (error) {
+          rubrics.set(judge, error as Error); // the file was removed while the run trains
+        }
+      }
+    const clients = new Map<Judge, ApiClient>();
+    const clientOf = (judge: Judge): ApiClient => {
+      let client = clients.get(judge);
+      if (!client) clients.set(judge, (client = this.client(judge, abort.signal)));
+      return client;
+    };
+    const ask = async (judge: Judge, episode: JudgedEpisode): Promise<Judgement> => {
+      const rubric = rubrics.get(judge)!;
+      if (rubric instanceof Error) return this.failed(judge, rubric.message);
+      return this.ask(judge, episode, rubric, clientOf(judge), abort.signal);
+    };
+    const waits = [...this.byTag.values()].flat().map(({ settings }) => settings.wait_s);
+    return {
+      waitSeconds: maximum(waits, 0),
+      judge: async (tag, episode) => {
+        const judges = this.byTag.get(tag) ?? [];
+        const judgements = await Promise.all(judges.map(judge => ask(judge, episode)));
+        const found: Record<string, Judgement[]> = {};
+        judges.forEach(({ component }, i) => (found[component] ??= []).push(judgements[i]));
+        return found;
+      },
+      end: () => abort.abort(),
+    };
+  }
+
+  close(): void {
+    this.cache.close();
+  }
+
+  private client({ model, service }: Judge, signal: AbortSignal): ApiClient {
+    const { timeout_s, max_retries: maxRetries } = model;
+    const consequence = 'the reward component is missing for this episode';
+    const { pauseMs } = this.options;
+    return new ApiClient(service, {
+      timeoutMs: timeout_s * 1000,
+      maxRetries,
+      signal,
+      consequence,
+      ...(pauseMs && { pauseMs }),
+    });
+  }
+
+  private async ask(
+    judge: Judge,
+    episode: JudgedEpisode,
+    rubric: string,
+    client: ApiClient,
+    signal: AbortSignal,
+  ): Promise<Judgement> {
+    const { account, settings, service } = judge;
+    const messages = judgeConversation(episode, { rubric, scale: settings.scale });
+    const request = JSON.stringify([service.url, service.body(messages)]);
+    const key = createHash('sha256').update(request).digest('hex');
+    return this.cache.judged(key, () =>
+      judge.slots.run(async () => {
+        const spent = this.cache.spentOn(account);
+        const running = this.running.get(account) ?? 0;
+        const requests = spent.requests + running;
+        const stopped = judge.refused ?? budgetProblem({ ...spent, requests }, settings);
+        if (stopped !== undefined) return this.failed(judge, stopped);
+        if (signal.aborted) return this.failed(judge, 'the rollout ended before the request was sent');
+        this.running.set(account, running + 1);
+        try {
+          const judgement = this.read(judge, await client.ask(messages));
+          this.cache.record(key, account, judgement); // before the next request gets the slot
+          return judgement;
+        } catch (error) {
+          const { message } = error as Error;
+          if (signal.aborted) return this.failed(judge, `no answer within wait_s ${settings.wait_s}`);
+          if (error instanceof ServiceRefused) judge.refused = message;
+          return this.failed(
+            judge,
+            error instanceof RequestRefused ? `the service refuses the request (${message})` : message,
+          );
+        } finally {
+          this.running.set(account, this.running.get(account)! - 1);
+        }
+      }),
+    );
+  }
+
+  private read(judge: Judge, { text, finish, usage }: ApiAnswer): Judgement {
+    const { input_tokens, output_tokens } = usage;
+    const { input = 0, output = 0 } = judge.model.price_per_million ?? {};
+    const cost = (input_tokens * input + output_tokens * output) / 1e6;
+    const bill = { tokens: input_tokens + output_tokens, cost };
+    const score = finish === 'stop' ? readScore(text, judge.settings.scale) : undefined;
+    if (score !== undefined)
+      return { model: judge.name, score, text: text.slice(0, longestReply), cached: false, ...bill };
+    const why =
+      finish === 'stop'
+        ? `the reply has no line "Score: n" with 0 ≤ n ≤ ${judge.settings.scale}`
+        : finish === 'length'
+          ? 'the reply was cut at the token limit'
+          : 'the reply was filtered';
+    return { ...this.failed(judge, why), ...bill };
+  }
+
+  /** Returns a judgement without a score. Reports its reason, unless it is the reason of the last report. */
+  private failed({ component, name }: Judge, why: string): Judgement {
+    const judge = `${component} ${name}`;
+    if (this.reported.get(judge) !== why) {
+      this.reported.set(judge, why);
+      this.options.warn(`judge ${name} gave no score for the reward component ${component}: ${why}`);
+    }
+    return { model: name, score: null, text: why, cached: false, tokens: 0, cost: 0 };
+  }
+
+  /** @throws UserError if the rubric cannot be read */
+  private rubricOf(tag: string, { component, settings: { rubric } }: Judge): string {
+    const at = `config: custom_envs.${tag}.rewards.judges.${component}.rubric is ${rubric}`;
+    let text: string;
+    try {
+      text = readBoundedSync(resolve(this.options.workspace, rubric), {
+        most: mostRubricBytes,
+        within: null,
+      }).toString();
+    } catch (error) {
+      throw new UserError(`${at}, which cannot be read (${(error as Error).message}): set it to the path of a rubric`);
+    }
+    if (text.trim() === '') throw new UserError(`${at}, which is empty: write the criteria into the file`);
+    return text;
+  }
+}
+
+/** Returns the value of each component that at least one judge scored: the mean of the scores. */
+export function judgedComponents(judgements: Readonly<Record<string, readonly Judgement[]>>): Record<string, number> {
+  const means = Object.entries(judgements).flatMap(([component, each]): [string, number][] => {
+    const scores = each.flatMap(({ score }) => score ?? []);
+    return scores.length > 0 ? [[component, scores.reduce((sum, score) => sum + score, 0) / scores.length]] : [];
+  });
+  return Object.fromEntries(means);
+}

@@ -1,0 +1,55 @@
+// The reward components of episodes in progress: which turns and episodes the environment's score functions score, and
+// what the values of a turn earn. Pure.
+import type { AnsweredEpisode, ComponentValues } from '../../../envs/api/rewards';
+import type { EpisodeActions } from '../../protocol/environment-link';
+import type { EpisodeTurn } from '../../run-data/episode';
+import { weightedSum, type RewardPlan } from '../rewards/reward-plan';
+import type { ParsedResponse } from './turn-protocol';
+
+/** The part of an episode in progress on which its score depends. */
+interface ScoredEpisode {
+  id: string;
+  /** The newest observation. */
+  state: string;
+  history: readonly Omit<EpisodeTurn, 'span'>[];
+  terminated: boolean;
+  truncated: boolean;
+  success: boolean;
+  rewards?: RewardPlan;
+}
+
+/** A planned turn: the response and the actions to execute. */
+interface PlannedAnswer {
+  entry: ScoredEpisode;
+  raw: string;
+  response: ParsedResponse;
+  finish: EpisodeTurn['finish'];
+  actions: EpisodeActions['actions'];
+}
+
+/** Returns the request that plays a planned turn and, if the environment scores turns, asks for its score. */
+export function stepRequest({ entry, raw, response, finish, actions }: PlannedAnswer): EpisodeActions {
+  if (!entry.rewards?.scores.turn) return { episode: entry.id, actions };
+  const { thought, answer, actions: parsed } = response;
+  const turn = { turn: entry.history.length + 1, state: entry.state, raw, thought, answer, parsed, finish };
+  return { episode: entry.id, actions, score: { turn } };
+}
+
+/** Returns an episode as score functions and judges receive it. */
+export function answered({ history, state, terminated, truncated, success }: ScoredEpisode): AnsweredEpisode {
+  const turns = history.map(({ turn, state, raw, thought, answer, parsed, executed, reward, info, finish }) => {
+    return { turn, state, raw, thought, answer, parsed, executed, reward, info, finish };
+  });
+  return { turns, final_state: state, terminated, truncated, success };
+}
+
+/** Returns the component values of a turn, and their weighted sum. */
+export function earnedBy(
+  rewards: RewardPlan,
+  state: string,
+  thought: string | null,
+  own: ComponentValues = {},
+): Pick<EpisodeTurn, 'components' | 'component_reward'> {
+  const components = { ...own, ...rewards.builtIn({ state, thought }) };
+  return { components, component_reward: weightedSum(rewards, components) };
+}
