@@ -2,6 +2,7 @@
 // created by `defineEnvironment`. Environments run in the environment process. Invariant: an episode is a pure function
 // of (config, seed, member, actions), so it can be replayed.
 import type { z } from 'zod';
+import type { Tools } from './tools/tool';
 
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
 export type Observation = string | { text: string; images: Uint8Array[] };
@@ -49,12 +50,22 @@ export interface Environment {
    */
   reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;
   step(action: Action): MaybePromise<StepResult>;
+  /**
+   * The tools that the model may call before it answers. `step` then receives the answers only. The tools of all
+   * episodes have the same names, descriptions and parameters.
+   */
+  tools?: Tools;
+  /** Called after the calls of each turn. Returns what the calls have earned, and whether they ended the episode. */
+  afterCalls?(): MaybePromise<CallsOutcome>;
   /** Returns the current state in the given render mode. */
   render?(mode: string): MaybePromise<Observation>;
   /** Returns actions that solve the episode from the current state; undefined if the solver finds none. */
   solve?(): MaybePromise<Action[] | undefined>;
   close?(): MaybePromise<void>;
 }
+
+/** The effect of a turn's tool calls; by default, no reward, and the episode continues. */
+export type CallsOutcome = Partial<Omit<StepResult, 'observation'>>;
 
 export type MaybePromise<T> = T | Promise<T>;
 

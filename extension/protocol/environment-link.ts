@@ -4,6 +4,8 @@
 // `id` of its request.
 import { areNames, isAction, isFailure, largest, longestText, stateProblem } from './environment-message-bounds';
 import { isRecord } from '../common/json';
+import type { ToolCallRecord } from '../run-data/tool-call';
+import { areTools, type ToolDescription, type ToolSettings } from './tool-link';
 
 /**
  * Environment variable with the tag of an environment. It is set in the environment's thread and in the child processes
@@ -22,6 +24,8 @@ export interface EnvironmentSpec {
   config: Record<string, unknown>;
   /** Code of an earlier `LoadedEnvironment`. If set, this code is loaded instead of the current file. */
   built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
+  /** Limits and servers of tools; the defaults if absent. */
+  tools?: ToolSettings;
 }
 
 /** A loaded environment: its code, configuration and task description. */
@@ -43,6 +47,8 @@ export interface LoadedEnvironment {
   has_solver: boolean;
   /** Whether the complete answer is one action. If not, the answer is split at the action separator. */
   whole_answer?: boolean;
+  /** The tools that the model may call; absent if there are none. */
+  tools?: ToolDescription[];
 }
 
 export interface EpisodeReset {
@@ -128,6 +134,8 @@ export interface ActionOutcome {
   terminated: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
+  /** The tool calls of the action; absent if the action is an answer. */
+  calls?: ToolCallRecord[];
 }
 
 export interface EpisodeStep extends EpisodeState {
@@ -272,11 +280,12 @@ function isState(entry: Plain): boolean {
 }
 
 function isLoaded(entry: Plain): boolean {
-  const { tag, name, source, version, bundle, files, config, instruction, legend, actions, has_solver } = entry;
+  const { tag, name, source, version, bundle, files, config, instruction, legend, actions, has_solver, tools } = entry;
   const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
   const code = isSource(bundle) && isSource(source) && areTexts(files);
   const named = isRecord(legend) && (actions === undefined || areNames(actions));
-  return texts && code && named && isRecord(config) && typeof has_solver === 'boolean';
+  const callable = tools === undefined || areTools(tools);
+  return texts && code && named && callable && isRecord(config) && typeof has_solver === 'boolean';
 }
 
 function isPrepared({ tag, files, unchecked, environment, problems }: Plain): boolean {

@@ -1,6 +1,7 @@
 // `episodes/*.jsonl` and `what-if/*.jsonl` of a run folder: one complete episode per line, with its turns and the
 // trainer's data of each token.
 import { z } from 'zod';
+import { toolCallSchema } from './tool-call';
 
 /**
  * Pictures of a state, in the order of the words `[image]` in its text: names of files in the folder of the episode's
@@ -23,6 +24,7 @@ export const turnSchema = z.object({
   reward: z.number(),
   penalty: z.number(),
   info: z.record(z.string(), z.unknown()),
+  calls: z.array(toolCallSchema).optional().describe('tool calls of the response; absent if it has none'),
   finish: z.enum(['stop', 'length']),
   /** Token span [from, to) of the sampled tokens in `tokens.ids`. */
   span: z.tuple([z.number().int(), z.number().int()]),

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
+import { defaultToolLimits, type ToolServer, type ToolSettings } from '../../protocol/tool-link';
 import { UserError } from '../../common/user-error';
 
 /**
@@ -30,6 +31,7 @@ const ragenEnvironments: readonly string[] = [
 export interface TagSource {
   env_type: string;
   env_config?: Record<string, unknown> | null;
+  mcp_servers?: Record<string, ToolServer>;
 }
 
 /**
@@ -42,6 +44,7 @@ export const builtInFiles = (builtIn: string): Record<string, string> =>
 /**
  * Returns the specification of each tag.
  * @param builtIn folder of the built-in environments
+ * @param limits limits of tool calls; the defaults if undefined
  * @throws UserError if a tag's env_type is neither built in nor a file
  */
 export function environmentSpecs(
@@ -49,10 +52,11 @@ export function environmentSpecs(
   custom_envs: Readonly<Record<string, TagSource>>,
   builtIn: string,
   workspace: string,
+  limits: Omit<ToolSettings, 'servers'> = defaultToolLimits,
 ): EnvironmentSpec[] {
   const registry = builtInFiles(builtIn);
   return [...new Set(tags)].map(tag => {
-    const { env_type, env_config } = custom_envs[tag];
+    const { env_type, env_config, mcp_servers: servers = {} } = custom_envs[tag];
     const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;
     const source = known ?? (isAbsolute(env_type) ? env_type : resolve(workspace, env_type));
     if (!existsSync(source)) {
@@ -63,6 +67,6 @@ export function environmentSpecs(
           : `config: custom_envs.${tag}.env_type is ${env_type}, which is neither a built-in environment (${builtInTypes}) nor a file: set it to the name of a built-in environment or the path of a file`,
       );
     }
-    return { tag, env_type, source, config: env_config ?? {} };
+    return { tag, env_type, source, config: env_config ?? {}, tools: { ...limits, servers } };
   });
 }

@@ -73,6 +73,25 @@ export const esManager = z
   })
   .describe('The environment state manager.');
 
+const per = z
+  .enum(['run', 'episode'])
+  .default('run')
+  .describe('Whether the server is started once, or again for each episode.');
+
+const mcpServer = z.union([
+  z.strictObject({
+    command: z.string().min(1).describe('Program of a server that communicates over standard input and output.'),
+    args: z.array(z.string()).default([]).describe("The program's arguments."),
+    env: z.record(z.string(), z.string()).default({}).describe("Variables that are added to the program's environment."),
+    per,
+  }),
+  z.strictObject({
+    url: z.url({ protocol: /^https?$/ }).describe('Address of a server that communicates over HTTP.'),
+    headers: z.record(z.string(), z.string()).default({}).describe('Headers of all requests.'),
+    per,
+  }),
+]);
+
 const tag = z
   .strictObject({
     env_type: z.string().min(1).describe('Name of a built-in environment, or path of a TypeScript file.'),
@@ -93,6 +112,11 @@ const tag = z
       .nullable()
       .default(null)
       .describe("Values that replace the environment's defaults."),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    mcp_servers: z
+      .record(z.string().regex(/^[\w-]{1,32}$/, 'letters, digits, hyphens and underscores, at most 32'), mcpServer)
+      .default({})
+      .describe("Servers of the Model Context Protocol by name; their tools are added to the environment's tools."),
   })
   .describe('A named environment configuration.');
 

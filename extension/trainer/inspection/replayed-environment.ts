@@ -43,8 +43,9 @@ export async function openReplayed(
         source: kept.source,
         config: settings.env_config ?? {},
         built: { bundle: kept.bundle, files: [] },
+        tools: { ...config.workbench.tools, servers: settings.mcp_servers },
       }
-    : environmentSpecs([tag], config.custom_envs, installation.environments, workspace)[0];
+    : environmentSpecs([tag], config.custom_envs, installation.environments, workspace, config.workbench.tools)[0];
   secrets.nameAllIn(spec.config);
   const [ready] = await withDataSets([spec], workspace, line => process.stderr.write(`${line}\n`));
   const started = await EnvironmentProcess.start({

@@ -178,7 +178,7 @@ export class EnvironmentStateManager {
   /** Maps a response to actions and computes its format penalty. */
   private plan({ entry, raw, response }: TurnInput): PlannedTurn {
     const valid = validActions(response.actions, entry.actions);
-    const malformed = valid.length === 0 || valid.length !== response.actions.length;
+    const malformed = valid.length === 0 || valid.length !== response.actions.length || response.malformed === true;
     return {
       entry,
       raw,
@@ -214,6 +214,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
   const outcomes = step && !step.error ? step.outcomes : [];
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
   if (actions.length === 0) info.manager_invalid_action = true;
+  const { calls } = outcomes.at(-1) ?? {};
   entry.history.push({
     turn: entry.history.length + 1,
     state: entry.state,
@@ -228,6 +229,7 @@ function finishTurn({ entry, raw, response, actions, penalty }: PlannedTurn, ste
     reward: outcomes.reduce((sum, { reward }) => sum + reward, 0),
     penalty,
     info,
+    ...(calls && { calls }),
   });
   requireText(entry, step?.images);
   entry.penalty += penalty;

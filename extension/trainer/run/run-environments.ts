@@ -35,7 +35,7 @@ export async function openEnvironments(
   signal?: AbortSignal,
 ): Promise<OpenEnvironments> {
   secrets.nameAllIn(custom_envs);
-  const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
+  const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace, workbench.tools);
   const fetched = withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
   const specs = await abortable(signal, fetched);
   const starting = EnvironmentProcessPool.start(

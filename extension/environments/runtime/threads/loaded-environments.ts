@@ -212,7 +212,7 @@ export class LoadedEnvironments {
     bundle: Bundle,
     timeoutMs: number,
   ): Promise<Loaded | { failure: EnvironmentFailure }> {
-    const { tag, source, config } = spec;
+    const { tag, source, config, tools } = spec;
     const onLog = (stream: 'stdout' | 'stderr', text: string) =>
       this.options.notify({ method: 'log', tag, stream, text });
     const workerFile = this.options.files.worker;
@@ -222,6 +222,7 @@ export class LoadedEnvironments {
       source,
       bundle,
       config,
+      tools,
       workerFile,
       timeoutMs: this.limitMs,
       cover: this.covering,
@@ -249,7 +250,7 @@ export class LoadedEnvironments {
   }
 }
 
-const givenOf = ({ source, config }: EnvironmentSpec): string => JSON.stringify([source, config]);
+const givenOf = ({ source, config, tools }: EnvironmentSpec): string => JSON.stringify([source, config, tools]);
 
 async function bundleOrError({ source, built }: EnvironmentSpec): Promise<Bundle | BuildError> {
   if (built) return keptBundle(source, built.bundle, built.files);

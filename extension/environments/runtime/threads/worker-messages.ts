@@ -2,6 +2,9 @@
 // publishes its current call in a shared array, so that the main thread can identify a call that never returns. While a
 // call waits for a promise, other items run; each waiting call has its own time limit.
 
+import type { ToolCallRecord } from '../../../run-data/tool-call';
+import type { ToolDescription, ToolSettings } from '../../../protocol/tool-link';
+
 /** The worker's `workerData`. */
 export interface WorkerSetup {
   tag: string;
@@ -15,6 +18,8 @@ export interface WorkerSetup {
   /** The bundle with an inline source map. */
   code: string;
   config: Record<string, unknown>;
+  /** Limits and servers of tools; the defaults if absent. */
+  tools?: ToolSettings;
   /** Whether to count how often each range of the code runs. */
   cover?: boolean;
   /** Buffer of an Int32Array with the slots listed in `progress`. */
@@ -81,6 +86,8 @@ export interface Description {
   has_solver: boolean;
   /** Whether an answer always counts as one action and is never split into several. */
   whole_answer: boolean;
+  /** The tools that the model may call; absent if there are none. */
+  tools?: ToolDescription[];
   /** Minimum time limit of a call in milliseconds. */
   patience_ms: number;
 }
@@ -91,6 +98,8 @@ export interface Outcome {
   terminated: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
+  /** The tool calls of the action; absent if the action is an answer. */
+  calls?: ToolCallRecord[];
 }
 
 export interface WorkResult {

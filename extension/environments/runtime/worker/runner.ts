@@ -8,6 +8,8 @@ import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConf
 import { lockBuiltIns } from '../build/frozen-built-ins';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { Owner, runFor } from './unhandled-errors';
+import { declaredTools } from '../tools/declared-tools';
+import { callsIn, defaultToolSettings, withTools } from '../tools/tool-environment';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
 
@@ -46,6 +48,7 @@ interface Episode {
 export class Runner {
   private definition!: EnvironmentDefinition;
   private config: Record<string, unknown> = {};
+  private hasTools = false;
   private readonly episodes = new Map<string, Episode>();
 
   constructor(private readonly setup: WorkerSetup) {}
@@ -148,7 +151,10 @@ export class Runner {
       current.watch.enters(-1);
       this.definition = loadDefinition(this.setup);
       this.config = parseConfig(this.definition.config, this.setup.config, this.setup.tag);
-      result.description = await this.call(current, -1, () => describe(this.definition, this.config));
+      result.description = await this.call(current, -1, () =>
+        describe(this.definition, this.config, this.setup.tools),
+      );
+      this.hasTools = result.description.tools !== undefined;
       lockBuiltIns();
     } else if (item.do === 'reset') {
       await this.reset(item, result, current);
@@ -172,6 +178,13 @@ export class Runner {
     return held.environment;
   }
 
+  private created(): Environment {
+    const environment = checkedEnvironment(this.definition.create(this.config));
+    if (!this.hasTools) return environment;
+    const tools = declaredTools(environment.tools);
+    return withTools(environment, () => tools, this.setup.tools ?? defaultToolSettings);
+  }
+
   private async reset(
     { episode, seed, member, mode }: { episode: string; seed: number; member: number; mode: 'train' | 'val' },
     result: Partial<WorkResult>,
@@ -184,7 +197,7 @@ export class Runner {
       await runFor(earlier.owner, () => this.call(current, -1, () => earlier.environment.close?.()));
     }
     current.watch.enters(-1);
-    const environment = checkedEnvironment(this.definition.create(this.config));
+    const environment = this.created();
     const begun: unknown = await this.call(current, -1, () => environment.reset({ seed, member, mode }));
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
@@ -252,7 +265,8 @@ function checkedStep(step: unknown, action: number | string): Outcome & { observ
     throw badValue(`returned the reward ${shown(reward)}`, 'return a finite number as the reward');
   if (typeof terminated !== 'boolean') throw badValue(`returned ${shown(terminated)} as terminated`, shape);
   if (typeof truncated !== 'boolean') throw badValue(`returned ${shown(truncated)} as truncated`, shape);
-  return { action, reward, terminated, truncated, info: checkedInfo(info), observation };
+  const calls = callsIn(step);
+  return { action, reward, terminated, truncated, info: checkedInfo(info), ...(calls && { calls }), observation };
 }
 
 function setObservation(observation: unknown, result: Partial<WorkResult>): void {
