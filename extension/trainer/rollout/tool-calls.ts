@@ -5,13 +5,24 @@
 //   <|python_tag|>, such objects, `name.call(key="value")` as for the built-in tools, or code for an interpreter.
 import type { ToolCall, WrittenCall } from '../../../envs/api/tools/call-action';
 import { isRecord, jsonOrNothing } from '../../common/json';
-import { pythonTag, type CallFormat } from '../../models/tokenizer/tool-syntax';
+import { pythonTag, type CallFormat, type ToolSyntax } from '../../models/tokenizer/tool-syntax';
 
 /** The calls of a response, in order, and the text around them. */
 export interface ParsedCalls {
   calls: WrittenCall[];
   content: string;
 }
+
+/** Writes calls as a model of this syntax does; `parseCalls` reads them. */
+export function writtenCalls(calls: readonly ToolCall[], { calls: format, native }: ToolSyntax): string {
+  const space = native ? '\n' : '';
+  if (format === 'hermes')
+    return calls.map(call => `${open}${space}${jsonOf(call, 'arguments')}${space}${close}`).join(space);
+  return calls.map(call => jsonOf(call, 'parameters')).join('; ');
+}
+
+const jsonOf = ({ name, arguments: args }: ToolCall, key: string): string =>
+  `{"name": ${JSON.stringify(name)}, "${key}": ${JSON.stringify(args)}}`;
 
 /** Names of tools that receive code that Llama 3 writes without a name; their parameter is `code`. */
 const interpreters = ['code_interpreter', 'python', 'ipython'];
