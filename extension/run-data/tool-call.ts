@@ -9,3 +9,11 @@ export const toolCallSchema = z.object({
   ms: z.number().describe('duration in milliseconds; 0 if the call was not executed'),
 });
 export type ToolCallRecord = z.infer<typeof toolCallSchema>;
+
+/** Returns a call as text, such as `lookup({"item":"drum"})`. */
+export const callText = ({ name, arguments: args }: Pick<ToolCallRecord, 'name' | 'arguments'>): string =>
+  name === '' ? 'unreadable call' : `${name}(${JSON.stringify(args)})`;
+
+/** Returns a call with its result and duration, on one line. */
+export const callLine = (call: ToolCallRecord): string =>
+  `${callText(call)} ${call.error ? 'failed' : 'returned'} ${JSON.stringify(call.result)} (${call.ms} ms)`;

@@ -8,9 +8,8 @@ import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import { alfWorldMemory, simpleMemory } from './memories';
 import { maskRule } from './response-mask';
-import { toolPrefix, type EpisodeTools } from './tool-protocol';
+import { responsePrefix, type EpisodeTools } from './tool-protocol';
 import { ToolWindow } from './tool-window';
-import { generationPrefix } from './turn-protocol';
 import type { ContextSettings } from './rollout-request';
 
 /**
@@ -27,7 +26,7 @@ export function episodeContext(
   tools?: EpisodeTools,
 ): EpisodeContext {
   const { context_window_mode: mode, max_context_window } = agent_proxy;
-  const prefix = tools ? toolPrefix(agent_proxy) : generationPrefix(agent_proxy);
+  const prefix = responsePrefix(agent_proxy, { tools: tools?.tools });
   const turns = mode === 'full' ? Infinity : windowTurns(max_context_window);
   const shown = { system, prefix, protocol: agent_proxy, turns };
   if (tools && mode === 'single_turn')

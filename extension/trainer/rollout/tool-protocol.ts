@@ -8,7 +8,7 @@ import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template
 import type { ToolSyntax } from '../../models/tokenizer/tool-syntax';
 import type { ToolDescription } from '../../protocol/tool-link';
 import { parseCalls } from './tool-calls';
-import type { ParsedResponse, TurnPrompt, TurnProtocol } from './turn-protocol';
+import { generationPrefix, type ParsedResponse, type TurnPrompt, type TurnProtocol } from './turn-protocol';
 
 /** The tools of an episode, and how its model writes calls. */
 export interface EpisodeTools {
@@ -19,6 +19,12 @@ export interface EpisodeTools {
 /** Returns the prefix of every response; empty unless the model is made to think. */
 export const toolPrefix = ({ enable_think }: Pick<TurnProtocol, 'enable_think'>): string =>
   enable_think ? '<think>' : '';
+
+/** Returns the prefix of every response in an environment. */
+export const responsePrefix = (
+  protocol: Pick<TurnProtocol, 'enable_think' | 'answer_tag'>,
+  { tools }: { tools?: readonly unknown[] },
+): string => (tools ? toolPrefix(protocol) : generationPrefix(protocol));
 
 /** Returns the tools in the form that chat templates expect. */
 export const chatTools = (tools: readonly ToolDescription[]): ChatTool[] =>

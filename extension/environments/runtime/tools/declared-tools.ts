@@ -32,6 +32,11 @@ export function declaredTools(tools: unknown): Map<string, CallableTool> {
   return new Map(entries.map(([name, tool]) => [name, callable(name, tool)]));
 }
 
+function withoutBounds({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+}
+
 function callable(name: string, tool: unknown): CallableTool {
   if (!toolName.test(name))
     throw badValue(`has a tool named ${shown(name)}`, 'use a name of letters, digits, _ and -, at most 64 characters');
@@ -58,10 +63,13 @@ function callable(name: string, tool: unknown): CallableTool {
   };
 }
 
-/** Returns the JSON schema of a tool's parameters without the keys that only describe the schema's dialect. */
+/**
+ * Returns the JSON schema of a tool's parameters, without the key that names the schema's dialect and without the bounds
+ * that zod gives every integer: the model reads the schema, and each key costs tokens.
+ */
 function jsonSchema(name: string, schema: z.ZodType): Record<string, unknown> {
   try {
-    const { $schema, ...parameters } = z.toJSONSchema(schema, { io: 'input' });
+    const { $schema, ...parameters } = z.toJSONSchema(schema, { io: 'input', override: withoutBounds });
     return plainValue(parameters) as Record<string, unknown>;
   } catch (error) {
     throw badValue(
