@@ -3,6 +3,7 @@
 // contains a call is one action (envs/api/tools/call-action.ts). A response without calls is an answer if it has an
 // answer tag; otherwise it has no action, and the next message says so.
 import { answerAction, callAction, isReadable } from '../../../envs/api/tools/call-action';
+import { isRecord } from '../../common/json';
 import { between, withAnswerTag } from '../../common/tagged-text';
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
 import type { ToolSyntax } from '../../models/tokenizer/tool-syntax';
@@ -33,11 +34,31 @@ export const chatTools = (tools: readonly ToolDescription[]): ChatTool[] =>
 /** Returns the end of the system message: the form of responses and, unless the template lists the tools, the tools. */
 export function toolDemand({ tools, syntax }: EpisodeTools, protocol: TurnProtocol): string {
   const { enable_think, answer_tag: tag = 'answer' } = protocol;
-  const thoughts = enable_think ? 'Begin with <think> [your thoughts] </think>. ' : '';
-  const demand = `${thoughts}Then call tools, or write the answer as <${tag}> [your answer] </${tag}>.`;
+  const begin = enable_think ? 'Begin with <think> [your thoughts] </think>. Then call' : 'Call';
+  const demand = `${begin} tools, or write the answer as <${tag}> [your answer] </${tag}>.`;
   if (syntax.native) return demand;
-  const list = chatTools(tools).map(tool => JSON.stringify(tool.function));
-  return `${demand}\nTools:\n${list.join('\n')}\nTo call a tool, write <tool_call>{"name": …, "arguments": {…}}</tool_call>. Several calls may follow each other.`;
+  const list = tools.map(
+    ({ name, description, parameters }) => `{"name": "${name}", "arguments": ${typeText(parameters)}}: ${description}`,
+  );
+  return `${demand}\nCall a tool by <tool_call>{"name": …, "arguments": {…}}</tool_call>, several times if needed. Tools:\n${list.join('\n')}`;
+}
+
+/** Returns a JSON schema as the text of a type, which takes fewer tokens: `{"path": string, "depth"?: number}`. */
+export function typeText(schema: unknown): string {
+  if (!isRecord(schema)) return 'any';
+  const { type, properties, required, items, enum: values, anyOf, const: only } = schema;
+  if (only !== undefined) return JSON.stringify(only);
+  if (Array.isArray(values)) return values.map(value => JSON.stringify(value)).join(' | ');
+  if (Array.isArray(anyOf)) return anyOf.map(typeText).join(' | ');
+  if (type === 'array') return `[${typeText(items)}, …]`;
+  if (type === 'object' && isRecord(properties)) {
+    const needed = Array.isArray(required) ? (required as unknown[]) : [];
+    const members = Object.entries(properties).map(
+      ([key, member]) => `${JSON.stringify(key)}${needed.includes(key) ? '' : '?'}: ${typeText(member)}`,
+    );
+    return `{${members.join(', ')}}`;
+  }
+  return typeof type === 'string' ? type : 'any';
 }
 
 const warning =
