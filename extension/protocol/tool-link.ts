@@ -8,8 +8,21 @@ export type ToolServer = {
   /** Whether the server is started once, or again for each episode. */
   per: 'run' | 'episode';
 } & (
-  | { command: string; args: string[]; env: Record<string, string>; url?: undefined }
-  | { url: string; headers: Record<string, string>; command?: undefined }
+  | {
+      command: string;
+      args: string[];
+      env: Record<string, string>;
+      /** Names of variables that the program receives in addition to general variables, such as PATH. */
+      pass_env: string[];
+      url?: undefined;
+    }
+  | {
+      url: string;
+      headers: Record<string, string>;
+      /** Names of the variables that contain the values of headers. */
+      headers_env: Record<string, string>;
+      command?: undefined;
+    }
 );
 
 /** The limits of tool calls (`workbench.tools`), and the servers of a tag by name. */
@@ -29,6 +42,13 @@ export const defaultToolLimits: Omit<ToolSettings, 'servers'> = {
   timeout_ms: 10_000,
   max_result_characters: 4000,
 };
+
+/**
+ * Returns the time limit in milliseconds of a turn with tool calls, and of a reset that starts servers: each request of
+ * a start may take as long as a turn's calls.
+ */
+export const longestTurnMs = ({ timeout_ms, servers }: ToolSettings): number =>
+  (Object.keys(servers).length > 0 ? 3 * timeout_ms : timeout_ms) + 1000;
 
 /** A tool, as the chat template shows it to the model. */
 export interface ToolDescription {

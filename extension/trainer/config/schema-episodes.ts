@@ -78,16 +78,26 @@ const per = z
   .default('run')
   .describe('Whether the server is started once, or again for each episode.');
 
+const variable = z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable');
+
 const mcpServer = z.union([
   z.strictObject({
     command: z.string().min(1).describe('Program of a server that communicates over standard input and output.'),
     args: z.array(z.string()).default([]).describe("The program's arguments."),
     env: z.record(z.string(), z.string()).default({}).describe("Variables that are added to the program's environment."),
+    pass_env: z
+      .array(variable)
+      .default([])
+      .describe('Names of environment variables that the program receives, such as one that contains a key.'),
     per,
   }),
   z.strictObject({
     url: z.url({ protocol: /^https?$/ }).describe('Address of a server that communicates over HTTP.'),
     headers: z.record(z.string(), z.string()).default({}).describe('Headers of all requests.'),
+    headers_env: z
+      .record(z.string(), variable)
+      .default({})
+      .describe('Names of environment variables that contain the values of further headers, such as Authorization.'),
     per,
   }),
 ]);

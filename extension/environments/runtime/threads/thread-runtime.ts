@@ -3,7 +3,7 @@
 // episode at fault is known at once, unless several calls were waiting for promises.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { EpisodeHistory, type EpisodeStart } from '../../supervision/episode-history';
-import type { ToolSettings } from '../../../protocol/tool-link';
+import { longestTurnMs, type ToolSettings } from '../../../protocol/tool-link';
 import { gibibytes } from '../../../common/numbers';
 import type { Replay, Runtime } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';
@@ -133,12 +133,13 @@ export class ThreadRuntime implements Runtime<Fault> {
   private async startOnce(): Promise<Fault | undefined> {
     const { tag, source, bundle, config, tools, cover, workerFile, mostBytes, onLog } = this.options;
     const { filename, code } = bundle;
+    const startMs = tools && Object.keys(tools.servers).length > 0 ? longestTurnMs(tools) : 0;
     const handle: WorkerHandle = new WorkerHandle(
       {
         setup: { tag, source, filename, code, config, tools, cover },
         workerFile,
         mostBytes,
-        limitMs: () => Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0),
+        limitMs: () => Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? startMs),
         onLog,
       },
       {

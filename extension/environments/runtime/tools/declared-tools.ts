@@ -15,6 +15,11 @@ export interface CallableTool {
   /** Returns the arguments for `run`, or what is wrong with them as the rest of a sentence. */
   check(args: Record<string, unknown>): { args: Record<string, unknown> } | { problem: string };
   run(args: Record<string, unknown>, context: ToolContext): unknown;
+  /**
+   * Returns the error that ends the episode when a call exceeds the time limit; without this function, the model sees
+   * the time limit as the call's result.
+   */
+  late?(ms: number): Error;
 }
 
 const toolName = /^[\w-]{1,64}$/;

@@ -139,6 +139,7 @@ class ToolTurn {
     running.catch(() => undefined); // a call that is late may fail later
     try {
       const returned = await Promise.race([running.then(value => ({ value })), this.deadline]);
+      if (returned === 'late' && tool.late) throw tool.late(this.settings.timeout_ms);
       if (returned === 'late') return { result: `Error: ${call.name} did not return: ${this.late}.`, error: true };
       return { result: textOf(call.name, returned.value), error: false };
     } catch (error) {

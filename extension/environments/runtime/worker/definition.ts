@@ -14,7 +14,7 @@ import { providedModules } from '../build/provided-modules';
 import { isProvided } from '../build/provided-names';
 import { declaredTools } from '../tools/declared-tools';
 import { defaultToolSettings } from '../tools/tool-environment';
-import type { ToolDescription, ToolSettings } from '../../../protocol/tool-link';
+import { longestTurnMs, type ToolDescription, type ToolSettings } from '../../../protocol/tool-link';
 import { plainValue, shown } from './returned-values';
 import type { Description, WorkerSetup } from '../threads/worker-messages';
 
@@ -57,19 +57,16 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): Environ
 /** Maximum time limit of a call that an environment may declare: one day, in milliseconds. */
 const maxTimeoutMs = 86_400_000;
 
-/** Milliseconds that a turn may take in addition to its tool calls. */
-const afterCallsMs = 1000;
-
 /**
  * Describes a definition under a parsed configuration. Creates an environment to find out whether it has a solver and
  * tools.
- * @param served tools of servers, which are added to the environment's own tools
+ * @param served returns the tools of servers, given the names of the environment's own tools
  */
 export async function describe(
   { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create }: EnvironmentDefinition,
   config: Record<string, unknown>,
-  { timeout_ms }: ToolSettings = defaultToolSettings,
-  served: readonly ToolDescription[] = [],
+  settings: ToolSettings = defaultToolSettings,
+  served: (own: readonly string[]) => Promise<ToolDescription[]> = () => Promise.resolve([]),
 ): Promise<Description> {
   await present(dependencies, config); // before the instruction, which may read the dependencies
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
@@ -78,8 +75,8 @@ export async function describe(
   const environment = checkedEnvironment(create(config));
   const has_solver = typeof environment.solve === 'function';
   const own = Array.from(declaredTools(environment.tools).values(), ({ description }) => description);
-  const tools = [...own, ...served];
   await environment.close?.();
+  const tools = [...own, ...(await served(own.map(tool => tool.name)))];
   const names = typeof actions === 'function' ? actions(config) : actions;
   const patience_ms: unknown = patience?.(config) ?? 0;
   if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= maxTimeoutMs))
@@ -96,7 +93,7 @@ export async function describe(
     has_solver,
     whole_answer: wholeAnswer,
     ...(tools.length > 0 && { tools }),
-    patience_ms: tools.length > 0 ? Math.max(patience_ms, timeout_ms + afterCallsMs) : patience_ms,
+    patience_ms: Math.max(patience_ms, tools.length > 0 ? longestTurnMs(settings) : 0),
   };
 }
 

@@ -2,13 +2,21 @@
 // environment code: each returned value is checked before it is sent. If a call into environment code throws, only the
 // episode of this call ends.
 import { types } from 'node:util';
-import type { Environment, EnvironmentDefinition, MaybePromise, Observation } from '../../../../envs/api/environment';
+import type {
+  Environment,
+  EnvironmentDefinition,
+  MaybePromise,
+  Observation,
+  ResetOptions,
+} from '../../../../envs/api/environment';
 import { largest, largestImages } from '../../../protocol/environment-message-bounds';
 import { checkedActions, checkedEnvironment, describe, loadDefinition, parseConfig } from './definition';
 import { lockBuiltIns } from '../build/frozen-built-ins';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { Owner, runFor } from './unhandled-errors';
+import type { ToolDescription } from '../../../protocol/tool-link';
 import { declaredTools } from '../tools/declared-tools';
+import type { ToolServers } from '../tools/tool-servers';
 import { callsIn, defaultToolSettings, withTools } from '../tools/tool-environment';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
@@ -43,12 +51,15 @@ export interface Finished {
 interface Episode {
   environment: Environment;
   owner: Owner;
+  /** Ends the tool servers that were started for the episode. */
+  closeServers?: (() => Promise<void>) | undefined;
 }
 
 export class Runner {
   private definition!: EnvironmentDefinition;
   private config: Record<string, unknown> = {};
   private hasTools = false;
+  private servers: ToolServers | undefined;
   private readonly episodes = new Map<string, Episode>();
 
   constructor(private readonly setup: WorkerSetup) {}
@@ -112,7 +123,7 @@ export class Runner {
 
   private forget(item: WorkItem, owner: Owner): void {
     owner.over = true;
-    if (item.do !== 'load' && this.episodes.get(item.episode)?.owner === owner) this.episodes.delete(item.episode);
+    if (item.do !== 'load' && this.episodes.get(item.episode)?.owner === owner) this.drop(item.episode);
   }
 
   private ownerOf(item: WorkItem): Owner {
@@ -152,7 +163,7 @@ export class Runner {
       this.definition = loadDefinition(this.setup);
       this.config = parseConfig(this.definition.config, this.setup.config, this.setup.tag);
       result.description = await this.call(current, -1, () =>
-        describe(this.definition, this.config, this.setup.tools),
+        describe(this.definition, this.config, this.setup.tools, own => this.servedTools(own)),
       );
       this.hasTools = result.description.tools !== undefined;
       lockBuiltIns();
@@ -166,8 +177,7 @@ export class Runner {
       const environment = this.episode(item.episode);
       result.solution = solution(await this.call(current, -1, () => environment.solve?.()));
     } else {
-      const held = this.episodes.get(item.episode);
-      this.episodes.delete(item.episode);
+      const held = this.drop(item.episode);
       await this.call(current, -1, () => held?.environment.close?.());
     }
   }
@@ -178,11 +188,30 @@ export class Runner {
     return held.environment;
   }
 
-  private created(): Environment {
-    const environment = checkedEnvironment(this.definition.create(this.config));
-    if (!this.hasTools) return environment;
+  /** Starts the tool servers of the configuration and returns their tools. */
+  private async servedTools(own: readonly string[]): Promise<ToolDescription[]> {
+    const { tag, tools } = this.setup;
+    if (!tools || Object.keys(tools.servers).length === 0) return [];
+    const { ToolServers } = await import('../tools/tool-servers'); // large, and seldom needed
+    this.servers ??= new ToolServers(tag, tools);
+    return this.servers.describe(own);
+  }
+
+  /** Creates an environment that executes tool calls. */
+  private async withTools(environment: Environment): Promise<Omit<Episode, 'owner'>> {
     const tools = declaredTools(environment.tools);
-    return withTools(environment, () => tools, this.setup.tools ?? defaultToolSettings);
+    const served = await this.servers?.open();
+    for (const tool of served?.tools ?? []) tools.set(tool.description.name, tool);
+    const settings = this.setup.tools ?? defaultToolSettings;
+    return { environment: withTools(environment, () => tools, settings), closeServers: served?.close };
+  }
+
+  /** Removes an episode and ends its tool servers. Returns the episode. */
+  private drop(episode: string): Episode | undefined {
+    const held = this.episodes.get(episode);
+    this.episodes.delete(episode);
+    void held?.closeServers?.();
+    return held;
   }
 
   private async reset(
@@ -190,23 +219,39 @@ export class Runner {
     result: Partial<WorkResult>,
     current: CurrentItem,
   ): Promise<Environment> {
-    const earlier = this.episodes.get(episode);
-    this.episodes.delete(episode);
+    const earlier = this.drop(episode);
     if (earlier) {
       earlier.owner.over = true;
       await runFor(earlier.owner, () => this.call(current, -1, () => earlier.environment.close?.()));
     }
     current.watch.enters(-1);
-    const environment = this.created();
-    const begun: unknown = await this.call(current, -1, () => environment.reset({ seed, member, mode }));
+    const created = checkedEnvironment(this.definition.create(this.config));
+    const played = this.hasTools
+      ? await this.call(current, -1, () => this.withTools(created))
+      : { environment: created, closeServers: undefined };
+    try {
+      await this.begin(played.environment, { seed, member, mode }, result, current);
+    } catch (error) {
+      void played.closeServers?.();
+      throw error;
+    }
+    this.episodes.set(episode, { ...played, owner: current.owner });
+    return played.environment;
+  }
+
+  private async begin(
+    environment: Environment,
+    options: ResetOptions,
+    result: Partial<WorkResult>,
+    current: CurrentItem,
+  ): Promise<void> {
+    const begun: unknown = await this.call(current, -1, () => environment.reset(options));
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
     const { observation, info, actions } = begun as { observation?: Observation; info?: unknown; actions?: unknown };
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
     if (actions !== undefined) result.actions = checkedActions(actions);
-    this.episodes.set(episode, { environment, owner: current.owner });
-    return environment;
   }
 
   /**
