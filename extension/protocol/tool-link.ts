@@ -7,6 +7,8 @@ import { isInfo, isText, longestText } from './environment-message-bounds';
 export type ToolServer = {
   /** Whether the server is started once, or again for each episode. */
   per: 'run' | 'episode';
+  /** Time limit of starting the server and of listing its tools, in milliseconds. */
+  start_timeout_ms: number;
 } & (
   | {
       command: string;
@@ -43,12 +45,9 @@ export const defaultToolLimits: Omit<ToolSettings, 'servers'> = {
   max_result_characters: 4000,
 };
 
-/**
- * Returns the time limit in milliseconds of a turn with tool calls, and of a reset that starts servers: each request of
- * a start may take as long as a turn's calls.
- */
+/** Returns the time limit in milliseconds of a turn with tool calls, and of a reset that starts servers. */
 export const longestTurnMs = ({ timeout_ms, servers }: ToolSettings): number =>
-  (Object.keys(servers).length > 0 ? 3 * timeout_ms : timeout_ms) + 1000;
+  Math.max(timeout_ms, ...Object.values(servers).map(({ start_timeout_ms }) => start_timeout_ms)) + 1000;
 
 /** A tool, as the chat template shows it to the model. */
 export interface ToolDescription {

@@ -78,6 +78,10 @@ const per = z
   .default('run')
   .describe('Whether the server is started once, or again for each episode.');
 
+const start_timeout_ms = count(
+  'Time limit of starting the server and of listing its tools, in milliseconds.',
+).default(60_000);
+
 const variable = z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable');
 
 const mcpServer = z.union([
@@ -90,6 +94,7 @@ const mcpServer = z.union([
       .default([])
       .describe('Names of environment variables that the program receives, such as one that contains a key.'),
     per,
+    start_timeout_ms,
   }),
   z.strictObject({
     url: z.url({ protocol: /^https?$/ }).describe('Address of a server that communicates over HTTP.'),
@@ -99,6 +104,7 @@ const mcpServer = z.union([
       .default({})
       .describe('Names of environment variables that contain the values of further headers, such as Authorization.'),
     per,
+    start_timeout_ms,
   }),
 ]);
 

@@ -9,6 +9,7 @@ import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
 import * as pcg64 from '../../../../envs/api/random/pcg64';
 import * as pythonRandom from '../../../../envs/api/random/python-random';
 import * as callAction from '../../../../envs/api/tools/call-action';
+import * as codeTool from '../../../../envs/api/tools/code-tool';
 import * as tool from '../../../../envs/api/tools/tool';
 import * as actionMask from '../../../../envs/api/wrappers/action-mask';
 import * as frameHistory from '../../../../envs/api/wrappers/frame-history';
@@ -30,6 +31,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/random/pcg64': pcg64,
   'ragen-workbench/api/random/python-random': pythonRandom,
   'ragen-workbench/api/tools/call-action': callAction,
+  'ragen-workbench/api/tools/code-tool': codeTool,
   'ragen-workbench/api/tools/tool': tool,
   'ragen-workbench/api/wrappers/action-mask': actionMask,
   'ragen-workbench/api/wrappers/frame-history': frameHistory,

@@ -12,6 +12,7 @@ const providedNames = [
   'ragen-workbench/api/random/pcg64',
   'ragen-workbench/api/random/python-random',
   'ragen-workbench/api/tools/call-action',
+  'ragen-workbench/api/tools/code-tool',
   'ragen-workbench/api/tools/tool',
   'ragen-workbench/api/wrappers/action-mask',
   'ragen-workbench/api/wrappers/frame-history',

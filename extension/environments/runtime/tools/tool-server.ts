@@ -14,7 +14,7 @@ import { boundedFetch } from './bounded-fetch';
 import type { CallableTool } from './declared-tools';
 
 /** Maximum bytes of one message of a server. */
-const largestMessage = 16 * 2 ** 20;
+const largestMessage = 4 * 2 ** 20;
 /** Maximum number of lines or messages of a server that are not part of the protocol. */
 const mostStrayMessages = 100;
 /** Maximum pages of a server's list of tools. */
@@ -29,27 +29,27 @@ export class ToolServerConnection {
     private readonly label: string,
     private readonly remedy: string,
     private readonly client: Client,
-    private readonly timeoutMs: number,
+    private readonly limits: { startMs: number; callMs: number },
   ) {}
 
   /**
    * Connects to a server.
    * @param name name of the server in the configuration
-   * @param timeoutMs time limit of each request in milliseconds
+   * @param callMs time limit of a call in milliseconds
    * @throws FaultError if the server does not start or does not speak the protocol
    */
-  static async open(tag: string, name: string, server: ToolServer, timeoutMs: number): Promise<ToolServerConnection> {
+  static async open(tag: string, name: string, server: ToolServer, callMs: number): Promise<ToolServerConnection> {
     // The SDK compiles the schemas of a server's results; results are texts here, so any result is accepted.
     const accept = { getValidator: () => (data: unknown) => ({ valid: true as const, data: data as never, errorMessage: undefined }) };
     const client = new Client({ name: 'ragen-workbench', version: '1' }, { jsonSchemaValidator: accept });
     const where = server.command === undefined ? server.url : server.command;
     const label = `has the tool server ${name} (${where}), which`;
     const remedy = `check custom_envs.${tag}.mcp_servers.${name} and the server's output`;
-    const connection = new ToolServerConnection(label, remedy, client, timeoutMs);
+    const connection = new ToolServerConnection(label, remedy, client, { startMs: server.start_timeout_ms, callMs });
     client.onclose = () => connection.end('has ended or closed the connection');
     client.onerror = () => connection.countStray();
     try {
-      await client.connect(transportOf(server), { timeout: timeoutMs });
+      await client.connect(transportOf(server), { timeout: server.start_timeout_ms });
     } catch (error) {
       await connection.close();
       throw connection.fault(`could not be reached (${shown((error as Error).message)})`);
@@ -68,7 +68,7 @@ export class ToolServerConnection {
     let cursor: string | undefined;
     for (let page = 0; page < mostPages; page++) {
       const { tools, nextCursor } = await this.request(
-        () => this.client.listTools(cursor === undefined ? {} : { cursor }, { timeout: this.timeoutMs }),
+        () => this.client.listTools(cursor === undefined ? {} : { cursor }, { timeout: this.limits.startMs }),
         'list its tools',
       );
       for (const { name, description = '', inputSchema, annotations } of tools)
@@ -92,7 +92,7 @@ export class ToolServerConnection {
   }
 
   private async call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<string> {
-    const options = { timeout: this.timeoutMs + 1000, signal }; // the limit of the turn comes first
+    const options = { timeout: this.limits.callMs + 1000, signal }; // the limit of the turn comes first
     const result = await this.request(() => this.client.callTool({ name, arguments: args }, undefined, options), `call ${name}`);
     const text = textOf(result as { content?: ContentPart[]; structuredContent?: unknown });
     if (result.isError === true) throw new ToolError(text || `${name} failed`);
