@@ -15,7 +15,10 @@ export interface Interpreter {
 const key = (language: Language): string => (language === 'python' ? 'python_path' : 'node_path');
 
 /** Returns how a program in a language is started. @throws MissingDependency if the interpreter is missing */
-export function runnerFor({ language, path }: Pick<Interpreter, 'language' | 'path'>): Omit<Program, 'source' | 'stdin'> {
+export function runnerFor({
+  language,
+  path,
+}: Pick<Interpreter, 'language' | 'path'>): Omit<Program, 'source' | 'stdin'> {
   const found = runnerOf(language, path);
   const name = language === 'python' ? 'python3' : 'node';
   if (!found)

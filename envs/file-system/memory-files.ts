@@ -49,7 +49,8 @@ export class MemoryFiles {
       if (this.files.has(folder)) throw new ToolError(`${quoted(folder)} is a file, not a folder`);
       return folder;
     }, '');
-    if (!this.files.has(file) && this.files.size >= mostFiles) throw new ToolError(`there are already ${mostFiles} files`);
+    if (!this.files.has(file) && this.files.size >= mostFiles)
+      throw new ToolError(`there are already ${mostFiles} files`);
     this.files.set(file, text);
   }
 

@@ -43,7 +43,12 @@ export function drawTask(random: Pcg64, kind: Kind, count: number): Task {
     const word = `code-${random.integers(1000, 10_000)}`;
     texts[at][1] = `${text}\n${word}`;
     const calls = () => [callAction([{ name: 'search', arguments: { text: word } }])];
-    return { text: `Which file contains ${word}? Answer with its path.`, files: new MemoryFiles(texts), answer: path, calls };
+    return {
+      text: `Which file contains ${word}? Answer with its path.`,
+      files: new MemoryFiles(texts),
+      answer: path,
+      calls,
+    };
   }
   if (kind === 'edit') {
     const changed = text.replace(`${key}=${value}`, `${key}=${Number(value) + 1}`);

@@ -75,7 +75,8 @@ export default defineEnvironment({
           parameters: z.strictObject({ path: z.string() }),
           run({ path: to }) {
             const known = to.startsWith('/') ? to : `/${to}`;
-            if (!site.pages.has(known)) throw new ToolError(`there is no page ${JSON.stringify(to.slice(0, longestField))}`);
+            if (!site.pages.has(known))
+              throw new ToolError(`there is no page ${JSON.stringify(to.slice(0, longestField))}`);
             return show(known);
           },
         }),

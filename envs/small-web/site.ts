@@ -62,24 +62,53 @@ export function drawSite(random: Pcg64, size: number): Site {
   const list = (kind: 'people' | 'shop', all: readonly { name: string }[]): Link[] =>
     all.map(({ name }) => ({ text: name, path: pathOf(kind, name) }));
   const pages = new Map<string, Page>([
-    ['/', { title: 'Start', text: 'Welcome.', links: [{ text: 'People', path: '/people' }, { text: 'Shop', path: '/shop' }] }],
+    [
+      '/',
+      {
+        title: 'Start',
+        text: 'Welcome.',
+        links: [
+          { text: 'People', path: '/people' },
+          { text: 'Shop', path: '/shop' },
+        ],
+      },
+    ],
     ['/people', { title: 'People', text: 'Everybody here.', links: [...list('people', people), home] }],
-    ['/shop', { title: 'Shop', text: 'All articles.', links: [...list('shop', articles), { text: 'Order', path: orderPath }, home] }],
+    [
+      '/shop',
+      {
+        title: 'Shop',
+        text: 'All articles.',
+        links: [...list('shop', articles), { text: 'Order', path: orderPath }, home],
+      },
+    ],
     [orderPath, { title: 'Order', text: 'Fill in all fields and submit.', links: [home], fields: orderFields }],
     ...people.map(({ name, city, friend }): [string, Page] => [
       pathOf('people', name),
-      { title: name, text: `${name} lives in ${city}. The best friend of ${name} is ${friend}.`, links: [{ text: friend, path: pathOf('people', friend) }, home] },
+      {
+        title: name,
+        text: `${name} lives in ${city}. The best friend of ${name} is ${friend}.`,
+        links: [{ text: friend, path: pathOf('people', friend) }, home],
+      },
     ]),
     ...articles.map(({ name, price, code }): [string, Page] => [
       pathOf('shop', name),
-      { title: name, text: `Price: ${price}. Article code: ${code}.`, links: [{ text: 'Order', path: orderPath }, home] },
+      {
+        title: name,
+        text: `Price: ${price}. Article code: ${code}.`,
+        links: [{ text: 'Order', path: orderPath }, home],
+      },
     ]),
   ]);
   return { people, articles, pages };
 }
 
 /** Returns a page as the model sees it. */
-export function pageText(path: string, { title, text, links, fields }: Page, filled: Readonly<Record<string, string>>): string {
+export function pageText(
+  path: string,
+  { title, text, links, fields }: Page,
+  filled: Readonly<Record<string, string>>,
+): string {
   const form = (fields ?? []).map(name => `${name}: ${filled[name] ?? '(empty)'}`);
   return [`${title} (${path})`, text, ...form, ...links.map((link, i) => `[${i + 1}] ${link.text}`)].join('\n');
 }

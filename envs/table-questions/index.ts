@@ -44,7 +44,10 @@ export default defineEnvironment({
       parallel: true,
       run({ expression: text }) {
         const value = evaluate(text);
-        if (value === undefined) throw new ToolError(`cannot compute ${JSON.stringify(text.slice(0, 80))}: use numbers, + - * / and parentheses`);
+        if (value === undefined)
+          throw new ToolError(
+            `cannot compute ${JSON.stringify(text.slice(0, 80))}: use numbers, + - * / and parentheses`,
+          );
         computed ||= Number(value) === question.answer;
         return String(value);
       },
@@ -56,7 +59,10 @@ export default defineEnvironment({
       parallel: true,
       run({ item, column }) {
         const row = table.find(each => each.item === item.trim().toLowerCase());
-        if (!row) throw new ToolError(`there is no item ${JSON.stringify(item.slice(0, 80))}: the items are ${table.map(each => each.item).join(', ')}`);
+        if (!row)
+          throw new ToolError(
+            `there is no item ${JSON.stringify(item.slice(0, 80))}: the items are ${table.map(each => each.item).join(', ')}`,
+          );
         const at = question.cells.findIndex(cell => cell.item === row.item && cell.column === column);
         if (at >= 0) found[at] = true;
         return String(row[column]);
@@ -102,7 +108,8 @@ export default defineEnvironment({
         const looks = missing.map(cell => ({ name: 'lookup', arguments: { item: cell.item, column: cell.column } }));
         const plan = looks.length > 0 ? [callAction(looks)] : [];
         if (!question.expression || computed) return [...plan, answer];
-        const cellValue = ({ item, column }: Question['cells'][number]) => table.find(row => row.item === item)![column];
+        const cellValue = ({ item, column }: Question['cells'][number]) =>
+          table.find(row => row.item === item)![column];
         const text = question.expression(question.cells.map(cellValue));
         return [...plan, callAction([{ name: 'calculate', arguments: { expression: text } }]), answer];
       },

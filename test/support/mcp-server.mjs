@@ -20,7 +20,12 @@ function makeServer() {
   tool('variable', ({ name }) => text(env[name] ?? 'unset'), { name: z.string() });
   tool('header', (_, extra) => text(extra.requestInfo?.headers.authorization ?? 'none'));
   tool('refuse', () => ({ ...text('not today'), isError: true }));
-  tool('picture', () => ({ content: [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }, { type: 'text', text: 'seen' }] }));
+  tool('picture', () => ({
+    content: [
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+      { type: 'text', text: 'seen' },
+    ],
+  }));
   tool('dotted.name', () => text('named'));
   tool('die', () => exit(3));
   tool('hang', () => new Promise(() => undefined));

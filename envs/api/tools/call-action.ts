@@ -41,5 +41,4 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isCall = (call: unknown): call is WrittenCall =>
-  isObject(call) &&
-  (typeof call.problem === 'string' || (typeof call.name === 'string' && isObject(call.arguments)));
+  isObject(call) && (typeof call.problem === 'string' || (typeof call.name === 'string' && isObject(call.arguments)));

@@ -25,7 +25,9 @@ export function codeTool(interpreter: Interpreter): Tool {
       const outcome = await runProgram({ ...runnerFor(interpreter), source: code, stdin }, limits, isolation);
       const printed = outcome.stdout.slice(0, longestOutput);
       if (outcome.by === 'exit' && outcome.code === 0) return printed;
-      throw new ToolError(`the program ${mishapOf(outcome, limits)}${printed === '' ? '' : ` It printed:\n${printed}`}`);
+      throw new ToolError(
+        `the program ${mishapOf(outcome, limits)}${printed === '' ? '' : ` It printed:\n${printed}`}`,
+      );
     },
   });
 }

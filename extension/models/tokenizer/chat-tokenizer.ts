@@ -123,11 +123,7 @@ export class ChatTokenizer {
   ): number[] {
     const messages = nextMessages(next);
     const text = this.afterAnswer(
-      [
-        { role: 'user', content: 'x' },
-        { role: 'assistant', content: standIn },
-        ...messages,
-      ],
+      [{ role: 'user', content: 'x' }, { role: 'assistant', content: standIn }, ...messages],
       true,
       tools,
     );

@@ -64,9 +64,11 @@ function stateOf(text: string, previous: string | null, game: Game | null): Repo
 }
 
 function outcomeOf(turn: EpisodeTurn, isLast: boolean): string {
-  const actions = turn.calls?.map(callLine) ?? actionOutcomes(turn, isLast).map(({ name, reason }) =>
-    reason === null ? name : `${name} (not executed: ${reason})`,
-  );
+  const actions =
+    turn.calls?.map(callLine) ??
+    actionOutcomes(turn, isLast).map(({ name, reason }) =>
+      reason === null ? name : `${name} (not executed: ${reason})`,
+    );
   const penalty = turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`];
   return [actions.join(', ') || 'no action', `reward ${formatSigned(turn.reward)}`, ...penalty].join(' · ');
 }

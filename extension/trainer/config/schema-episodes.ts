@@ -78,9 +78,9 @@ const per = z
   .default('run')
   .describe('Whether the server is started once, or again for each episode.');
 
-const start_timeout_ms = count(
-  'Time limit of starting the server and of listing its tools, in milliseconds.',
-).default(60_000);
+const start_timeout_ms = count('Time limit of starting the server and of listing its tools, in milliseconds.').default(
+  60_000,
+);
 
 const variable = z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable');
 
@@ -88,7 +88,10 @@ const mcpServer = z.union([
   z.strictObject({
     command: z.string().min(1).describe('Program of a server that communicates over standard input and output.'),
     args: z.array(z.string()).default([]).describe("The program's arguments."),
-    env: z.record(z.string(), z.string()).default({}).describe("Variables that are added to the program's environment."),
+    env: z
+      .record(z.string(), z.string())
+      .default({})
+      .describe("Variables that are added to the program's environment."),
     pass_env: z
       .array(variable)
       .default([])

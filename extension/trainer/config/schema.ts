@@ -291,11 +291,11 @@ const workbench = z
           .enum(toolFormats)
           .default('auto')
           .describe(
-            "How the model writes tool calls. auto: as its chat template shows. hermes: JSON in <tool_call> tags (Qwen2.5, Qwen3). llama3: a JSON object, or code after <|python_tag|>. plain: as hermes, with the tools listed in the system message instead of by the template.",
+            'How the model writes tool calls. auto: as its chat template shows. hermes: JSON in <tool_call> tags (Qwen2.5, Qwen3). llama3: a JSON object, or code after <|python_tag|>. plain: as hermes, with the tools listed in the system message instead of by the template.',
           ),
-        max_calls_per_turn: count('Maximum tool calls of one response; further calls get an error as their result.').default(
-          defaultToolLimits.max_calls_per_turn,
-        ),
+        max_calls_per_turn: count(
+          'Maximum tool calls of one response; further calls get an error as their result.',
+        ).default(defaultToolLimits.max_calls_per_turn),
         max_calls: count('Maximum tool calls of an episode; further calls get an error as their result.').default(
           defaultToolLimits.max_calls,
         ),

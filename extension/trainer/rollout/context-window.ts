@@ -112,7 +112,8 @@ export class ChatWindow implements ContextWindow {
     const last = turn.prompts.length - 1;
     const user = this.userText(turn, last, last > 0);
     let messages: WindowMessage[] | null = chatMessages(historyStart(last, this.options.turns), last);
-    for (; messages; messages = this.shorten(messages)) yield { ids: this.idsOf(messages, turn), added: [{ role: 'user', content: user }] };
+    for (; messages; messages = this.shorten(messages))
+      yield { ids: this.idsOf(messages, turn), added: [{ role: 'user', content: user }] };
   }
 
   private userText({ prompts, history }: CurrentTurn, turn: number, reward: boolean): string {

@@ -3,7 +3,13 @@
 // is limited, the oldest turns are left out together with the messages that answer them. Responses are the sampled ids.
 import { appendAll } from '../../common/lists';
 import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
-import { historyStart, type ContextWindow, type CurrentTurn, type WindowOptions, type WindowPrompt } from './context-window';
+import {
+  historyStart,
+  type ContextWindow,
+  type CurrentTurn,
+  type WindowOptions,
+  type WindowPrompt,
+} from './context-window';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { chatTools, turnMessages, type EpisodeTools } from './tool-protocol';
 

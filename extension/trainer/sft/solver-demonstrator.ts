@@ -64,7 +64,9 @@ export class SolverDemonstrator implements TextGenerator {
   private toolAnswer(action: string | undefined, syntax: ToolSyntax): string {
     const { thinks, tag } = this.options;
     const calls = action === undefined ? undefined : callsOf(action)?.filter(isReadable);
-    const thought = calls ? `I call ${calls.map(({ name }) => name).join(' and ')}.` : planned(action ? [action] : [], false);
+    const thought = calls
+      ? `I call ${calls.map(({ name }) => name).join(' and ')}.`
+      : planned(action ? [action] : [], false);
     const rest = calls ? writtenCalls(calls, syntax) : `<${tag}>${action ?? ''}</${tag}>`;
     return thinks ? `${thought}</think>${rest}` : rest;
   }

@@ -21,7 +21,8 @@ const syntaxes: ToolSyntax[] = [
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** Calls whose texts hold no tag of their own; JSON does not escape `<`. */
-const withoutTags = (calls: readonly ToolCall[]): boolean => !/<\/?tool_call>|<\|python_tag\|>/.test(JSON.stringify(calls));
+const withoutTags = (calls: readonly ToolCall[]): boolean =>
+  !/<\/?tool_call>|<\|python_tag\|>/.test(JSON.stringify(calls));
 
 it.each(syntaxes)('reads back the calls that $calls writes (native: $native)', syntax => {
   fc.assert(
@@ -36,7 +37,20 @@ it.each(syntaxes)('reads back the calls that $calls writes (native: $native)', s
 
 const piece = fc.oneof(
   fc.string(),
-  fc.constantFrom('<tool_call>', '</tool_call>', '<|python_tag|>', '{', '}', '"', '\\', ';', '"name":', 'f.call(', '")', 'a="'),
+  fc.constantFrom(
+    '<tool_call>',
+    '</tool_call>',
+    '<|python_tag|>',
+    '{',
+    '}',
+    '"',
+    '\\',
+    ';',
+    '"name":',
+    'f.call(',
+    '")',
+    'a="',
+  ),
   call.map(written => JSON.stringify(written)),
 );
 

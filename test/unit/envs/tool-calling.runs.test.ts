@@ -48,14 +48,23 @@ test('the code blocks have no type errors', () => {
 });
 
 test('the example keeps the contract', () => {
-  const { stdout, status } = spawnSync(process.execPath, [join(root, 'dist/cli.cjs'), 'env', 'check', 'envs/parcels.ts'], { cwd: folder, encoding: 'utf8' });
+  const { stdout, status } = spawnSync(
+    process.execPath,
+    [join(root, 'dist/cli.cjs'), 'env', 'check', 'envs/parcels.ts'],
+    { cwd: folder, encoding: 'utf8' },
+  );
   expect([status, stdout]).toEqual([0, expect.not.stringContaining('✗') as string]);
   expect(stdout).toContain('The solver solves 8 of 8 seeds.');
 });
 
 test('the example is played with its tools, by its configuration', async () => {
   write('config/parcels.yaml', configuration);
-  const { config } = loadConfig({ configName: 'parcels', overrides: [], presetFolders: presetFolders(), workspace: folder });
+  const { config } = loadConfig({
+    configName: 'parcels',
+    overrides: [],
+    presetFolders: presetFolders(),
+    workspace: folder,
+  });
   expect(config.workbench.tools).toMatchObject({ format: 'auto', max_calls_per_turn: 4, max_calls: 8 });
   const specs = environmentSpecs(['Parcels'], config.custom_envs, join(root, 'envs'), folder, config.workbench.tools);
   const { error, environments } = await running.load(specs);
@@ -66,14 +75,21 @@ test('the example is played with its tools, by its configuration', async () => {
   const results = weighed.outcomes[0].calls!.map(({ result }) => result);
   expect(results[3]).toBe('Error: there is no parcel 4');
   const weights = results.slice(0, 3).map(result => Number(/^(\d+) kg$/.exec(result)![1]));
-  const [answered] = await running.step([{ episode: 'e', actions: [String(weights.indexOf(Math.max(...weights)) + 1)] }]);
+  const [answered] = await running.step([
+    { episode: 'e', actions: [String(weights.indexOf(Math.max(...weights)) + 1)] },
+  ]);
   expect(answered.outcomes[0]).toMatchObject({ reward: 1, terminated: true, info: { success: true } });
 });
 
 test('the servers of the guide are accepted, with their defaults', () => {
   const inTag = servers.split('\n').slice(2).join('\n'); // below custom_envs.Parcels
   write('config/servers.yaml', configuration.replace('\nagent_proxy', `\n${inTag}agent_proxy`));
-  const { config } = loadConfig({ configName: 'servers', overrides: [], presetFolders: presetFolders(), workspace: folder });
+  const { config } = loadConfig({
+    configName: 'servers',
+    overrides: [],
+    presetFolders: presetFolders(),
+    workspace: folder,
+  });
   expect(config.custom_envs.Parcels.mcp_servers).toMatchObject({
     notes: { command: 'npx', per: 'episode', pass_env: ['NOTES_KEY'], env: {} },
     web: { url: 'https://tools.example.org/mcp', per: 'run', headers_env: { Authorization: 'WEB_AUTHORIZATION' } },
@@ -86,7 +102,9 @@ test('programs of the model run in the sandbox', async () => {
   expect(error).toBeUndefined();
   await running.reset([{ episode: 's', tag: 'Sums', seed: 0, member: 0, mode: 'train' }]);
   const code = 'print(sum(i * i for i in range(1, 101)))';
-  const [ran] = await running.step([{ episode: 's', actions: [callAction([{ name: 'python', arguments: { code } }])] }]);
+  const [ran] = await running.step([
+    { episode: 's', actions: [callAction([{ name: 'python', arguments: { code } }])] },
+  ]);
   expect(ran.outcomes[0].calls![0]).toMatchObject({ result: '338350\n', error: false });
   const [answered] = await running.step([{ episode: 's', actions: ['338350'] }]);
   expect(answered.outcomes[0].reward).toBe(1);

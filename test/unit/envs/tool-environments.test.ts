@@ -10,7 +10,11 @@ import { declaredTools } from '../../../extension/environments/runtime/tools/dec
 import { callsIn, withTools } from '../../../extension/environments/runtime/tools/tool-environment';
 
 /** An episode of an environment, with its tools. */
-async function open<Schema extends ConfigSchema>(definition: EnvironmentDefinition<Schema>, config: object, seed: number) {
+async function open<Schema extends ConfigSchema>(
+  definition: EnvironmentDefinition<Schema>,
+  config: object,
+  seed: number,
+) {
   const schema = definition.config as unknown as { parse(value: unknown): never };
   const inner = definition.create(schema.parse(config));
   const tools = declaredTools(inner.tools);
@@ -23,7 +27,11 @@ async function open<Schema extends ConfigSchema>(definition: EnvironmentDefiniti
 const args = (name: string, given: Record<string, unknown> = {}): ToolCall => ({ name, arguments: given });
 
 /** Plays the solver's first action in each turn, as demonstrations do. */
-async function solved<Schema extends ConfigSchema>(definition: EnvironmentDefinition<Schema>, config: object, seed: number) {
+async function solved<Schema extends ConfigSchema>(
+  definition: EnvironmentDefinition<Schema>,
+  config: object,
+  seed: number,
+) {
   const { environment } = await open(definition, config, seed);
   const turns: (number | string)[] = [];
   let step: StepResult | undefined;
@@ -85,7 +93,11 @@ describe('questions', () => {
   it('offers only the tools that its kinds need', () => {
     const names = (...kinds: string[]) =>
       Object.keys(tableQuestions.create(tableQuestions.config.parse({ kinds })).tools!);
-    expect([names('arithmetic'), names('lookup'), names('total')]).toEqual([['calculate'], ['lookup'], ['calculate', 'lookup']]);
+    expect([names('arithmetic'), names('lookup'), names('total')]).toEqual([
+      ['calculate'],
+      ['lookup'],
+      ['calculate', 'lookup'],
+    ]);
   });
 });
 
@@ -112,9 +124,16 @@ describe('file system', () => {
   it('undoes a move whose target is not possible', async () => {
     const { call } = await open(fileSystem, { kinds: ['find'] }, 1);
     await call(args('write', { path: '/a', text: 'kept' }), args('write', { path: '/b', text: '' }));
-    const results = await call(args('move', { from: '/a', to: '/b/c' }), args('read', { path: '/a' }), args('move', { from: '/a', to: '/d/e' }));
+    const results = await call(
+      args('move', { from: '/a', to: '/b/c' }),
+      args('read', { path: '/a' }),
+      args('move', { from: '/a', to: '/d/e' }),
+    );
     expect(results).toEqual(['Error: "/b" is a file, not a folder', 'kept', 'done']);
-    expect(await call(args('list', { path: '/d' }), args('read', { path: '/a' }))).toEqual(['e', 'Error: there is no file "/a"']);
+    expect(await call(args('list', { path: '/d' }), args('read', { path: '/a' }))).toEqual([
+      'e',
+      'Error: there is no file "/a"',
+    ]);
   });
 });
 
@@ -122,11 +141,18 @@ describe('small web', () => {
   it('shows pages with links and a form, and forgets a form that was left', async () => {
     const { call, task } = await open(smallWeb, { kinds: ['order'] }, 3);
     expect(task).toMatch(/\nStart \(\/\)\nWelcome\.\n\[1\] People\n\[2\] Shop$/);
-    const [shop, , field, form] = await call(args('follow', { link: 2 }), args('open', { path: '/order' }), args('fill', { field: 'count', text: ' 3 ' }), args('open', { path: '/order' }));
+    const [shop, , field, form] = await call(
+      args('follow', { link: 2 }),
+      args('open', { path: '/order' }),
+      args('fill', { field: 'count', text: ' 3 ' }),
+      args('open', { path: '/order' }),
+    );
     expect(shop).toMatch(/^Shop \(\/shop\)\nAll articles\./);
     expect(field).toBe('done');
     expect(form).toContain('count: 3');
-    expect(await call(args('submit'), args('follow', { link: 9 }), args('follow', { link: 1 }), args('submit'))).toEqual([
+    expect(
+      await call(args('submit'), args('follow', { link: 9 }), args('follow', { link: 1 }), args('submit')),
+    ).toEqual([
       'Error: fill in code, city first',
       'Error: this page has the links 1 to 1',
       expect.stringMatching(/^Start/) as string,

@@ -34,7 +34,9 @@ export function turnView(
     >truncated at the length limit</span
   >`;
   const answer = (): TemplateResult =>
-    html`<div class="answer">${thoughtView(turn)}${turn.calls ? callsView(turn.calls) : actionsView(turn, last && episode.terminated)}</div>`;
+    html`<div class="answer"
+      >${thoughtView(turn)}${turn.calls ? callsView(turn.calls) : actionsView(turn, last && episode.terminated)}</div
+    >`;
   return html`<section class="turn" data-turn=${turn.turn} aria-label="Turn ${turn.turn}">
     <header class="turn-head">
       <h3>Turn ${turn.turn}</h3>

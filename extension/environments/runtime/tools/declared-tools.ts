@@ -62,7 +62,9 @@ function callable(name: string, tool: unknown): CallableTool {
       const parsed = schema.safeParse(args);
       if (parsed.success) return { args: parsed.data as Record<string, unknown> };
       const [{ path, message }] = parsed.error.issues;
-      return { problem: path.length > 0 ? `the argument ${path.map(String).join('.')} is wrong (${message})` : message };
+      return {
+        problem: path.length > 0 ? `the argument ${path.map(String).join('.')} is wrong (${message})` : message,
+      };
     },
     run: (args, context) => run.call(tool as Tool, args, context),
   };

@@ -123,7 +123,11 @@ class ToolTurn {
   private async recordOf(call: WrittenCall): Promise<ToolCallRecord> {
     if (!isReadable(call)) return this.refused(call, call.problem);
     const tool = this.tools.get(call.name);
-    if (!tool) return this.refused(call, `there is no tool ${shown(call.name)}: use one of ${[...this.tools.keys()].join(', ')}`);
+    if (!tool)
+      return this.refused(
+        call,
+        `there is no tool ${shown(call.name)}: use one of ${[...this.tools.keys()].join(', ')}`,
+      );
     if (!isPlain(call.arguments)) return this.refused(call, 'the arguments are nested too deep or too long');
     const checked = tool.check(call.arguments);
     if ('problem' in checked) return this.refused(call, `${call.name} was not executed: ${checked.problem}`);

@@ -40,7 +40,9 @@ export class ToolServerConnection {
    */
   static async open(tag: string, name: string, server: ToolServer, callMs: number): Promise<ToolServerConnection> {
     // The SDK compiles the schemas of a server's results; results are texts here, so any result is accepted.
-    const accept = { getValidator: () => (data: unknown) => ({ valid: true as const, data: data as never, errorMessage: undefined }) };
+    const accept = {
+      getValidator: () => (data: unknown) => ({ valid: true as const, data: data as never, errorMessage: undefined }),
+    };
     const client = new Client({ name: 'ragen-workbench', version: '1' }, { jsonSchemaValidator: accept });
     const where = server.command === undefined ? server.url : server.command;
     const label = `has the tool server ${name} (${where}), which`;
@@ -93,7 +95,10 @@ export class ToolServerConnection {
 
   private async call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<string> {
     const options = { timeout: this.limits.callMs + 1000, signal }; // the limit of the turn comes first
-    const result = await this.request(() => this.client.callTool({ name, arguments: args }, undefined, options), `call ${name}`);
+    const result = await this.request(
+      () => this.client.callTool({ name, arguments: args }, undefined, options),
+      `call ${name}`,
+    );
     const text = textOf(result as { content?: ContentPart[]; structuredContent?: unknown });
     if (result.isError === true) throw new ToolError(text || `${name} failed`);
     return text;

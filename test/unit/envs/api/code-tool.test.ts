@@ -5,9 +5,17 @@ import { callAction } from '../../../../envs/api/tools/call-action';
 import { declaredTools } from '../../../../extension/environments/runtime/tools/declared-tools';
 import { callsIn, withTools } from '../../../../extension/environments/runtime/tools/tool-environment';
 
-const python: Interpreter = { language: 'python', path: null, isolation: 'bubblewrap', limits: { seconds: 2, megabytes: 256 } };
+const python: Interpreter = {
+  language: 'python',
+  path: null,
+  isolation: 'bubblewrap',
+  limits: { seconds: 2, megabytes: 256 },
+};
 
-async function run(code: string, more: { interpreter?: Interpreter; stdin?: string } = {}): Promise<[result: string, error: boolean]> {
+async function run(
+  code: string,
+  more: { interpreter?: Interpreter; stdin?: string } = {},
+): Promise<[result: string, error: boolean]> {
   const { interpreter = python, ...given } = more;
   const tools = declaredTools({ run: codeTool(interpreter) });
   const step = () => ({ observation: '', reward: 0, terminated: true, truncated: false, info: {} });
@@ -21,11 +29,18 @@ it('returns what a program prints', async () => {
   await requireCode(python);
   expect(await run('print(sum(range(10)))')).toEqual(['45\n', false]);
   expect(await run('print(input()[::-1])', { stdin: 'abc\n' })).toEqual(['cba\n', false]);
-  expect(await run('console.log(2 ** 10)', { interpreter: { ...python, language: 'javascript', limits: { seconds: 5, megabytes: 512 } } })).toEqual(['1024\n', false]);
+  expect(
+    await run('console.log(2 ** 10)', {
+      interpreter: { ...python, language: 'javascript', limits: { seconds: 5, megabytes: 512 } },
+    }),
+  ).toEqual(['1024\n', false]);
 });
 
 it('says why a program failed', async () => {
-  expect(await run('print(1)\nprint(x)')).toEqual(['Error: the program ended with exit code 1 (NameError: name \'x\' is not defined). It printed:\n1\n', true]);
+  expect(await run('print(1)\nprint(x)')).toEqual([
+    "Error: the program ended with exit code 1 (NameError: name 'x' is not defined). It printed:\n1\n",
+    true,
+  ]);
   expect(await run('while True: pass')).toEqual(['Error: the program did not end within 2 seconds.', true]);
 });
 

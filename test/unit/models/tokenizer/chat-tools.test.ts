@@ -32,11 +32,14 @@ describe.each(Object.keys(rendered))('%s', family => {
   const tokenizer = readTokenizer(chat(family), { variables: { date_string: '26 Jul 2024' } });
   const [turnEnd] = tokenizer.stopTokenIds;
 
-  it.each(rendered[family].map((golden, i) => [i, golden] as const))('conversation %i', (_, { messages, text, ids }) => {
-    expect(tokenizer.decode(grown(tokenizer, messages, [turnEnd]), { special: true })).toBe(text);
-    expect(grown(tokenizer, messages, [turnEnd])).toEqual(ids);
-    expect(grown(tokenizer, messages, [])).toEqual(ids); // a truncated call is closed by the template
-  });
+  it.each(rendered[family].map((golden, i) => [i, golden] as const))(
+    'conversation %i',
+    (_, { messages, text, ids }) => {
+      expect(tokenizer.decode(grown(tokenizer, messages, [turnEnd]), { special: true })).toBe(text);
+      expect(grown(tokenizer, messages, [turnEnd])).toEqual(ids);
+      expect(grown(tokenizer, messages, [])).toEqual(ids); // a truncated call is closed by the template
+    },
+  );
 
   it('is recognised by its template', () => {
     const calls = family === 'llama3' ? 'llama3' : 'hermes';
@@ -76,6 +79,8 @@ it('refuses a template that shows tools and writes calls in another form', () =>
     chatTemplate: template,
     eosTokenIds: [],
   });
-  expect(() => tokenizer.toolSyntax('auto')).toThrow(/models\/x: the chat template writes tool calls in an unknown form: set workbench.tools.format/);
+  expect(() => tokenizer.toolSyntax('auto')).toThrow(
+    /models\/x: the chat template writes tool calls in an unknown form: set workbench.tools.format/,
+  );
   expect(tokenizer.toolSyntax('hermes')).toEqual({ calls: 'hermes', native: true });
 });

@@ -18,7 +18,11 @@ describe('calls of Qwen2.5 and Qwen3', () => {
     ['arguments in quotes', '{"name": "weather", "arguments": "{\\"city\\": \\"Oslo\\"}"}', weather('Oslo')],
     ['the key of Llama', '{"name": "weather", "parameters": {"city": "Oslo"}}', weather('Oslo')],
     ['no arguments', '{"name": "now"}', { name: 'now', arguments: {} }],
-    ['a tag in an argument', '{"name": "say", "arguments": {"x": "<tool_response>"}}', { name: 'say', arguments: { x: '<tool_response>' } }],
+    [
+      'a tag in an argument',
+      '{"name": "say", "arguments": {"x": "<tool_response>"}}',
+      { name: 'say', arguments: { x: '<tool_response>' } },
+    ],
   ])('accepts %s', (_, json, call) => {
     expect(read(`<tool_call>${json}</tool_call>`).calls).toEqual([call]);
   });
@@ -42,7 +46,9 @@ describe('calls of Qwen2.5 and Qwen3', () => {
   });
 
   it('says that a broken call is not closed', () => {
-    expect(read('<tool_call>{"name": "wea').calls).toEqual([{ problem: 'the tool call is not closed with </tool_call>' }]);
+    expect(read('<tool_call>{"name": "wea').calls).toEqual([
+      { problem: 'the tool call is not closed with </tool_call>' },
+    ]);
   });
 
   it('finds no call in an answer', () => {
@@ -61,15 +67,25 @@ describe('calls of Llama 3', () => {
       [weather('Oslo'), weather('Ro;me}')],
     ],
     ['an object after the tag', '<|python_tag|>{"name": "weather", "parameters": {"city": "Oslo"}}', [weather('Oslo')]],
-    ['the form of built-in tools', '<|python_tag|>weather.call(city="Oslo", days=3)', [{ name: 'weather', arguments: { city: 'Oslo', days: 3 } }]],
+    [
+      'the form of built-in tools',
+      '<|python_tag|>weather.call(city="Oslo", days=3)',
+      [{ name: 'weather', arguments: { city: 'Oslo', days: 3 } }],
+    ],
   ])('reads %s', (_, text, calls) => {
     expect(read(text)).toEqual({ calls, content: '' });
   });
 
   it('sends code after the tag to an interpreter, if there is one', () => {
-    expect(read('<|python_tag|>print(1)', ['python']).calls).toEqual([{ name: 'python', arguments: { code: 'print(1)' } }]);
-    expect(read('<|python_tag|>print(1)').calls).toEqual([{ problem: expect.stringContaining('no tool that executes code') as string }]);
-    expect(read('<|python_tag|> ', ['python']).calls).toEqual([{ problem: expect.stringContaining('is empty') as string }]);
+    expect(read('<|python_tag|>print(1)', ['python']).calls).toEqual([
+      { name: 'python', arguments: { code: 'print(1)' } },
+    ]);
+    expect(read('<|python_tag|>print(1)').calls).toEqual([
+      { problem: expect.stringContaining('no tool that executes code') as string },
+    ]);
+    expect(read('<|python_tag|> ', ['python']).calls).toEqual([
+      { problem: expect.stringContaining('is empty') as string },
+    ]);
   });
 
   it('takes JSON without a name, and text before JSON, for an answer', () => {

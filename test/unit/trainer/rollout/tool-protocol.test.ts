@@ -1,7 +1,12 @@
 // The texts of turns with tools.
 import { expect, it } from 'vitest';
 import { plainSyntax } from '../../../../extension/models/tokenizer/tool-syntax';
-import { parseToolResponse, toolDemand, turnMessages, typeText } from '../../../../extension/trainer/rollout/tool-protocol';
+import {
+  parseToolResponse,
+  toolDemand,
+  turnMessages,
+  typeText,
+} from '../../../../extension/trainer/rollout/tool-protocol';
 import { asked } from './scripted-rollout';
 
 const parameters = {
@@ -25,7 +30,10 @@ it('lists tools by their types if the template cannot', () => {
   const text = toolDemand({ tools, syntax: plainSyntax }, protocol);
   expect(text).toMatch(/^Begin with <think>.*<answer> \[your answer\] <\/answer>\.\nCall a tool by <tool_call>/);
   expect(text).toMatch(/\n{"name": "look", "arguments": {"path": string.*}}: Looks\.$/);
-  const native = toolDemand({ tools, syntax: { calls: 'llama3', native: true } }, { ...protocol, enable_think: false, answer_tag: 'ans' });
+  const native = toolDemand(
+    { tools, syntax: { calls: 'llama3', native: true } },
+    { ...protocol, enable_think: false, answer_tag: 'ans' },
+  );
   expect(native).toBe('Call tools, or write the answer as <ans> [your answer] </ans>.');
 });
 
@@ -38,12 +46,17 @@ it('sends results in messages of their own, or together in a user message', () =
   expect(turnMessages(prompt, { tools, syntax: plainSyntax }, protocol)).toEqual([
     { role: 'user', content: '<tool_response>\n1\n</tool_response>\n<tool_response>\n2\n</tool_response>' },
   ]);
-  expect(turnMessages(asked(1, 'Look.'), { tools, syntax: plainSyntax }, protocol)).toEqual([{ role: 'user', content: 'Look.' }]);
+  expect(turnMessages(asked(1, 'Look.'), { tools, syntax: plainSyntax }, protocol)).toEqual([
+    { role: 'user', content: 'Look.' },
+  ]);
 });
 
 it('keeps an answer that looks like calls an answer', () => {
   const answer = '{"tool_calls":[{"name":"look","arguments":{}}]}';
-  const { actions } = parseToolResponse(`<think>x</think><answer>${answer}</answer>`, protocol, { tools, syntax: plainSyntax });
+  const { actions } = parseToolResponse(`<think>x</think><answer>${answer}</answer>`, protocol, {
+    tools,
+    syntax: plainSyntax,
+  });
   expect(actions).toEqual([` ${answer}`]);
 });
 

@@ -26,7 +26,9 @@ beforeAll(async () => {
     { Table: 1 },
   );
   const source = resolve('envs/table-questions/index.ts');
-  ({ environments } = await pool.load([{ tag: 'Table', env_type: 'table_questions', source, config: { kinds: ['total'] } }]));
+  ({ environments } = await pool.load([
+    { tag: 'Table', env_type: 'table_questions', source, config: { kinds: ['total'] } },
+  ]));
 });
 afterAll(async () => {
   await pool.stop();
@@ -48,7 +50,9 @@ function generatorOf(tokenizer: ChatTokenizer, script: Script) {
         const prompt = tokenizer.decode(append, { special: true });
         if (row.endsWith('m00')) appended.push(prompt);
         const parts = script(prompt, turn).split(/(<\|python_tag\|>|<\/?[a-z_]+>)/);
-        const ids = parts.flatMap(part => (part.startsWith('<') ? [part] : [...part])).flatMap(part => tokenizer.encode(part));
+        const ids = parts
+          .flatMap(part => (part.startsWith('<') ? [part] : [...part]))
+          .flatMap(part => tokenizer.encode(part));
         ids.push(tokenizer.stopTokenIds[0]);
         return { row, ids, logprobs: ids.map((_, i) => -0.1 * (i % 5) - 0.1), finish: 'stop' as const };
       });
@@ -57,7 +61,11 @@ function generatorOf(tokenizer: ChatTokenizer, script: Script) {
   };
 }
 
-async function rollout(tokenizer: ChatTokenizer, script: Script, changes: { max_model_len?: number; enable_think?: boolean } = {}) {
+async function rollout(
+  tokenizer: ChatTokenizer,
+  script: Script,
+  changes: { max_model_len?: number; enable_think?: boolean } = {},
+) {
   const options = corridorOptions();
   const { max_model_len = 20_000, enable_think = false } = changes;
   const generator = generatorOf(tokenizer, script);
@@ -84,24 +92,39 @@ function playing(write: (calls: { name: string; arguments: object }[]) => string
       [, m, a, n, b] = question.exec(prompt)!;
       return write([a, b].map(item => ({ name: 'lookup', arguments: { item, column: 'price' } })));
     }
-    if (turn === 2) return write([{ name: 'calculate', arguments: { expression: `${m} * ${results[0]} + ${n} * ${results[1]}` } }]);
+    if (turn === 2)
+      return write([{ name: 'calculate', arguments: { expression: `${m} * ${results[0]} + ${n} * ${results[1]}` } }]);
     return `It is <answer>${results[0]}</answer>`;
   };
 }
 const hermes = playing(calls => calls.map(call => `<tool_call>\n${JSON.stringify(call)}\n</tool_call>`).join('\n'));
-const llama = playing(calls =>
-  `<|python_tag|>${calls.map(({ name, arguments: parameters }) => JSON.stringify({ name, parameters })).join('; ')}`,
+const llama = playing(
+  calls =>
+    `<|python_tag|>${calls.map(({ name, arguments: parameters }) => JSON.stringify({ name, parameters })).join('; ')}`,
 );
 
 /** The text of the tokens whose mask has a value. */
 const textWhere = (tokenizer: ChatTokenizer, { samples: [{ ids, mask }] }: RolloutEpisode, value: 0 | 1): string =>
-  tokenizer.decode([...ids].filter((_, i) => mask[i] === value), { special: true });
+  tokenizer.decode(
+    [...ids].filter((_, i) => mask[i] === value),
+    { special: true },
+  );
 
 describe.each([
   ['qwen2.5', 'test/golden/chat/qwen2.5', hermes, /<tool_response>\n\d+\n<\/tool_response>\n<tool_response>/],
   ['qwen3', 'test/golden/chat/qwen3', hermes, /<tool_response>\n\d+\n<\/tool_response>\n<tool_response>/],
-  ['llama3', 'test/golden/chat/llama3', llama, /ipython<\|end_header_id\|>\n\n"\d+"<\|eot_id\|><\|start_header_id\|>ipython/],
-  ['a template without tools', 'media/models/ragen-tiny', hermes, /<\|im_start\|>user\n<tool_response>\n\d+\n<\/tool_response>\n<tool_response>/],
+  [
+    'llama3',
+    'test/golden/chat/llama3',
+    llama,
+    /ipython<\|end_header_id\|>\n\n"\d+"<\|eot_id\|><\|start_header_id\|>ipython/,
+  ],
+  [
+    'a template without tools',
+    'media/models/ragen-tiny',
+    hermes,
+    /<\|im_start\|>user\n<tool_response>\n\d+\n<\/tool_response>\n<tool_response>/,
+  ],
 ] as const)('%s', (_, folder, script, results) => {
   const tokenizer = readTokenizer(folder, { variables: { date_string: '26 Jul 2024' } });
 
@@ -118,8 +141,14 @@ describe.each([
       expect(textWhere(tokenizer, episode, 0)).toMatch(results);
       // the ids are those that were sampled: character by character, not the tokenizer's own
       const [from, to] = turns[0].span;
-      expect([...ids.slice(from, to)]).not.toEqual([...tokenizer.encode(tokenizer.decode([...ids.slice(from, to)], { special: true }))]);
-      expect(episode.turns.map(turn => turn.calls?.map(({ name }) => name))).toEqual([['lookup', 'lookup'], ['calculate'], undefined]);
+      expect([...ids.slice(from, to)]).not.toEqual([
+        ...tokenizer.encode(tokenizer.decode([...ids.slice(from, to)], { special: true })),
+      ]);
+      expect(episode.turns.map(turn => turn.calls?.map(({ name }) => name))).toEqual([
+        ['lookup', 'lookup'],
+        ['calculate'],
+        undefined,
+      ]);
       expect(episode.messages.map(({ role }) => role).slice(0, 3)).toEqual(['system', 'user', 'assistant']);
     }
     expect(appended[0]).toContain('calculate');
@@ -134,7 +163,9 @@ const tokenizer = readTokenizer('test/golden/chat/qwen2.5');
 
 it('sends a malformed call’s problem back as its result, with the format penalty', async () => {
   const { episodes, appended, metrics } = await rollout(tokenizer, (_, turn) =>
-    turn === 1 ? '<tool_call>{"name": "lookup"</tool_call><tool_call>{"name": "fly", "arguments": {}}</tool_call>' : '<answer>1</answer>',
+    turn === 1
+      ? '<tool_call>{"name": "lookup"</tool_call><tool_call>{"name": "fly", "arguments": {}}</tool_call>'
+      : '<answer>1</answer>',
   );
   expect(appended[1]).toContain('<tool_response>\nError: the tool call is not a JSON object of the form');
   expect(appended[1]).toContain('Error: there is no tool "fly": use one of calculate, lookup.');
@@ -150,8 +181,16 @@ it('asks again after a response without a call and without an answer', async () 
 
 it('takes calls only after a closed thought if the model has to think', async () => {
   const call = '<tool_call>{"name": "calculate", "arguments": {"expression": "1+1"}}</tool_call>';
-  const { episodes } = await rollout(tokenizer, (_, turn) => [`I think ${call}`, `I call.</think>${call}`, `x</think><answer>1</answer>`][turn - 1], { enable_think: true });
-  expect(episodes[0].turns.map(({ thought, calls }) => [thought, calls?.length])).toEqual([[null, undefined], ['I call.', 1], ['x', undefined]]);
+  const { episodes } = await rollout(
+    tokenizer,
+    (_, turn) => [`I think ${call}`, `I call.</think>${call}`, `x</think><answer>1</answer>`][turn - 1],
+    { enable_think: true },
+  );
+  expect(episodes[0].turns.map(({ thought, calls }) => [thought, calls?.length])).toEqual([
+    [null, undefined],
+    ['I call.', 1],
+    ['x', undefined],
+  ]);
   expect(episodes[0].turns[1].calls?.[0].result).toBe('2');
 });
 

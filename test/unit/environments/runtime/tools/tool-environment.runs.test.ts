@@ -57,7 +57,14 @@ let entry: string;
 let running: EnvironmentProcess;
 const files = workspace();
 const source = files.write('notebook.ts', notebook());
-const settings: ToolSettings = { ...defaultToolLimits, max_calls_per_turn: 3, max_calls: 6, timeout_ms: 300, max_result_characters: 200, servers: {} };
+const settings: ToolSettings = {
+  ...defaultToolLimits,
+  max_calls_per_turn: 3,
+  max_calls: 6,
+  timeout_ms: 300,
+  max_result_characters: 200,
+  servers: {},
+};
 const spec = { tag: 'N', env_type: 'notebook.ts', source, config: {}, tools: settings };
 
 beforeAll(async () => {
@@ -87,14 +94,27 @@ async function open(): Promise<string> {
 const call = (name: string, args: Record<string, unknown> = {}): WrittenCall => ({ name, arguments: args });
 async function play(episode: string, ...calls: WrittenCall[]) {
   const [step] = await running.step([{ episode, actions: [callAction(calls)] }]);
-  return { ...step, results: step.outcomes[0]?.calls?.map(({ result }) => result) ?? [], records: step.outcomes[0]?.calls ?? [] };
+  return {
+    ...step,
+    results: step.outcomes[0]?.calls?.map(({ result }) => result) ?? [],
+    records: step.outcomes[0]?.calls ?? [],
+  };
 }
 
 test('results come in the order of the calls, and a call sees the effects of earlier calls', async () => {
-  const { results, observation, outcomes } = await play(await open(), call('write', { line: 'a', times: 2 }), call('read'), call('write', { line: 'b' }));
+  const { results, observation, outcomes } = await play(
+    await open(),
+    call('write', { line: 'a', times: 2 }),
+    call('read'),
+    call('write', { line: 'b' }),
+  );
   expect(results).toEqual(['done', '{"log":["aa"]}', 'done']);
   expect(observation).toBe('write: done\nread: {"log":["aa"]}\nwrite: done');
-  expect(outcomes[0]).toMatchObject({ reward: 0, terminated: false, info: { action_is_valid: true, action_is_effective: true } });
+  expect(outcomes[0]).toMatchObject({
+    reward: 0,
+    terminated: false,
+    info: { action_is_valid: true, action_is_effective: true },
+  });
 });
 
 test('neighbouring calls of parallel tools run at the same time', async () => {
@@ -102,13 +122,22 @@ test('neighbouring calls of parallel tools run at the same time', async () => {
 });
 
 test('the model sees which call failed and why', async () => {
-  const { results, records, outcomes } = await play(await open(), call('nothing'), { problem: 'the tool call has no name.' }, call('write', { line: 3 }));
+  const { results, records, outcomes } = await play(
+    await open(),
+    call('nothing'),
+    { problem: 'the tool call has no name.' },
+    call('write', { line: 3 }),
+  );
   expect(results).toEqual([
     'Error: there is no tool "nothing": use one of write, read, meet, slow, refuse, fail, spin, long, end.',
     'Error: the tool call has no name.',
     expect.stringMatching(/^Error: write was not executed: the argument line is wrong \(.*string.*\)\.$/) as string,
   ]);
-  expect(records.map(({ name, error, ms }: ToolCallRecord) => [name, error, ms])).toEqual([['nothing', true, 0], ['', true, 0], ['write', true, 0]]);
+  expect(records.map(({ name, error, ms }: ToolCallRecord) => [name, error, ms])).toEqual([
+    ['nothing', true, 0],
+    ['', true, 0],
+    ['write', true, 0],
+  ]);
   expect(outcomes[0].info).toEqual({ action_is_valid: false, action_is_effective: false });
   const later = await play(await open(), call('refuse'), call('write', { line: 'a', more: 1 }), call('long'));
   expect(later.results[0]).toBe('Error: not today');
@@ -120,10 +149,16 @@ test('calls beyond a limit are not executed', async () => {
   const episode = await open();
   const line = { line: 'a' };
   const four = await play(episode, call('write', line), call('write', line), call('write', line), call('write', line));
-  expect(four.results.slice(2)).toEqual(['done', 'Error: a turn may have at most 3 tool calls: call fewer tools in one turn.']);
+  expect(four.results.slice(2)).toEqual([
+    'done',
+    'Error: a turn may have at most 3 tool calls: call fewer tools in one turn.',
+  ]);
   expect((await play(episode, call('write', line), call('write', line))).results).toEqual(['done', 'done']);
   const last = await play(episode, call('read'), call('read'));
-  expect(last.results).toEqual(['{"log":["a","a","a","a","a"]}', 'Error: an episode may have at most 6 tool calls: answer without further calls.']);
+  expect(last.results).toEqual([
+    '{"log":["a","a","a","a","a"]}',
+    'Error: an episode may have at most 6 tool calls: answer without further calls.',
+  ]);
 });
 
 test('a call that waits too long is aborted, and the rest of the turn is not executed', async () => {
@@ -173,9 +208,18 @@ test('edited tools are used by later episodes only', async () => {
 
 test.each([
   [`bad: 3,`, /has the tool bad with the description missing/],
-  [`'b a d': defineTool({ description: '', parameters: none, run: () => '' }),`, /has a tool named "b a d": use a name of letters/],
-  [`bad: defineTool({ description: '', parameters: z.string() as never, run: () => '' }),`, /whose parameters are .*not a zod object schema/],
-  [`bad: defineTool({ description: '', parameters: z.object({ x: z.date() }), run: () => '' }),`, /have no JSON schema/],
+  [
+    `'b a d': defineTool({ description: '', parameters: none, run: () => '' }),`,
+    /has a tool named "b a d": use a name of letters/,
+  ],
+  [
+    `bad: defineTool({ description: '', parameters: z.string() as never, run: () => '' }),`,
+    /whose parameters are .*not a zod object schema/,
+  ],
+  [
+    `bad: defineTool({ description: '', parameters: z.object({ x: z.date() }), run: () => '' }),`,
+    /have no JSON schema/,
+  ],
   [`bad: { description: '', parameters: none } as never,`, /has the tool bad without run/],
 ])('a tool that is not valid is refused with its name: %s', async (tool, message) => {
   writeFileSync(source, notebook(tool));

@@ -44,7 +44,15 @@ afterAll(async () => {
 });
 
 const program = (changes: Partial<ToolServer> = {}): ToolServer =>
-  ({ per: 'run', start_timeout_ms: 30_000, command: process.execPath, args: [script, 'stdio'], env: {}, pass_env: [], ...changes }) as ToolServer;
+  ({
+    per: 'run',
+    start_timeout_ms: 30_000,
+    command: process.execPath,
+    args: [script, 'stdio'],
+    env: {},
+    pass_env: [],
+    ...changes,
+  }) as ToolServer;
 const site = (changes: Partial<ToolServer> = {}): ToolServer =>
   ({ per: 'run', start_timeout_ms: 30_000, url, headers: {}, headers_env: {}, ...changes }) as ToolServer;
 
@@ -79,7 +87,11 @@ describe.each([
     expect(error).toBeUndefined();
     expect(tools?.find(({ name }) => name === 'add')).toMatchObject({
       description: 'Does add.',
-      parameters: { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } }, required: ['a', 'b'] },
+      parameters: {
+        type: 'object',
+        properties: { a: { type: 'number' }, b: { type: 'number' } },
+        required: ['a', 'b'],
+      },
     });
     const { call } = await open();
     expect(await call('add', { a: 2, b: 3 })).toBe('5');
@@ -97,7 +109,9 @@ describe.each([
   test('a call that hangs ends its episode with one sentence, and later episodes play', async () => {
     const { open } = await load({ s: server() }, 1500);
     const [broken, other] = [await open(), await open()];
-    expect(await broken.call('hang')).toMatch(/^environment P .* has the tool server s \(.*\), which did not answer a call of hang within 1500 ms in step\(.*: check custom_envs\.P\.mcp_servers\.s and the server's output$/s);
+    expect(await broken.call('hang')).toMatch(
+      /^environment P .* has the tool server s \(.*\), which did not answer a call of hang within 1500 ms in step\(.*: check custom_envs\.P\.mcp_servers\.s and the server's output$/s,
+    );
     expect(await other.call('add', { a: 2, b: 3 })).toBe('5');
   });
 });
@@ -137,7 +151,9 @@ test('a server per run is shared, and a server per episode is not', async () => 
 
 test('servers receive only the variables that the configuration names', async () => {
   const variables = { GIVEN_KEY: 'Bearer abc', HIDDEN_KEY: 'no' };
-  const { call } = await (await load({ s: program({ pass_env: ['GIVEN_KEY'], env: { OWN: '1' } }) }, 5000, variables)).open();
+  const { call } = await (
+    await load({ s: program({ pass_env: ['GIVEN_KEY'], env: { OWN: '1' } }) }, 5000, variables)
+  ).open();
   expect(await call('variable', { name: 'GIVEN_KEY' })).toBe('Bearer abc');
   expect(await call('variable', { name: 'HIDDEN_KEY' })).toBe('unset');
   expect(await call('variable', { name: 'OWN' })).toBe('1');
@@ -146,8 +162,16 @@ test('servers receive only the variables that the configuration names', async ()
 });
 
 test.each([
-  ['a program that does not exist', () => program({ command: 'no-such-program' }), /tool server s \(no-such-program\), which could not be reached \(.*ENOENT/],
-  ['a program that is no server', () => program({ args: ['-e', 'setTimeout(() => {}, 1e6)'], start_timeout_ms: 1000 }), /could not be reached \(.*timed out/],
+  [
+    'a program that does not exist',
+    () => program({ command: 'no-such-program' }),
+    /tool server s \(no-such-program\), which could not be reached \(.*ENOENT/,
+  ],
+  [
+    'a program that is no server',
+    () => program({ args: ['-e', 'setTimeout(() => {}, 1e6)'], start_timeout_ms: 1000 }),
+    /could not be reached \(.*timed out/,
+  ],
   ['a program that ends', () => program({ args: ['-e', ''] }), /could not be reached \(.*Connection closed/],
   ['an address without a server', () => site({ url: 'http://127.0.0.1:9/mcp' }), /could not be reached \(/],
 ])('%s is refused when the environment is loaded', async (_, server, message) => {
@@ -157,5 +181,7 @@ test.each([
 
 test('two tools of the same name are refused', async () => {
   const { error } = await load({ s: program(), t: program() });
-  expect(error?.message).toMatch(/has two tools named add: rename one of them, or remove a server from custom_envs\.P\.mcp_servers/);
+  expect(error?.message).toMatch(
+    /has two tools named add: rename one of them, or remove a server from custom_envs\.P\.mcp_servers/,
+  );
 });
