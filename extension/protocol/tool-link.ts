@@ -1,5 +1,6 @@
 // What a trainer and an environment process exchange about tools: the limits of calls, the servers that provide tools,
 // and the tools that the model may call. The records of calls are in run-data/tool-call.ts.
+import { maximum } from '../common/lists';
 import { isRecord } from '../common/json';
 import { isInfo, isText, longestText } from './environment-message-bounds';
 
@@ -47,7 +48,10 @@ export const defaultToolLimits: Omit<ToolSettings, 'servers'> = {
 
 /** Returns the time limit in milliseconds of a turn with tool calls, and of a reset that starts servers. */
 export const longestTurnMs = ({ timeout_ms, servers }: ToolSettings): number =>
-  Math.max(timeout_ms, ...Object.values(servers).map(({ start_timeout_ms }) => start_timeout_ms)) + 1000;
+  maximum(
+    Object.values(servers).map(({ start_timeout_ms }) => start_timeout_ms),
+    timeout_ms,
+  ) + 1000;
 
 /** A tool, as the chat template shows it to the model. */
 export interface ToolDescription {

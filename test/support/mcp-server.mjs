@@ -44,11 +44,12 @@ function makeServer() {
 
 if (argv[2] === 'stdio') await makeServer().connect(new StdioServerTransport());
 else {
-  const http = createServer(async (request, response) => {
+  const answer = async (request, response) => {
     const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
     response.on('close', () => void transport.close());
     await makeServer().connect(transport);
     await transport.handleRequest(request, response);
-  });
+  };
+  const http = createServer((request, response) => void answer(request, response));
   http.listen(0, '127.0.0.1', () => stdout.write(`${http.address().port}\n`));
 }

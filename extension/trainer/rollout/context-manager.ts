@@ -80,7 +80,7 @@ export class EpisodeContext {
     for (const { ids, added } of this.window.prompts(turn)) {
       if (ids.length + response_length <= max_model_len) {
         this.prompts.push(prompt);
-        this.messages.push(...added);
+        appendAll(this.messages, added);
         this.shortened ||= shortened;
         return this.setRow(ids);
       }

@@ -1,6 +1,7 @@
 // The environments that come along for tools: their solvers solve every episode through the tools, wrong answers and
 // wrong states earn nothing, and mistakes of a model are results that it can read.
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import fileSystem from '../../../envs/file-system/index';
 import smallWeb from '../../../envs/small-web/index';
 import tableQuestions from '../../../envs/table-questions/index';
@@ -15,8 +16,7 @@ async function open<Schema extends ConfigSchema>(
   config: object,
   seed: number,
 ) {
-  const schema = definition.config as unknown as { parse(value: unknown): never };
-  const inner = definition.create(schema.parse(config));
+  const inner = definition.create(z.parse(definition.config, config));
   const tools = declaredTools(inner.tools);
   const environment = withTools(inner, () => tools);
   const { observation } = await environment.reset({ seed, member: 0, mode: 'train' });

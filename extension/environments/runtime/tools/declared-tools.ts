@@ -76,8 +76,9 @@ function callable(name: string, tool: unknown): CallableTool {
  */
 function jsonSchema(name: string, schema: z.ZodType): Record<string, unknown> {
   try {
-    const { $schema, ...parameters } = z.toJSONSchema(schema, { io: 'input', override: withoutBounds });
-    return plainValue(parameters) as Record<string, unknown>;
+    const parameters = plainValue(z.toJSONSchema(schema, { io: 'input', override: withoutBounds }));
+    const { $schema: _dialect, ...rest } = parameters as Record<string, unknown>;
+    return rest;
   } catch (error) {
     throw badValue(
       `has the tool ${name} whose parameters have no JSON schema (${shown((error as Error).message)})`,

@@ -4,6 +4,7 @@
 // wrong arguments, a time limit, too many calls, or a ToolError. Any other error ends the episode.
 import type { Environment, StepResult } from '../../../../envs/api/environment';
 import { callsOf, isReadable, type ToolCall, type WrittenCall } from '../../../../envs/api/tools/call-action';
+import { appendAll } from '../../../common/lists';
 import { defaultToolLimits, type ToolSettings } from '../../../protocol/tool-link';
 import type { ToolCallRecord } from '../../../run-data/tool-call';
 import { badValue } from '../threads/fault';
@@ -89,11 +90,11 @@ class ToolTurn {
   async run(environment: Environment, calls: readonly WrittenCall[], allowed: number): Promise<ToolStep> {
     const records: ToolCallRecord[] = [];
     try {
-      const play = (call: WrittenCall, index: number) =>
+      const play = async (call: WrittenCall, index: number): Promise<ToolCallRecord> =>
         index < allowed ? this.recordOf(call) : this.refused(call, tooMany(calls.length, this.settings));
       for (let first = 0; first < calls.length; first = records.length) {
         const group = calls.slice(first, this.groupEnd(calls, first));
-        records.push(...(await Promise.all(group.map((call, i) => play(call, first + i)))));
+        appendAll(records, await Promise.all(group.map((call, i) => play(call, first + i))));
       }
     } finally {
       clearTimeout(this.timer);

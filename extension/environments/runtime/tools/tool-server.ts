@@ -133,8 +133,9 @@ export class ToolServerConnection {
 }
 
 /** Whether the server refused the call itself: a wrong argument, or a tool that it has removed. */
-const isCallError = (error: unknown): boolean =>
-  error instanceof McpError && [ErrorCode.InvalidParams, ErrorCode.MethodNotFound].includes(error.code as ErrorCode);
+const isCallError = (error: unknown): boolean => error instanceof McpError && callErrors.has(error.code);
+
+const callErrors: ReadonlySet<number> = new Set([ErrorCode.InvalidParams, ErrorCode.MethodNotFound]);
 
 function transportOf(server: ToolServer) {
   if (server.command === undefined) {
