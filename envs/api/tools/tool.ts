@@ -3,7 +3,6 @@
 // schema: the model sees its JSON schema, and a call whose arguments do not match is not executed.
 // Invariant: an episode stays a pure function of (config, seed, member, actions). Calls are actions (call-action.ts).
 import type { z } from 'zod';
-import type { MaybePromise } from '../environment';
 
 export interface ToolContext {
   /** Aborts when the call exceeds its time limit or the turn of the call has ended. */
@@ -24,10 +23,11 @@ export interface Tool<Parameters extends ToolParameters = ToolParameters> {
    */
   parallel?: boolean;
   /**
-   * Executes a call with arguments that match `parameters`. Returns a text, or plain data, which is written as JSON. A
-   * ToolError is shown to the model as the call's result; any other error ends the episode, as it does in `step`.
+   * Executes a call with arguments that match `parameters`. Returns a text, or plain data, which is written as JSON, or a
+   * promise of either. A ToolError is shown to the model as the call's result; any other error ends the episode, as it
+   * does in `step`.
    */
-  run(args: z.infer<Parameters>, context: ToolContext): MaybePromise<unknown>;
+  run(args: z.infer<Parameters>, context: ToolContext): unknown;
 }
 
 /** Tools by name. A name consists of letters, digits, `_` and `-`. */
