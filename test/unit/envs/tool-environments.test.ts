@@ -54,7 +54,7 @@ describe.each([
   ['tidy', fileSystem, { kinds: ['tidy'], files: 6 }, [2]],
   ['question', smallWeb, { kinds: ['question'] }, [1, 1]],
   ['order', smallWeb, { kinds: ['order'] }, [1, 1, 1, 4]],
-] as const)('%s', (kind, definition, config, calls) => {
+] as const)('%s', (_, definition, config, calls) => {
   it.each([0, 1, 2, 3, 4, 5, 6, 7])('is solved through tools, seed %i', async seed => {
     const { turns, step } = await solved(definition as EnvironmentDefinition, config, seed);
     expect([step.reward, step.terminated, step.info.success]).toEqual([1, true, true]);
