@@ -3,6 +3,7 @@
 // of (config, seed, member, actions), so it can be replayed.
 import type { z } from 'zod';
 import type { AnsweredEpisode, AnsweredTurn, ComponentValues, ComponentWeights } from './rewards';
+import type { Tools } from './tools/tool';
 
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
 export type Observation = string | { text: string; images: Uint8Array[] };
@@ -50,6 +51,13 @@ export interface Environment {
    */
   reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;
   step(action: Action): MaybePromise<StepResult>;
+  /**
+   * The tools that the model may call before it answers. `step` then receives the answers only. The tools of all
+   * episodes have the same names, descriptions and parameters.
+   */
+  tools?: Tools;
+  /** Called after the calls of each turn. Returns what the calls have earned, and whether they ended the episode. */
+  afterCalls?(): MaybePromise<CallsOutcome>;
   /** Returns the current state in the given render mode. */
   render?(mode: string): MaybePromise<Observation>;
   /** Returns actions that solve the episode from the current state; undefined if the solver finds none. */
@@ -63,6 +71,9 @@ export interface Environment {
   /** Does the same for an episode that is over. */
   scoreEpisode?(episode: AnsweredEpisode): MaybePromise<ComponentValues>;
 }
+
+/** The effect of a turn's tool calls; by default, no reward, and the episode continues. */
+export type CallsOutcome = Partial<Omit<StepResult, 'observation'>>;
 
 export type MaybePromise<T> = T | Promise<T>;
 

@@ -19,12 +19,27 @@ export interface AnsweredTurn {
   parsed: readonly string[];
   /** Names of the actions that were executed; empty if the answer contains no valid action. */
   executed: readonly string[];
+  /** The tool calls of the answer with their results, in order; absent if it has none. */
+  calls?: readonly AnsweredCall[];
   /** Sum of the rewards that the environment gave for the actions. */
   reward: number;
   /** Infos of the actions: for each key, the value of the last action; `raw_reward` is summed. */
   info: Record<string, unknown>;
   /** `length` if the answer was cut at the length limit. */
   finish: 'stop' | 'length';
+}
+
+/** A tool call, as it was executed. */
+export interface AnsweredCall {
+  /** Name of the tool; empty if the call could not be read. */
+  name: string;
+  arguments: Record<string, unknown>;
+  /** The text that the model sees. */
+  result: string;
+  /** Whether the call was not executed, or the tool reported a failure. */
+  error: boolean;
+  /** Duration in milliseconds. */
+  ms: number;
 }
 
 /** An episode that is over. */

@@ -6,10 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { openDataSet } from '../api/data-set';
 import { defineEnvironment, MissingDependency } from '../api/environment';
+import { codeTool } from '../api/tools/code-tool';
 import { PythonRandom } from '../api/random/python-random';
 import { inputText, isOutput, isReturned, problemOf, type Problem } from './problems';
-import { callInput, codeOf, returnedIn, runnerOf, sourceOf, withStarter, type Language } from './programs';
-import { requireIsolation, runProgram, type Outcome, type Program } from './sandbox';
+import { cut, mishapOf, requireInterpreter, runnerFor, type Interpreter } from './interpreter';
+import { callInput, codeOf, returnedIn, sourceOf, withStarter, type Language } from './programs';
+import { runProgram } from './sandbox';
 
 const config = z.strictObject({
   render_mode: z.literal('text').default('text'),
@@ -56,6 +58,10 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('path of node; null: node is searched under /usr, then on the PATH'),
+  code_tool: z
+    .boolean()
+    .default(false)
+    .describe('true: the model may run programs by a tool before it answers, in the same isolation and limits'),
 });
 type Config = z.infer<typeof config>;
 type Mode = 'train' | 'val';
@@ -82,13 +88,12 @@ async function taskOf(config: Config, seed: number, mode: Mode): Promise<Problem
   }
 }
 
-function runner(language: Language, { python_path, node_path }: Config): Omit<Program, 'source' | 'stdin'> {
-  const found = runnerOf(language, language === 'python' ? python_path : node_path);
-  const [name, key] = language === 'python' ? ['python3', 'python_path'] : ['node', 'node_path'];
-  if (!found)
-    throw new MissingDependency(`cannot find ${name}`, `install ${name}, or set env_config.${key} to its path`);
-  return found;
-}
+const interpreterOf = (language: Language, config: Config): Interpreter => ({
+  language,
+  path: language === 'python' ? config.python_path : config.node_path,
+  isolation: config.isolation,
+  limits: limitsOf(config),
+});
 
 const limitsOf = ({ test_timeout, memory_mb }: Config) => ({ seconds: test_timeout, megabytes: memory_mb });
 
@@ -100,14 +105,12 @@ interface Verdict {
   detail: string;
 }
 
-const cut = (text: string, limit = 200) => (text.length > limit ? `${text.slice(0, limit)}…` : text);
-
 /** Runs the tests in order until all have run or the total timeout expires. */
 async function judge(answer: string, task: Problem, config: Config): Promise<Verdict> {
   const { code, language } = codeOf(answer, config.language);
   const whole = language === 'python' ? withStarter(code, task.starter) : code;
   const source = sourceOf(whole, language, task.functionName);
-  const program = { ...runner(language, config), source };
+  const program = { ...runnerFor(interpreterOf(language, config)), source };
   const limits = limitsOf(config);
   const deadline = performance.now() + config.total_timeout * 1000;
   const verdict: Verdict = { passed: 0, runnable: false, detail: '' };
@@ -125,7 +128,7 @@ async function judge(answer: string, task: Problem, config: Config): Promise<Ver
       config.isolation,
     );
     if (outcome.by !== 'exit' || outcome.code !== 0) {
-      setDetail(mishap(outcome, config));
+      setDetail(mishapOf(outcome, limits));
       continue;
     }
     verdict.runnable = true;
@@ -137,15 +140,6 @@ async function judge(answer: string, task: Problem, config: Config): Promise<Ver
       setDetail(`expected ${cut(inputText(expected).trim())}, got ${cut((returned?.text ?? outcome.stdout).trim())}.`);
   }
   return verdict;
-}
-
-function mishap({ by, code, stderr }: Outcome, { test_timeout, memory_mb }: Config): string {
-  if (by === 'time') return `did not end within ${test_timeout} seconds.`;
-  if (by === 'memory') return `used more than ${memory_mb} MB.`;
-  if (by === 'output') return 'wrote too much.';
-  const lines = stderr.trim().split('\n');
-  const cause = lines.findLast(line => /^\w*(Error|Exception|Exit|Interrupt)\b/.test(line)) ?? lines.at(-1);
-  return `ended with ${code === null ? 'a signal' : `exit code ${code}`}${cause ? ` (${cut(cause)})` : ''}.`;
 }
 
 /** Returns the text of a task for the model: problem, and starter code or function name. */
@@ -169,14 +163,7 @@ export default defineEnvironment({
 
   async dependencies(config) {
     for (const mode of ['train', 'val'] as const) await tasks(config, mode);
-    if (config.isolation === 'bubblewrap') await requireIsolation();
-    const found = runner(config.language, config);
-    const { code, stderr } = await runProgram({ ...found, source: '', stdin: '' }, limitsOf(config), config.isolation);
-    if (code !== 0)
-      throw new MissingDependency(
-        `cannot run ${found.interpreter} in isolation (${stderr.trim().split('\n').at(-1)})`,
-        `install ${config.language === 'python' ? 'python3' : 'node'} under /usr, or set env_config.${config.language === 'python' ? 'python_path' : 'node_path'} to another interpreter`,
-      );
+    await requireInterpreter(interpreterOf(config.language, config));
   },
 
   create(config) {
@@ -186,6 +173,8 @@ export default defineEnvironment({
     let observation = '';
 
     return {
+      ...(config.code_tool && { tools: { run: codeTool(interpreterOf(config.language, config)) } }),
+
       async reset({ seed, mode = 'train' }) {
         task = await taskOf(config, seed, mode);
         steps = 0;

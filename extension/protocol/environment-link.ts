@@ -13,6 +13,8 @@ import {
   stateProblem,
 } from './environment-message-bounds';
 import { isRecord } from '../common/json';
+import type { ToolCallRecord } from '../run-data/tool-call';
+import { areTools, type ToolDescription, type ToolSettings } from './tool-link';
 
 /**
  * Environment variable with the tag of an environment. It is set in the environment's thread and in the child processes
@@ -39,6 +41,8 @@ export interface EnvironmentSpec {
   scored?: { environment: string; rewards: string };
   /** Code of an earlier `LoadedEnvironment`. If set, this code is loaded instead of the current file. */
   built?: Pick<LoadedEnvironment, 'bundle' | 'files'>;
+  /** Limits and servers of tools; the defaults if absent. */
+  tools?: ToolSettings;
 }
 
 /** A loaded environment: its code, configuration and task description. */
@@ -60,6 +64,8 @@ export interface LoadedEnvironment {
   has_solver: boolean;
   /** Whether the complete answer is one action. If not, the answer is split at the action separator. */
   whole_answer?: boolean;
+  /** The tools that the model may call; absent if there are none. */
+  tools?: ToolDescription[];
   /** Default weights of the reward components of the code, by name; undefined if it has no score functions. */
   components?: Record<string, number>;
   /** Which score functions the code has; undefined if it has none. */
@@ -76,7 +82,7 @@ export interface Scores {
  * What a step request asks score functions to score, after its actions: the turn, whose outcome the environment process
  * adds, or the complete episode.
  */
-export type ScoreRequest = { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info'> } | { episode: AnsweredEpisode };
+export type ScoreRequest = { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info' | 'calls'> } | { episode: AnsweredEpisode };
 
 export interface EpisodeReset {
   /** Episode id, assigned by the trainer; unique while the episode is open. */
@@ -162,6 +168,8 @@ export interface ActionOutcome {
   terminated: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
+  /** The tool calls of the action; absent if the action is an answer. */
+  calls?: ToolCallRecord[];
 }
 
 export interface EpisodeStep extends EpisodeState {
@@ -309,12 +317,13 @@ function isState(entry: Plain): boolean {
 
 function isLoaded(entry: Plain): boolean {
   const { tag, name, source, version, bundle, files, config } = entry;
-  const { instruction, legend, actions, components, scores, has_solver } = entry;
+  const { instruction, legend, actions, components, scores, tools, has_solver } = entry;
   const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
   const code = isSource(bundle) && isSource(source) && areTexts(files);
   const named = isRecord(legend) && (actions === undefined || areNames(actions));
   const scored = (components === undefined || areComponents(components)) && (scores === undefined || isScores(scores));
-  return texts && code && named && scored && isRecord(config) && typeof has_solver === 'boolean';
+  const callable = tools === undefined || areTools(tools);
+  return texts && code && named && scored && callable && isRecord(config) && typeof has_solver === 'boolean';
 }
 
 const isScores = (scores: unknown): boolean =>

@@ -4,6 +4,7 @@
 // the process. The size of each part and the size of the complete value are bounded, because many small parts can be as
 // large as one large part.
 import { isRecord } from '../common/json';
+import type { ToolCallRecord } from '../run-data/tool-call';
 
 /**
  * Maximum characters of a text returned by an environment. This is also the maximum size of a structured value: the
@@ -18,7 +19,7 @@ export const longestKey = 4096;
 export const longestText = 2 ** 16;
 
 type Plain = Record<string, unknown>;
-const isText = (value: unknown, most: number = largest): value is string =>
+export const isText = (value: unknown, most: number = largest): value is string =>
   typeof value === 'string' && value.length <= most;
 
 /** Returns the problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
@@ -45,9 +46,21 @@ function areImages(images: unknown): boolean {
 
 function isOutcome(outcome: unknown): boolean {
   if (!isRecord(outcome)) return false;
-  const { action, reward, terminated, truncated, info } = outcome;
+  const { action, reward, terminated, truncated, info, calls } = outcome;
   const done = typeof terminated === 'boolean' && typeof truncated === 'boolean';
-  return isAction(action) && typeof reward === 'number' && Number.isFinite(reward) && done && isInfo(info);
+  const sound = isAction(action) && typeof reward === 'number' && Number.isFinite(reward) && done && isInfo(info);
+  return sound && (calls === undefined || areCalls(calls));
+}
+
+/** Whether a value is a list of tool calls within bounds. */
+function areCalls(calls: unknown): calls is ToolCallRecord[] {
+  if (!Array.isArray(calls)) return false;
+  return calls.every(call => {
+    if (!isRecord(call)) return false;
+    const { name, result, error, ms } = call;
+    const timed = typeof ms === 'number' && ms >= 0 && Number.isFinite(ms);
+    return isText(name, longestKey) && isInfo(call.arguments) && isText(result) && typeof error === 'boolean' && timed;
+  });
 }
 
 /** Whether a value is a valid action: a number or a text. */
@@ -80,7 +93,7 @@ export function areComponents(values: unknown): values is Record<string, number>
 }
 
 /** Whether a value is an object of plain data whose size is at most `largest`. */
-const isInfo = (info: unknown): info is Plain =>
+export const isInfo = (info: unknown): info is Plain =>
   isRecord(info) && !(info instanceof Uint8Array) && fits(info, { left: largest }, 0);
 
 /**

@@ -3,6 +3,7 @@
 // truncated. Then unknown names are dropped. The remaining actions are executed until the episode ends or the episode's
 // action budget is used up.
 import type { EpisodeTurn } from './episode';
+import { callText } from './tool-call';
 import { between } from '../common/tagged-text';
 
 export interface ActionOutcome {
@@ -12,11 +13,12 @@ export interface ActionOutcome {
 }
 
 /**
- * Returns the outcomes in the order of the answer. `endsEpisode`: whether the environment ended the episode in this
+ * Returns the outcomes in the order of the answer; each tool call counts as an action. `endsEpisode`: whether the environment ended the episode in this
  * turn.
  */
 export function actionOutcomes(turn: EpisodeTurn, endsEpisode: boolean): ActionOutcome[] {
-  const { parsed, executed, actions_left } = turn;
+  const { parsed, executed, actions_left, calls } = turn;
+  if (calls) return calls.map(call => ({ name: callText(call), reason: null }));
   const outcomes: ActionOutcome[] = [];
   let done = 0;
   for (const name of parsed) {

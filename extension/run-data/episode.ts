@@ -2,6 +2,7 @@
 // trainer's data of each token.
 import { z } from 'zod';
 import { judgementSchema } from './judgement';
+import { toolCallSchema } from './tool-call';
 
 /**
  * Pictures of a state, in the order of the words `[image]` in its text: names of files in the folder of the episode's
@@ -29,6 +30,7 @@ export const turnSchema = z.object({
     .describe('values of reward components by name, before weights; absent if the tag has no components'),
   component_reward: z.number().optional().describe('weighted sum of `components`'),
   info: z.record(z.string(), z.unknown()),
+  calls: z.array(toolCallSchema).optional().describe('tool calls of the response; absent if it has none'),
   finish: z.enum(['stop', 'length']),
   /** Token span [from, to) of the sampled tokens in `tokens.ids`. */
   span: z.tuple([z.number().int(), z.number().int()]),

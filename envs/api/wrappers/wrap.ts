@@ -1,7 +1,8 @@
 // Base of the wrappers. Wrapping a definition returns a definition with the same configuration schema, so wrappers can
 // be nested in any order. Invariants:
-// * Methods that a wrapper does not replace are passed through: `render`, `solve`, `close`, `score` and `scoreEpisode`
-//   exist if the inner environment has them.
+// * Methods that a wrapper does not replace are passed through: `render`, `solve`, `close`, tools, `score` and
+//   `scoreEpisode` exist if the inner environment has them. Tool calls reach the inner environment directly; `step` of a
+//   wrapper sees answers only.
 // * If the inner environment returns synchronously, the wrapped environment does too.
 // * The episode stays a pure function of (config, seed, member, actions).
 // * A step after the end of the episode throws. The inner environment cannot enforce this rule, because a wrapper may
@@ -32,6 +33,8 @@ export function wrap<Schema extends z.ZodType>(
       const wrapped: Environment = {
         reset: options => inner.reset(options),
         step: action => inner.step(action),
+        ...(inner.tools && { tools: inner.tools }),
+        ...(inner.afterCalls && { afterCalls: () => inner.afterCalls!() }),
         ...(inner.render && { render: (mode: string) => inner.render!(mode) }),
         ...(inner.solve && { solve: () => inner.solve!() }),
         ...(inner.close && { close: () => inner.close!() }),

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
+import { defaultToolLimits, type ToolServer, type ToolSettings } from '../../protocol/tool-link';
 import { UserError } from '../../common/user-error';
 
 /**
@@ -31,6 +32,7 @@ export interface TagSource {
   env_type: string;
   env_config?: Record<string, unknown> | null;
   rewards?: { file?: string | null } | null;
+  mcp_servers?: Record<string, ToolServer>;
 }
 
 /**
@@ -43,6 +45,7 @@ export const builtInFiles = (builtIn: string): Record<string, string> =>
 /**
  * Returns the specification of each tag.
  * @param builtIn folder of the built-in environments
+ * @param limits limits of tool calls; the defaults if undefined
  * @throws UserError if a tag's env_type is neither built in nor a file, or if its rewards file does not exist
  */
 export function environmentSpecs(
@@ -50,10 +53,11 @@ export function environmentSpecs(
   custom_envs: Readonly<Record<string, TagSource>>,
   builtIn: string,
   workspace: string,
+  limits: Omit<ToolSettings, 'servers'> = defaultToolLimits,
 ): EnvironmentSpec[] {
   const registry = builtInFiles(builtIn);
   return [...new Set(tags)].map(tag => {
-    const { env_type, env_config, rewards } = custom_envs[tag];
+    const { env_type, env_config, rewards, mcp_servers: servers = {} } = custom_envs[tag];
     const known = Object.hasOwn(registry, env_type) ? join(builtIn, registry[env_type]) : undefined;
     const source = known ?? (isAbsolute(env_type) ? env_type : resolve(workspace, env_type));
     if (!existsSync(source)) {
@@ -65,7 +69,8 @@ export function environmentSpecs(
       );
     }
     const file = rewardsFile(tag, rewards?.file ?? undefined, known === undefined ? source : undefined, workspace);
-    const spec = { tag, env_type, source, config: env_config ?? {} };
+    const tools = { ...limits, servers };
+    const spec = { tag, env_type, source, config: env_config ?? {}, tools };
     if (file === undefined) return spec;
     return known === undefined
       ? { ...spec, scored: { environment: source, rewards: file } }

@@ -4,6 +4,7 @@
 // the user receives all variables, because the environment's code may read any of them. envs/api/program-environment.ts
 // lists the general variables.
 import { programEnvironment, variablesFor } from '../../../envs/api/program-environment';
+import type { ToolServer } from '../../protocol/tool-link';
 import type { EnvironmentSpec } from '../../protocol/environment-link';
 import { builtInFiles } from './environment-specs';
 
@@ -24,16 +25,24 @@ const readBy: Readonly<Record<string, (config: Readonly<Record<string, unknown>>
  * @param builtIn folder of the built-in environments
  */
 export function environmentVariables(
-  specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config'>[],
+  specs: readonly Pick<EnvironmentSpec, 'env_type' | 'config' | 'tools'>[],
   builtIn: string,
   env: NodeJS.ProcessEnv = process.env,
 ): NodeJS.ProcessEnv {
   const own = builtInFiles(builtIn);
   if (!specs.every(({ env_type }) => Object.hasOwn(own, env_type))) return { ...env };
-  const named = specs.flatMap(({ env_type, config }) => [...(readBy[env_type]?.(config) ?? []), ...namedIn(config)]);
+  const named = specs.flatMap(({ env_type, config, tools }) => [
+    ...(readBy[env_type]?.(config) ?? []),
+    ...namedIn(config),
+    ...Object.values(tools?.servers ?? {}).flatMap(variablesOf),
+  ]);
   const { node, network, folders, devices } = variablesFor;
   return programEnvironment([...node, ...network, ...folders, ...devices, ...named], env);
 }
+
+/** Returns the names of the variables that a tool server reads. */
+export const variablesOf = (server: ToolServer): string[] =>
+  server.command === undefined ? Object.values(server.headers_env) : server.pass_env;
 
 /**
  * Returns the variable names in an env_config. These are the values of all keys, at any depth, that end in `env`, such

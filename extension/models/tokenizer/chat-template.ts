@@ -7,8 +7,19 @@ import { correctTemplate, templateFunctions } from './jinja-corrections';
 import { renderWithin } from './jinja-limits';
 
 export interface ChatMessage {
-  role: 'system' | 'user' | 'assistant';
+  /** A message of role `tool` is the result of a tool call. */
+  role: 'system' | 'user' | 'assistant' | 'tool';
   content: string;
+}
+
+/** Returns the messages after a response; a text is a user message. */
+export const nextMessages = (next: string | readonly ChatMessage[]): readonly ChatMessage[] =>
+  typeof next === 'string' ? [{ role: 'user', content: next }] : next;
+
+/** A tool in the form that chat templates expect. */
+export interface ChatTool {
+  type: 'function';
+  function: { name: string; description: string; parameters: Record<string, unknown> };
 }
 
 export interface ChatTemplateOptions {
@@ -60,16 +71,21 @@ export class ChatTemplate {
     };
   }
 
-  /** Renders the conversation as text; with `addGenerationPrompt`, followed by the assistant header. */
-  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
+  /**
+   * Renders the conversation as text; with `addGenerationPrompt`, followed by the assistant header.
+   * @param tools the tools that the model may call, as the template's variable `tools`; null by default
+   */
+  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean, tools: readonly ChatTool[] = []): string {
     const values = {
       ...this.variables,
       messages: messages.map(message => ({ ...message })),
       add_generation_prompt: addGenerationPrompt,
+      ...(tools.length > 0 && { tools }),
     };
-    const letters = messages.reduce((sum, { content }) => sum + content.length, 0);
+    const described = tools.length > 0 ? JSON.stringify(tools).length : 0;
+    const letters = messages.reduce((sum, { content }) => sum + content.length, described);
     return orSentence(
-      () => renderWithin(this.template, values, { messages: messages.length, letters }),
+      () => renderWithin(this.template, values, { messages: messages.length + tools.length, letters }),
       `${this.folder}: the chat template cannot be rendered`,
       otherTemplate,
     );

@@ -3,9 +3,11 @@
 // responses, the ids of the template's text. To get this text, the template is rendered with a placeholder as the
 // response, and the result is split at the placeholder.
 import { UserError } from '../../common/user-error';
-import { ChatTemplate, orSentence } from './chat-template';
+import { ChatTemplate, nextMessages, orSentence } from './chat-template';
+import type { AddedToken } from './added-tokens';
 import { TextEncoder } from './text-encoder';
-import type { ChatMessage, ChatTemplateOptions } from './chat-template';
+import type { ChatMessage, ChatTemplateOptions, ChatTool } from './chat-template';
+import { messageEnd, toolSyntax, type ToolFormat, type ToolSyntax } from './tool-syntax';
 
 /** Contents of a model folder's files. */
 export interface TokenizerFiles {
@@ -36,6 +38,8 @@ export class ChatTokenizer {
   readonly stopTokenIds: number[];
   /** Ids that the template inserts directly after a response; the first is a stop token. */
   private readonly turnEnd: number[];
+  /** Ids of the special tokens by their texts. */
+  private readonly specialIds: ReadonlyMap<string, number>;
   private readonly encoded = new Map<string, number[]>();
   /** Total characters and ids in `encoded`. */
   private encodedSize = 0;
@@ -43,6 +47,8 @@ export class ChatTokenizer {
   constructor(private readonly files: TokenizerFiles) {
     const { folder } = files;
     this.encoder = this.usable(() => new TextEncoder(files.tokenizer, files.tokenizerConfig));
+    const { added_tokens: added = [] } = files.tokenizer as { added_tokens?: AddedToken[] };
+    this.specialIds = new Map(added.filter(({ special }) => special).map(({ content, id }) => [content, id]));
     if (!files.chatTemplate)
       throw new UserError(
         `${folder}: the tokenizer has no chat template: add chat_template.jinja or use an instruction-tuned model`,
@@ -83,30 +89,46 @@ export class ChatTokenizer {
     return [...ids];
   }
 
-  /** Decodes ids; special tokens are omitted unless `special`. */
-  decode(ids: readonly number[], { special = false } = {}): string {
+  /** Decodes ids; special tokens are omitted unless `special`, or if their text is in `keep`. */
+  decode(ids: readonly number[], { special = false, keep = [] as readonly string[] } = {}): string {
+    const kept = new Map(keep.flatMap(text => (this.specialIds.has(text) ? [[this.specialIds.get(text)!, text]] : [])));
+    const at = kept.size > 0 ? ids.findIndex(id => kept.has(id)) : -1;
+    if (at >= 0)
+      return this.decode(ids.slice(0, at)) + kept.get(ids[at])! + this.decode(ids.slice(at + 1), { special, keep });
     return ids.length === 0 ? '' : this.usable(() => this.encoder.decode(ids, special));
   }
 
-  /** Encodes a conversation, followed by the assistant header and the literal `prefix`. */
-  encodePrompt(messages: readonly ChatMessage[], prefix: string): number[] {
-    return this.encode(this.render(messages, true) + prefix);
+  /** Returns how the model writes tool calls. @throws UserError if the chat template's form of calls is unknown */
+  toolSyntax(format: ToolFormat): ToolSyntax {
+    const probe: ChatMessage[] = [{ role: 'user', content: 'x' }];
+    const render = (tools: readonly ChatTool[]) => this.template.render(probe, true, tools);
+    return toolSyntax(format, this.files.folder, render, text => this.specialIds.has(text));
+  }
+
+  /** Encodes a conversation with its tools, followed by the assistant header and the literal `prefix`. */
+  encodePrompt(messages: readonly ChatMessage[], prefix: string, tools?: readonly ChatTool[]): number[] {
+    return this.encode(this.template.render(messages, true, tools) + prefix);
   }
 
   /**
    * Returns the ids between the sampled ids `answer` and the next response. They consist of the turn-end ids that
-   * `answer` does not contain, the user message, the assistant header and the literal `prefix`.
+   * `answer` does not contain, the next messages (a text is a user message), the assistant header and the literal
+   * `prefix`. Before a tool's result, Llama 3's <|eom_id|> takes the place of the first turn-end id.
    */
-  encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[] {
+  encodeContinuation(
+    answer: readonly number[],
+    next: string | readonly ChatMessage[],
+    prefix: string,
+    tools?: readonly ChatTool[],
+  ): number[] {
+    const messages = nextMessages(next);
     const text = this.afterAnswer(
-      [
-        { role: 'user', content: 'x' },
-        { role: 'assistant', content: standIn },
-        { role: 'user', content: userText },
-      ],
+      [{ role: 'user', content: 'x' }, { role: 'assistant', content: standIn }, ...messages],
       true,
+      tools,
     );
-    return this.encode(text + prefix).slice(this.sampledTurnEnd(answer));
+    const isWaiting = messages[0]?.role === 'tool' && answer.at(-1) === this.specialIds.get(messageEnd);
+    return this.encode(text + prefix).slice(isWaiting ? 1 : this.sampledTurnEnd(answer));
   }
 
   /** Returns the turn-end ids that the template inserts after a final response and that `answer` does not contain. */
@@ -141,8 +163,12 @@ export class ChatTokenizer {
     );
   }
 
-  private afterAnswer(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
-    const text = this.render(messages, addGenerationPrompt);
+  private afterAnswer(
+    messages: readonly ChatMessage[],
+    addGenerationPrompt: boolean,
+    tools?: readonly ChatTool[],
+  ): string {
+    const text = this.template.render(messages, addGenerationPrompt, tools);
     const at = text.indexOf(standIn);
     if (at < 0)
       throw new UserError(

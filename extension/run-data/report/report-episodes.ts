@@ -1,6 +1,7 @@
 // The chosen episodes of a report: states as boards or texts, complete answers, actions and rewards.
 import { gameOf, readBoard, type Game } from '../../common/board';
 import { counted, formatNumber, formatSigned } from '../../common/numbers';
+import { callLine } from '../tool-call';
 import { actionOutcomes } from '../action-outcomes';
 import type { Episode, EpisodeTurn } from '../episode';
 import type { ReportEpisode, ReportState, ReportTurn } from './report-blocks';
@@ -63,9 +64,11 @@ function stateOf(text: string, previous: string | null, game: Game | null): Repo
 }
 
 function outcomeOf(turn: EpisodeTurn, isLast: boolean): string {
-  const actions = actionOutcomes(turn, isLast).map(({ name, reason }) =>
-    reason === null ? name : `${name} (not executed: ${reason})`,
-  );
+  const actions =
+    turn.calls?.map(callLine) ??
+    actionOutcomes(turn, isLast).map(({ name, reason }) =>
+      reason === null ? name : `${name} (not executed: ${reason})`,
+    );
   const penalty = turn.penalty === 0 ? [] : [`penalty ${formatSigned(turn.penalty)}`];
   const components = turn.component_reward === undefined ? [] : [`components ${formatSigned(turn.component_reward)}`];
   return [actions.join(', ') || 'no action', `reward ${formatSigned(turn.reward)}`, ...penalty, ...components].join(

@@ -80,6 +80,6 @@ function agentStep({ tokens }: Episode, turn: EpisodeTurn, observed: string): Om
       ...(ids.length > 0 && logprobs.every(value => value !== null) && { logprobs }),
       extra: { reward, penalty, ...(components && { components, component_reward }) },
     },
-    extra: { actions: executed, parsed_actions: parsed, finish },
+    extra: { actions: executed, parsed_actions: parsed, finish, ...(turn.calls && { tool_calls: turn.calls }) },
   };
 }

@@ -74,6 +74,44 @@ export const esManager = z
   })
   .describe('The environment state manager.');
 
+const per = z
+  .enum(['run', 'episode'])
+  .default('run')
+  .describe('Whether the server is started once, or again for each episode.');
+
+const start_timeout_ms = count('Time limit of starting the server and of listing its tools, in milliseconds.').default(
+  60_000,
+);
+
+const variable = z.string().regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable');
+
+const mcpServer = z.union([
+  z.strictObject({
+    command: z.string().min(1).describe('Program of a server that communicates over standard input and output.'),
+    args: z.array(z.string()).default([]).describe("The program's arguments."),
+    env: z
+      .record(z.string(), z.string())
+      .default({})
+      .describe("Variables that are added to the program's environment."),
+    pass_env: z
+      .array(variable)
+      .default([])
+      .describe('Names of environment variables that the program receives, such as one that contains a key.'),
+    per,
+    start_timeout_ms,
+  }),
+  z.strictObject({
+    url: z.url({ protocol: /^https?$/ }).describe('Address of a server that communicates over HTTP.'),
+    headers: z.record(z.string(), z.string()).default({}).describe('Headers of all requests.'),
+    headers_env: z
+      .record(z.string(), variable)
+      .default({})
+      .describe('Names of environment variables that contain the values of further headers, such as Authorization.'),
+    per,
+    start_timeout_ms,
+  }),
+]);
+
 const tag = z
   .strictObject({
     env_type: z.string().min(1).describe('Name of a built-in environment, or path of a TypeScript file.'),
@@ -95,6 +133,11 @@ const tag = z
       .default(null)
       .describe("Values that replace the environment's defaults."),
     rewards: rewards.nullish(),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    mcp_servers: z
+      .record(z.string().regex(/^[\w-]{1,32}$/, 'letters, digits, hyphens and underscores, at most 32'), mcpServer)
+      .default({})
+      .describe("Servers of the Model Context Protocol by name; their tools are added to the environment's tools."),
   })
   .describe('A named environment configuration.');
 

@@ -12,6 +12,8 @@ import { klKinds } from '../../algorithms/policy-loss-options';
 import { devices } from '../../engine/session/devices';
 import { contextMasks } from '../../algorithms/context-mask';
 import { creditMasks } from '../../algorithms/credit-mask';
+import { toolFormats } from '../../models/tokenizer/tool-syntax';
+import { defaultToolLimits } from '../../protocol/tool-link';
 import { alarmNames } from '../../run-data/alarm-rules';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
@@ -284,6 +286,30 @@ const workbench = z
         "Maximum memory in GiB of an environment process together with its child processes. If they use more, the episodes of this environment process fail. null means half of the machine's memory.",
       )
       .default(null),
+    tools: z
+      .strictObject({
+        format: z
+          .enum(toolFormats)
+          .default('auto')
+          .describe(
+            'How the model writes tool calls. auto: as its chat template shows. hermes: JSON in <tool_call> tags (Qwen2.5, Qwen3). llama3: a JSON object, or code after <|python_tag|>. plain: as hermes, with the tools listed in the system message instead of by the template.',
+          ),
+        max_calls_per_turn: count(
+          'Maximum tool calls of one response; further calls get an error as their result.',
+        ).default(defaultToolLimits.max_calls_per_turn),
+        max_calls: count('Maximum tool calls of an episode; further calls get an error as their result.').default(
+          defaultToolLimits.max_calls,
+        ),
+        timeout_ms: count(
+          'Time limit of the tool calls of one response together, in milliseconds; a call that has not returned by then has an error as its result.',
+        ).default(defaultToolLimits.timeout_ms),
+        max_result_characters: count('Maximum characters of a result; the rest is left out.').default(
+          defaultToolLimits.max_result_characters,
+        ),
+      })
+      .describe('Tools that an environment offers to the model (docs/environments/tool-calling.md).')
+      // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+      .prefault({}),
     max_skipped_steps: z
       .int()
       .min(0)

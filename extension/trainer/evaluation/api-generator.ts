@@ -4,7 +4,7 @@
 // message, and a response has a single id. Each generator serves one episode and counts its tokens and requests.
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
-import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import { nextMessages, type ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { ApiAnswer, ApiUsage } from './api-service';
 import { RequestRefused } from './api-client';
@@ -29,8 +29,8 @@ export class MessageNumbers implements PromptTokenizer {
     return messages.map(message => this.numberOf(message));
   }
 
-  encodeContinuation(_answer: readonly number[], content: string): number[] {
-    return [this.numberOf({ role: 'user', content })];
+  encodeContinuation(_answer: readonly number[], next: string | readonly ChatMessage[]): number[] {
+    return this.encodePrompt(nextMessages(next));
   }
 
   encodeEnd(): number[] {

@@ -10,7 +10,8 @@ import type { Journal } from '../run/journal';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
-import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
+import { responsePrefix } from '../rollout/tool-protocol';
+import { turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from '../run/run-control';
 import { RunStopped } from '../../engine/run-stopped';
 import type { JudgePanel } from '../rewards/judge-panel';
@@ -73,7 +74,8 @@ export class ApiPlayer implements Player {
     const { config, environments, loaded, control, journal, judges } = this.parts;
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
-    const numbers = new MessageNumbers(generationPrefix(agent_proxy));
+    const environment = loaded.find(({ tag }) => tag === slot.tag) ?? {};
+    const numbers = new MessageNumbers(responsePrefix(agent_proxy, environment));
     const generator = new ApiGenerator(numbers, async messages => {
       if (!(await control.gate())) throw new RunStopped();
       return client.ask(messages);

@@ -24,7 +24,7 @@ type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
 
 /**
  * Returns the token ids, without `prefix`, of a hand-written response or of the hand-written beginning of a response.
- * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag
+ * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag; empty with tools
  * @param recorded recorded response of the changed turn; null for a turn without a recording
  * @param tag the tag of the answer (`workbench.answer_tag`)
  */
@@ -47,7 +47,8 @@ export function givenTokens(
   const answerStart = thinks ? new RegExp(`^<think>.*?</think>\\s*<${tag}>`, 's') : new RegExp(`^<${tag}>`);
   const before = recorded && answerStart.exec(recorded.raw)?.[0];
   if (!recorded || !before) {
-    const text = thinks ? `</think><${tag}>${end}` : end;
+    const open = prefix === `<${tag}>` ? '' : `<${tag}>`;
+    const text = `${thinks ? '</think>' : ''}${open}${end}`;
     return { ids: [...tokenizer.encode(text), ...stop], kept: 0, complete: true };
   }
   const { count, rest } = keptTokens(tokenizer, recorded.ids, before.slice(prefix.length));

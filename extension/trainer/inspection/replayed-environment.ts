@@ -8,7 +8,7 @@ import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
 import { environmentSpecs } from '../../environments/client/environment-specs';
-import { environmentVariables } from '../../environments/client/environment-variables';
+import { environmentVariables, variablesOf } from '../../environments/client/environment-variables';
 import { logNotice } from '../run/run-environments';
 import { secrets } from '../../node/secrets';
 import { requireNoLinks, requireTrustedCode } from '../run/trusted-run';
@@ -43,9 +43,11 @@ export async function openReplayed(
         source: kept.source,
         config: settings.env_config ?? {},
         built: { bundle: kept.bundle, files: [] },
+        tools: { ...config.workbench.tools, servers: settings.mcp_servers },
       }
-    : environmentSpecs([tag], config.custom_envs, installation.environments, workspace)[0];
+    : environmentSpecs([tag], config.custom_envs, installation.environments, workspace, config.workbench.tools)[0];
   secrets.nameAllIn(spec.config);
+  secrets.name(...Object.values(spec.tools?.servers ?? {}).flatMap(variablesOf));
   const [ready] = await withDataSets([spec], workspace, line => process.stderr.write(`${line}\n`));
   const started = await EnvironmentProcess.start({
     entry: installation.environmentHost,

@@ -13,7 +13,8 @@ import { isDone } from '../rollout/environment-state-manager';
 import { finishedEpisode } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
-import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
+import { responsePrefix } from '../rollout/tool-protocol';
+import { turnProtocol } from '../rollout/turn-protocol';
 import { givenTokens } from './given-answer';
 import { ScriptedTurns } from './scripted-turns';
 import type { ScriptedTurn, TurnSource } from './scripted-turns';
@@ -202,7 +203,7 @@ export class WhatIfSession {
     const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
     const { ids, kept, complete } = givenTokens(
       tokenizer,
-      generationPrefix(protocol),
+      responsePrefix(protocol, this.parts.environment.loaded),
       given,
       recorded,
       protocol.answer_tag,

@@ -7,6 +7,8 @@ import type { RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
+import { callText } from '../../run-data/tool-call';
+import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { isDone } from '../rollout/environment-state-manager';
 
 /** Receives the watched episode, and its new tokens while it is being played. */
@@ -19,8 +21,8 @@ export interface Viewer {
 export interface LiveSource {
   engine: Pick<RemoteEngine, 'watch'>;
   tokenizer: Pick<ChatTokenizer, 'decode'>;
-  /** The prefix of every response. */
-  prefix: string;
+  /** Returns the prefix of every response in an environment. */
+  prefix(environment: Pick<LoadedEnvironment, 'tools'>): string;
   tags: readonly string[];
   /** Maximum number of turns per episode. */
   maxTurn: number;
@@ -194,9 +196,10 @@ export class LiveView implements RolloutObserver {
     const { played, mode, step, answering } = watched;
     const { entry } = played;
     const { id, tag, group_id, member, seed, history, max_actions_per_traj, num_actions } = entry;
-    const { prefix } = this.source!;
+    const prefix = this.source!.prefix(entry.environment);
     const turns = history.map((turn): WatchedTurn => {
-      const { thought, answer, executed, reward, penalty } = turn;
+      const { thought, answer, reward, penalty, calls } = turn;
+      const executed = calls ? calls.map(callText) : turn.executed;
       return {
         turn: turn.turn,
         state: turn.state,

@@ -10,6 +10,7 @@ import { parted } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
+import type { LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeContext } from './context-manager';
 import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
@@ -22,6 +23,8 @@ import { finishedEpisode, type RolloutBatch } from './rollout-batch';
 import { measureRollout } from './rollout-metrics';
 import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
+import { plainSyntax, type ToolSyntax } from '../../models/tokenizer/tool-syntax';
+import { parseToolResponse, toolDemand, type EpisodeTools } from './tool-protocol';
 import { parseResponse } from './turn-protocol';
 import type { TurnPrompt } from './turn-protocol';
 import type { TextGenerator, AgentProxyOptions, RolloutRequest, PlayedSoFar } from './rollout-request';
@@ -32,6 +35,8 @@ import { episodeContext } from './episode-context';
 
 export class AgentProxy {
   private readonly managers: Record<'train' | 'val', EnvironmentStateManager>;
+  /** How the model writes tool calls; determined when the first environment with tools is played. */
+  private syntax: ToolSyntax | undefined;
 
   constructor(
     private readonly generator: TextGenerator,
@@ -174,14 +179,23 @@ export class AgentProxy {
 
   private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {
     const { agent_proxy, custom_envs } = this.options;
+    const tools = this.toolsOf(environment);
     const system = systemMessage(environment, {
       env_instruction: custom_envs[tag].env_instruction,
       max_actions_per_traj,
       max_actions_per_turn: agent_proxy.max_actions_per_turn,
       action_sep: agent_proxy.action_sep,
       answer_tag: agent_proxy.answer_tag,
+      tools: tools && toolDemand(tools, agent_proxy),
     });
-    return episodeContext(this.tokenizer, this.options, system, environment.name);
+    return episodeContext(this.tokenizer, this.options, system, environment.name, tools);
+  }
+
+  /** Returns the tools of an environment and how the model writes calls; undefined if the environment has no tools. */
+  private toolsOf({ tools }: LoadedEnvironment): EpisodeTools | undefined {
+    if (!tools) return undefined;
+    const { tool_format = 'auto' } = this.options.agent_proxy;
+    return { tools, syntax: (this.syntax ??= this.tokenizer.toolSyntax?.(tool_format) ?? plainSyntax) };
   }
 
   /**
@@ -208,18 +222,24 @@ export class AgentProxy {
   }
 
   private turnPrompt(entry: EpisodeEntry, turn: number): TurnPrompt {
+    const calls = entry.history.at(-1)?.calls;
     return {
       turn,
       state: entry.state,
       actions_left: entry.max_actions_per_traj - entry.num_actions,
       warn: entry.manager_invalid_action,
       max_tokens: this.options.custom_envs[entry.tag].max_tokens ?? this.options.rollout.response_length,
+      ...(calls && { results: calls.map(({ result }) => result) }),
     };
   }
 
   private readAnswer({ entry, context }: PlayedSoFar, generated: GeneratedRow): TurnInput {
     const raw = context.accept(generated);
-    const response = parseResponse(raw, this.options.agent_proxy, entry.environment.whole_answer);
+    const tools = this.toolsOf(entry.environment);
+    const { agent_proxy } = this.options;
+    const response = tools
+      ? parseToolResponse(raw, agent_proxy, tools)
+      : parseResponse(raw, agent_proxy, entry.environment.whole_answer);
     return { entry, raw, response, finish: generated.finish };
   }
 

@@ -28,6 +28,8 @@ export interface ContextOptions {
   mask: MaskRule;
   /** Selects which tokens of earlier responses a prompt shows; null shows all. */
   contextMask: ContextMask | null;
+  /** Special tokens that the text of a response keeps, because they mark tool calls; none by default. */
+  keep?: readonly string[];
 }
 
 /** The prompt ids for the engine: ids to append to the row or, if `fresh`, the complete content of a new row. */
@@ -75,10 +77,10 @@ export class EpisodeContext {
     const answers = contextMask ? shownIds(contextMask, this.answers) : this.answers.map(({ ids }) => ids);
     const turn: CurrentTurn = { prompts: [...this.prompts, prompt], history, answers };
     let shortened = false;
-    for (const { ids, user } of this.window.prompts(turn)) {
+    for (const { ids, added } of this.window.prompts(turn)) {
       if (ids.length + response_length <= max_model_len) {
         this.prompts.push(prompt);
-        this.messages.push({ role: 'user', content: user });
+        appendAll(this.messages, added);
         this.shortened ||= shortened;
         return this.setRow(ids);
       }
@@ -92,7 +94,7 @@ export class EpisodeContext {
   accept({ ids, logprobs }: Pick<GeneratedRow, 'ids' | 'logprobs'>): string {
     const from = this.row.length;
     appendAll(this.row, ids);
-    const { prefix, contextMask } = this.options;
+    const { prefix, contextMask, keep } = this.options;
     const thought = contextMask ? thoughtRange(ids, prefix, part => this.tokenizer.decode(part)) : ([0, 0] as const);
     this.answers.push({ ids: [...ids], logprobs: [...logprobs], thought });
     const last = this.growing.at(-1);
@@ -103,7 +105,7 @@ export class EpisodeContext {
     sample.ids = [...this.row];
     appendAll(sample.logprobs, logprobs);
     sample.turns.push({ turn: this.answers.length, span: [from, this.row.length] });
-    const raw = prefix + this.tokenizer.decode(ids);
+    const raw = prefix + this.tokenizer.decode(ids, { keep });
     this.messages.push({ role: 'assistant', content: raw });
     return raw;
   }

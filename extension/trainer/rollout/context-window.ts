@@ -24,8 +24,8 @@ export interface CurrentTurn {
 export interface WindowPrompt {
   /** Ids from the system message to the literal prefix of the response. */
   ids: number[];
-  /** Text of the last user message. */
-  user: string;
+  /** The messages since the last response. */
+  added: ChatMessage[];
 }
 
 export interface ContextWindow {
@@ -112,7 +112,8 @@ export class ChatWindow implements ContextWindow {
     const last = turn.prompts.length - 1;
     const user = this.userText(turn, last, last > 0);
     let messages: WindowMessage[] | null = chatMessages(historyStart(last, this.options.turns), last);
-    for (; messages; messages = this.shorten(messages)) yield { ids: this.idsOf(messages, turn), user };
+    for (; messages; messages = this.shorten(messages))
+      yield { ids: this.idsOf(messages, turn), added: [{ role: 'user', content: user }] };
   }
 
   private userText({ prompts, history }: CurrentTurn, turn: number, reward: boolean): string {
@@ -187,7 +188,7 @@ export class MemoryWindow implements ContextWindow {
         { role: 'system', content: system },
         { role: 'user', content: user },
       ];
-      yield { ids: this.tokenizer.encodePrompt(messages, prefix), user };
+      yield { ids: this.tokenizer.encodePrompt(messages, prefix), added: messages.slice(1) };
     }
   }
 }

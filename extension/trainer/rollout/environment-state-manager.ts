@@ -214,7 +214,7 @@ export class EnvironmentStateManager {
   /** Maps a response to actions and computes its format penalty. */
   private plan({ entry, raw, response, finish }: TurnInput): PlannedTurn {
     const valid = validActions(response.actions, entry.actions);
-    const malformed = valid.length === 0 || valid.length !== response.actions.length;
+    const malformed = valid.length === 0 || valid.length !== response.actions.length || response.malformed === true;
     return {
       entry,
       raw,
@@ -254,6 +254,7 @@ function finishTurn(
   const outcomes = step && !step.error ? step.outcomes : [];
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
   if (actions.length === 0) info.manager_invalid_action = true;
+  const { calls } = outcomes.at(-1) ?? {};
   entry.history.push({
     turn: entry.history.length + 1,
     state: entry.state,
@@ -269,6 +270,7 @@ function finishTurn(
     penalty,
     ...(entry.rewards && !step?.error && earnedBy(entry.rewards, entry.state, response.thought, step?.components)),
     info,
+    ...(calls && { calls }),
     finish,
   });
   requireText(entry, step?.images);

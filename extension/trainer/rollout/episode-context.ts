@@ -1,30 +1,41 @@
 // Creates the context of an episode. The configuration determines which turns the model sees and on which tokens the
 // model is trained.
 import { contextMask } from '../../algorithms/context-mask';
+import { UserError } from '../../common/user-error';
+import { pythonTag } from '../../models/tokenizer/tool-syntax';
 import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import { alfWorldMemory, simpleMemory } from './memories';
 import { maskRule } from './response-mask';
-import { generationPrefix } from './turn-protocol';
+import { responsePrefix, type EpisodeTools } from './tool-protocol';
+import { ToolWindow } from './tool-window';
 import type { ContextSettings } from './rollout-request';
 
 /**
  * Returns a context for `agent_proxy.context_window_mode`.
  * @param environment name of the environment; alfworld has a separate memory format in mode `single_turn`
+ * @param tools the tools of the episode; undefined if the environment has none
+ * @throws UserError if an environment with tools is to be played in mode `single_turn`
  */
 export function episodeContext(
   tokenizer: PromptTokenizer,
   { agent_proxy, rollout, enable_response_mask, ragen }: ContextSettings,
   system: string,
   environment: string,
+  tools?: EpisodeTools,
 ): EpisodeContext {
   const { context_window_mode: mode, max_context_window } = agent_proxy;
-  const prefix = generationPrefix(agent_proxy);
+  const prefix = responsePrefix(agent_proxy, { tools: tools?.tools });
   const turns = mode === 'full' ? Infinity : windowTurns(max_context_window);
   const shown = { system, prefix, protocol: agent_proxy, turns };
-  const window =
-    mode === 'single_turn'
+  if (tools && mode === 'single_turn')
+    throw new UserError(
+      `config: agent_proxy.context_window_mode is single_turn, but environment ${environment} has tools, and their results are messages of a chat: set it to full or limited_multi_turn`,
+    );
+  const window = tools
+    ? new ToolWindow(tokenizer, shown, tools)
+    : mode === 'single_turn'
       ? new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
       : new ChatWindow(tokenizer, shown, ragen ? withoutOldestMessages : withoutOldestTurn);
   return new EpisodeContext(tokenizer, window, {
@@ -34,6 +45,7 @@ export function episodeContext(
     response_length: rollout.response_length,
     samplePerTurn: mode !== 'full',
     contextMask: contextMask(agent_proxy.context_mask ?? 'none'),
-    mask: maskRule({ mode, enable_response_mask, ragen }, tokenizer.turnMarker),
+    mask: maskRule({ mode, enable_response_mask, ragen: ragen && !tools }, tokenizer.turnMarker),
+    ...(tools?.syntax.calls === 'llama3' && { keep: [pythonTag] }),
   });
 }

@@ -1,21 +1,30 @@
 // The tokenizer functions that convert a conversation to the ids of a prompt. There are two implementations: the
 // tokenizer of a model folder, and, for models behind an API, a class that uses one number per message as its id
 // (evaluation/api-generator.ts).
-import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { ChatMessage, ChatTool } from '../../models/tokenizer/chat-template';
+import type { ToolFormat, ToolSyntax } from '../../models/tokenizer/tool-syntax';
 
 /** The tokenizer functions that an episode's context calls; they apply the model's chat template. */
 export interface PromptTokenizer {
-  /** Returns the ids of a conversation, followed by the assistant's header and the literal `prefix`. */
-  encodePrompt(messages: readonly ChatMessage[], prefix: string): number[];
+  /** Returns the ids of a conversation with its tools, followed by the assistant's header and the literal `prefix`. */
+  encodePrompt(messages: readonly ChatMessage[], prefix: string, tools?: readonly ChatTool[]): number[];
   /**
    * Returns the ids between the sampled ids `answer` and the next response. These ids encode, in this order, the part
-   * of the end-of-turn text that was not sampled, the user's message, the assistant's header, and `prefix`.
+   * of the end-of-turn text that was not sampled, the next messages (a text is a user's message), the assistant's
+   * header, and `prefix`.
    */
-  encodeContinuation(answer: readonly number[], userText: string, prefix: string): number[];
+  encodeContinuation(
+    answer: readonly number[],
+    next: string | readonly ChatMessage[],
+    prefix: string,
+    tools?: readonly ChatTool[],
+  ): number[];
   /** Returns the ids that the template adds after the sampled ids `answer` at the end of the conversation. */
   encodeEnd(answer: readonly number[]): number[];
   /** The token with which every message begins. */
   readonly turnMarker: number;
-  /** Returns the text that sampled ids encode; special tokens are left out. */
-  decode(ids: readonly number[]): string;
+  /** Returns the text that sampled ids encode; special tokens are left out, except those whose texts are in `keep`. */
+  decode(ids: readonly number[], options?: { keep?: readonly string[] }): string;
+  /** Returns how the model writes tool calls. Without this function, tools are listed in the system message. */
+  toolSyntax?(format: ToolFormat): ToolSyntax;
 }

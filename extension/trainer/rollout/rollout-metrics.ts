@@ -22,6 +22,7 @@ export function episodeMetrics(episode: RolloutEpisode): Record<string, number> 
   if (score !== undefined) metrics.final_score = score;
   const tile = lastNumber(turns, 'max_tile');
   if (tile !== undefined) metrics.max_tile = tile;
+  Object.assign(metrics, callMetrics(turns));
   const sums = new Map<string, number>();
   for (const { info } of turns)
     for (const [key, value] of Object.entries(info)) {
@@ -50,6 +51,15 @@ function componentMetrics(episode: Pick<RolloutEpisode, 'turns' | 'components' |
     for (const [name, value] of Object.entries(found ?? {})) values.set(name, [...(values.get(name) ?? []), value]);
   const means = Array.from(values, ([name, found]) => [`${components}${name}`, mean(found)] as const);
   return { component_reward: episode.component_reward, ...Object.fromEntries(means) };
+}
+
+/** Returns the number of tool calls and their failed share; nothing if the episode has no calls. */
+function callMetrics(turns: RolloutEpisode['turns']): Record<string, number> {
+  const calls = turns.flatMap(turn => turn.calls ?? []);
+  if (calls.length === 0) return {};
+  const failed = calls.filter(({ error }) => error).length;
+  const ms = calls.reduce((sum, call) => sum + call.ms, 0);
+  return { tool_calls: calls.length, failed_tool_calls: failed / calls.length, tool_call_ms: ms / calls.length };
 }
 
 /**

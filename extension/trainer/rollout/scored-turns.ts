@@ -37,8 +37,9 @@ export function stepRequest({ entry, raw, response, finish, actions }: PlannedAn
 
 /** Returns an episode as score functions and judges receive it. */
 export function answered({ history, state, terminated, truncated, success }: ScoredEpisode): AnsweredEpisode {
-  const turns = history.map(({ turn, state, raw, thought, answer, parsed, executed, reward, info, finish }) => {
-    return { turn, state, raw, thought, answer, parsed, executed, reward, info, finish };
+  const turns = history.map(({ turn, state, raw, thought, answer, parsed, executed, reward, info, calls, finish }) => {
+    const given = { turn, state, raw, thought, answer, parsed, executed, reward, info, finish };
+    return calls ? { ...given, calls } : given;
   });
   return { turns, final_state: state, terminated, truncated, success };
 }

@@ -18,6 +18,8 @@ export interface SystemMessageOptions {
   action_sep: string;
   /** Name of the tag that encloses answers in the instruction; `answer` by default. */
   answer_tag?: AnswerTag | undefined;
+  /** What the message says about tools; undefined if there are none. */
+  tools?: string | undefined;
 }
 
 /** Returns the system message for episodes of `environment`. */
@@ -38,5 +40,6 @@ export function systemMessage(
       names.join(', '),
       `You can take up to ${options.max_actions_per_traj} actions in all, at most ${options.max_actions_per_turn} per answer, separated by " ${options.action_sep} ".`,
     );
+  if (options.tools !== undefined) parts.push(options.tools);
   return parts.join('\n');
 }

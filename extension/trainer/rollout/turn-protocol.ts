@@ -3,9 +3,13 @@
 // sampled ids; they are never obtained by tokenising these texts.
 import type { ContextMaskName } from '../../algorithms/context-mask';
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
+import type { ToolFormat } from '../../models/tokenizer/tool-syntax';
 import { pythonFloat } from './python-float';
 
-/** The `agent_proxy` keys on which the text of a turn depends, `workbench.answer_tag` and `workbench.context_mask`. */
+/**
+ * The `agent_proxy` keys on which the text of a turn depends, `workbench.answer_tag`, `workbench.context_mask` and
+ * `workbench.tools.format`.
+ */
 export interface TurnProtocol {
   enable_think: boolean;
   /** Separator between the actions of a response; written with a space on each side. */
@@ -16,6 +20,8 @@ export interface TurnProtocol {
   answer_tag?: AnswerTag;
   /** Which tokens of earlier responses a chat shows; `none` by default. */
   context_mask?: ContextMaskName;
+  /** How the model writes tool calls (`workbench.tools.format`); `auto` by default. */
+  tool_format?: ToolFormat;
 }
 
 /** Returns the turn protocol of a configuration; the result also contains all other `agent_proxy` keys. */
@@ -24,10 +30,10 @@ export const turnProtocol = <Proxy>({
   workbench,
 }: {
   agent_proxy: Proxy;
-  workbench: { answer_tag: AnswerTag; context_mask: ContextMaskName };
-}): Proxy & { answer_tag: AnswerTag; context_mask: ContextMaskName } => {
-  const { answer_tag, context_mask } = workbench;
-  return { ...agent_proxy, answer_tag, context_mask };
+  workbench: { answer_tag: AnswerTag; context_mask: ContextMaskName; tools: { format: ToolFormat } };
+}): Proxy & { answer_tag: AnswerTag; context_mask: ContextMaskName; tool_format: ToolFormat } => {
+  const { answer_tag, context_mask, tools } = workbench;
+  return { ...agent_proxy, answer_tag, context_mask, tool_format: tools.format };
 };
 
 /** The content of a turn's prompt. */
@@ -40,6 +46,8 @@ export interface TurnPrompt {
   warn: boolean;
   /** Response length that the prompt requests, in words. */
   max_tokens: number;
+  /** Results of the previous turn's tool calls; undefined if it had none. */
+  results?: readonly string[];
 }
 
 /** The result of parsing a response. */
@@ -50,6 +58,8 @@ export interface ParsedResponse {
   answer: string | null;
   /** Actions in the model's spelling, at most `max_actions_per_turn`. */
   actions: string[];
+  /** True if a tool call cannot be read; it gets the format penalty. */
+  malformed?: boolean;
   /**
    * The response in canonical form for display (RAGEN's `llm_response`); the raw text if the response does not follow
    * the format.

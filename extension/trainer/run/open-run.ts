@@ -24,7 +24,8 @@ import { UserError } from '../../common/user-error';
 import { AgentProxy } from '../rollout/agent-proxy';
 import type { TextGenerator } from '../rollout/rollout-request';
 import { deriveSeed } from '../rollout/seeds';
-import { generationPrefix, turnProtocol } from '../rollout/turn-protocol';
+import { responsePrefix } from '../rollout/tool-protocol';
+import { turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { requireSameModel } from '../../models/weights/model-checksum';
 import { keepTokenizer, runModelFolder } from './run-model';
@@ -147,7 +148,7 @@ export async function openRun({
     control.live.connect({
       engine,
       tokenizer,
-      prefix: generationPrefix(turnProtocol(config)),
+      prefix: environment => responsePrefix(turnProtocol(config), environment),
       tags: [...new Set(tags)],
       maxTurn: config.agent_proxy.max_turn,
     });

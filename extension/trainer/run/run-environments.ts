@@ -11,7 +11,7 @@ import { EnvironmentProcessPool } from '../../environments/client/process-pool';
 import { secrets } from '../../node/secrets';
 import { environmentSpecs } from '../../environments/client/environment-specs';
 import { requireComponents } from '../rewards/component-check';
-import { environmentVariables } from '../../environments/client/environment-variables';
+import { environmentVariables, variablesOf } from '../../environments/client/environment-variables';
 
 export interface OpenEnvironments {
   environments: EnvironmentProcessPool;
@@ -36,7 +36,9 @@ export async function openEnvironments(
   signal?: AbortSignal,
 ): Promise<OpenEnvironments> {
   secrets.nameAllIn(custom_envs);
-  const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace);
+  for (const { mcp_servers } of Object.values(custom_envs))
+    for (const name of Object.values(mcp_servers).flatMap(variablesOf)) secrets.name(name);
+  const asked = environmentSpecs(tags, custom_envs, installation.environments, workspace, workbench.tools);
   const fetched = withDataSets(asked, workspace, line => process.stderr.write(`${line}\n`));
   const specs = await abortable(signal, fetched);
   const starting = EnvironmentProcessPool.start(

@@ -4,6 +4,7 @@
 // have an unplanned result.
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { appendAll } from '../../common/lists';
+import { plainSyntax } from '../../models/tokenizer/tool-syntax';
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { AgentProxy } from '../rollout/agent-proxy';
@@ -51,7 +52,8 @@ export async function demonstrations(
   { config, tag, count, seed, maxDepth, signal, onProgress }: DemonstrationsRequest,
   tools: DemonstrationTools,
 ): Promise<RolloutEpisode[]> {
-  const names = tools.loaded.find(environment => environment.tag === tag)?.actions;
+  const played = tools.loaded.find(environment => environment.tag === tag);
+  const names = played?.actions;
   const agent_proxy = turnProtocol(config);
   let solved = 0;
   const demonstrator = new SolverDemonstrator(
@@ -74,6 +76,7 @@ export async function demonstrations(
       named: names !== undefined,
       thinks: agent_proxy.enable_think,
       tag: agent_proxy.answer_tag,
+      tools: played?.tools && (tools.tokenizer.toolSyntax?.(agent_proxy.tool_format) ?? plainSyntax),
     },
   );
   const groups = { env_groups: batch, group_size: 1, env_configs: { tags: [tag], n_groups: [batch] } };

@@ -1,7 +1,7 @@
 // The chat format of the tiny model (ChatML, like Qwen's), and a tokenizer with one token per character. The tokenizer
 // is used to play episodes before a vocabulary exists; the vocabulary is then trained on the transcripts of these
 // episodes.
-import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import { nextMessages, type ChatMessage } from '../../models/tokenizer/chat-template';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 
 /** Chat template of the tiny model, the content of chat_template.jinja. */
@@ -35,8 +35,8 @@ export const codePointStop = 0xe000;
 
 export const codePointTokenizer: PromptTokenizer = {
   encodePrompt: (messages, prefix) => codePoints.encode(`${transcript(messages)}<|im_start|>assistant\n${prefix}`),
-  encodeContinuation: (_answer, user, prefix) =>
-    codePoints.encode(`\n${turn({ role: 'user', content: user })}<|im_start|>assistant\n${prefix}`),
+  encodeContinuation: (_answer, next, prefix) =>
+    codePoints.encode(`\n${transcript(nextMessages(next))}<|im_start|>assistant\n${prefix}`),
   encodeEnd: () => codePoints.encode('\n'),
   turnMarker: codePoints.encode('<|im_start|>')[0],
   decode: ids => codePoints.decode(ids.filter(id => id !== codePointStop)),

@@ -4,6 +4,9 @@
 import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
 import type { AnswerTag } from '../../common/tagged-text';
 import { RandomStream } from '../../engine/sampling/random-stream';
+import { callsOf, isReadable } from '../../../envs/api/tools/call-action';
+import type { ToolSyntax } from '../../models/tokenizer/tool-syntax';
+import { writtenCalls } from '../rollout/tool-calls';
 import type { TextGenerator } from '../rollout/rollout-request';
 import { demonstrate } from './demonstrated-response';
 import type { DemonstratorTools } from './demonstrator';
@@ -19,6 +22,8 @@ export interface SolverOptions {
   thinks: boolean;
   /** Tag of answers (`workbench.answer_tag`). */
   tag: AnswerTag;
+  /** How the model writes tool calls; undefined if the environment has no tools. */
+  tools?: ToolSyntax | undefined;
 }
 
 export class SolverDemonstrator implements TextGenerator {
@@ -45,13 +50,25 @@ export class SolverDemonstrator implements TextGenerator {
    * episode fails.
    */
   private answer(prompt: string, plan: readonly string[]): string {
-    const { maxDepth, actionsPerTurn, actionSeparator, named, thinks, tag } = this.options;
+    const { maxDepth, actionsPerTurn, actionSeparator, named, thinks, tag, tools } = this.options;
+    if (tools) return this.toolAnswer(plan.length > maxDepth ? undefined : plan[0], tools);
     const actions = plan.length > maxDepth ? [] : plan.slice(0, actionsPerTurn);
     const answer = `${actions.join(` ${actionSeparator} `)}</${tag}>`;
     if (!thinks) return answer;
     const state = prompt.slice(prompt.lastIndexOf('State:'));
     const seen = actions.length > 0 && demonstrate(state, actions, 'looking', actionsPerTurn, new RandomStream(0));
     return `${seen ? seen.thought : planned(actions, named)}</think><${tag}>${answer}`;
+  }
+
+  /** Returns the response text with which an episode with tools continues: calls, or an answer. */
+  private toolAnswer(action: string | undefined, syntax: ToolSyntax): string {
+    const { thinks, tag } = this.options;
+    const calls = action === undefined ? undefined : callsOf(action)?.filter(isReadable);
+    const thought = calls
+      ? `I call ${calls.map(({ name }) => name).join(' and ')}.`
+      : planned(action ? [action] : [], false);
+    const rest = calls ? writtenCalls(calls, syntax) : `<${tag}>${action ?? ''}</${tag}>`;
+    return thinks ? `${thought}</think>${rest}` : rest;
   }
 }
 

@@ -6,6 +6,7 @@
 import { actionOutcomes } from '../../run-data/action-outcomes';
 import { counted, formatSigned } from '../../common/numbers';
 import type { Judgement } from '../../run-data/judgement';
+import { callLine } from '../../run-data/tool-call';
 import { hasTokens, successLabel, type Episode, type EpisodeTurn } from '../../run-data/episode';
 import { shown, spell, type Span } from './tokens/spelling';
 import type { TokenBytes } from './tokens/token-bytes';
@@ -217,7 +218,9 @@ function writeTurn(
     });
     outcomeSection = writer.section(() => {
       writer.line('### Outcome');
-      writer.line(`executed ${turn.executed.length > 0 ? turn.executed.map(shown).join(' · ') : 'nothing'}`);
+      for (const call of turn.calls ?? []) writer.line(`called ${shown(callLine(call))}`);
+      if (!turn.calls)
+        writer.line(`executed ${turn.executed.length > 0 ? turn.executed.map(shown).join(' · ') : 'nothing'}`);
       for (const { name, reason } of refusedOf(episode, index)) writer.line(`not executed ${shown(name)}: ${reason}`);
       rewardLine = writer.block(reward);
       writeComponents(writer, turn.components);

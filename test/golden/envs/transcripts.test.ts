@@ -6,16 +6,21 @@ import { expect, test } from 'vitest';
 import type { ActionLookup, EnvironmentDefinition } from '../../../envs/api/environment';
 import bandit from '../../../envs/bandit/index';
 import countdown from '../../../envs/countdown/index';
+import fileSystem from '../../../envs/file-system/index';
 import frozenLake from '../../../envs/frozen-lake/index';
 import game2048 from '../../../envs/game-2048/index';
 import metamathqa from '../../../envs/metamathqa/index';
 import noisyLake from '../../../envs/noisy-lake/index';
 import rubikscube from '../../../envs/rubikscube/index';
 import search from '../../../envs/search/index';
+import smallWeb from '../../../envs/small-web/index';
 import sokoban from '../../../envs/sokoban/index';
 import webshop from '../../../envs/webshop/index';
 import staticQuestions from '../../../envs/static/index';
 import sudoku from '../../../envs/sudoku/index';
+import tableQuestions from '../../../envs/table-questions/index';
+import { declaredTools } from '../../../extension/environments/runtime/tools/declared-tools';
+import { withTools } from '../../../extension/environments/runtime/tools/tool-environment';
 import { partial } from '../../support/partial';
 
 /** Plays an episode with the given actions, or with the solver's if there are none. */
@@ -23,7 +28,9 @@ async function episode(definition: EnvironmentDefinition, given: object, seed: n
   const config = definition.config.parse(given);
   const resolve = <T>(value: T | ((config: unknown) => T)) => (value instanceof Function ? value(config) : value);
   const names: ActionLookup = resolve(definition.actions) ?? {};
-  const environment = definition.create(config);
+  const created = definition.create(config);
+  const tools = declaredTools(created.tools);
+  const environment = tools.size > 0 ? withTools(created, () => tools) : created;
   const text = [
     `${definition.name} ${JSON.stringify(given)}, seed ${seed}, member ${member}`,
     `instruction: ${resolve(definition.instruction)}`,
@@ -62,6 +69,9 @@ test.each([
   ['static-gsm8k', staticQuestions, { dataset_name: 'gsm8k' }, 10000, undefined],
   ['static-mmlu', staticQuestions, { dataset_name: 'mmlu' }, 10000, ['Answer: D', 'D', 'C', 'B', 'A']],
   ['webshop', webshop, {}, 10004, undefined],
+  ['table-questions', tableQuestions, { kinds: ['total'] }, 10000, undefined],
+  ['file-system', fileSystem, { kinds: ['tidy'], files: 6 }, 10000, undefined],
+  ['small-web', smallWeb, { kinds: ['order'] }, 10000, undefined],
   ['bandit-test', bandit, { split: 'test' }, 123, ['Dragon', 'secretary']],
 ] as const)('the episode %s equals its stored transcript', async (name, definition, config, seed, actions) => {
   const text = await episode(partial<EnvironmentDefinition>(definition), config, seed, 1, actions && [...actions]);

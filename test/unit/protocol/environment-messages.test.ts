@@ -3,6 +3,12 @@ import { expect, it } from 'vitest';
 import { isEnvironmentMessage } from '../../../extension/protocol/environment-link';
 
 const state = { episode: 'e', observation: '', version: 'v' };
+const call = { name: 'f', arguments: { x: [1] }, result: '1', error: false, ms: 3 };
+const tool = { name: 'f', description: '', parameters: { type: 'object' } };
+const loaded = {
+  ...{ tag: 't', name: 'n', source: 's', version: 'v', bundle: '', files: [], config: {}, instruction: '', legend: {} },
+  has_solver: false,
+};
 const outcome = { action: 1, reward: 0, terminated: false, truncated: false, info: {} };
 
 it.each([
@@ -17,6 +23,8 @@ it.each([
   },
   { id: 1, method: 'step', episodes: [{ ...state, info: {}, images: [], outcomes: [outcome] }] },
   { id: 1, method: 'solve', solutions: [{ episode: 'e' }] },
+  { id: 1, method: 'step', episodes: [{ ...state, outcomes: [{ ...outcome, calls: [call] }] }] },
+  { id: 1, method: 'load', environments: [{ ...loaded, tools: [tool] }] },
 ])('%j is a valid message', message => {
   expect(isEnvironmentMessage(message)).toBe(true);
 });
@@ -45,6 +53,21 @@ it.each([
     { id: 1, method: 'reset', episodes: [{ ...state, error: 'x' }] },
     { id: 1, method: 'load', environments: [], error: 1 },
   ],
+  ...[
+    1,
+    [1],
+    [{ ...call, name: 1 }],
+    [{ ...call, result: 1 }],
+    [{ ...call, ms: NaN }],
+    [{ ...call, arguments: [] }],
+  ].map(calls => ({ id: 1, method: 'step', episodes: [{ ...state, outcomes: [{ ...outcome, calls }] }] })),
+  ...[
+    1,
+    [1],
+    [{ ...tool, name: 'x'.repeat(65) }],
+    [{ ...tool, parameters: 'string' }],
+    Array<unknown>(257).fill(tool),
+  ].map(tools => ({ id: 1, method: 'load', environments: [{ ...loaded, tools }] })),
 ])('%j is an invalid message', message => {
   expect(isEnvironmentMessage(message)).toBe(false);
 });

@@ -7,6 +7,7 @@ import { hasTokens, type Episode, type EpisodeTurn } from '../../../extension/ru
 import { counted, formatSigned } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
+import { callsView } from './calls-view';
 import { stateView } from './state-view';
 import { sampledTokens, tokenStrip, tokenSummary, type SampledToken } from './token-log-probs';
 
@@ -33,7 +34,9 @@ export function turnView(
     >truncated at the length limit</span
   >`;
   const answer = (): TemplateResult =>
-    html`<div class="answer">${thoughtView(turn)}${actionsView(turn, last && episode.terminated)}</div>`;
+    html`<div class="answer"
+      >${thoughtView(turn)}${turn.calls ? callsView(turn.calls) : actionsView(turn, last && episode.terminated)}</div
+    >`;
   return html`<section class="turn" data-turn=${turn.turn} aria-label="Turn ${turn.turn}">
     <header class="turn-head">
       <h3>Turn ${turn.turn}</h3>
@@ -57,7 +60,8 @@ const tokensView = (episode: Episode, sampled: readonly SampledToken[], theme: T
     ? tokenStrip(sampled, theme)
     : html`<p class="muted">The trainer stored neither token ids nor log-probs.</p>`;
 
-function thoughtView({ thought, raw }: EpisodeTurn): TemplateResult {
+function thoughtView({ thought, answer, raw }: EpisodeTurn): TemplateResult | typeof nothing {
+  if (thought === null && answer !== null) return nothing; // a response without a thought
   if (thought === null)
     return html`<div class="unparsed">
       <p class="warning">The answer could not be parsed; no action was executed.</p>

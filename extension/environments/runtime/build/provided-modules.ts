@@ -12,6 +12,9 @@ import * as rewards from '../../../../envs/api/rewards';
 import * as grounding from '../../../../envs/api/rewards/grounding';
 import * as repetition from '../../../../envs/api/rewards/repetition';
 import * as thoughtLength from '../../../../envs/api/rewards/thought-length';
+import * as callAction from '../../../../envs/api/tools/call-action';
+import * as codeTool from '../../../../envs/api/tools/code-tool';
+import * as tool from '../../../../envs/api/tools/tool';
 import * as actionMask from '../../../../envs/api/wrappers/action-mask';
 import * as frameHistory from '../../../../envs/api/wrappers/frame-history';
 import * as observation from '../../../../envs/api/wrappers/observation';
@@ -35,6 +38,9 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/rewards/grounding': grounding,
   'ragen-workbench/api/rewards/repetition': repetition,
   'ragen-workbench/api/rewards/thought-length': thoughtLength,
+  'ragen-workbench/api/tools/call-action': callAction,
+  'ragen-workbench/api/tools/code-tool': codeTool,
+  'ragen-workbench/api/tools/tool': tool,
   'ragen-workbench/api/wrappers/action-mask': actionMask,
   'ragen-workbench/api/wrappers/frame-history': frameHistory,
   'ragen-workbench/api/wrappers/observation': observation,

@@ -2,6 +2,8 @@
 // result of each call is checked and copied. A fault becomes a Violation that names the call, the seed and the
 // preceding actions.
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import { declaredTools } from '../tools/declared-tools';
+import { withTools } from '../tools/tool-environment';
 import { plainValue, shown } from '../worker/returned-values';
 
 export const calls = ['create', 'reset', 'step', 'render', 'solve', 'close'] as const;
@@ -50,7 +52,7 @@ export class Instance {
     private readonly announce: (call: Call) => void,
   ) {
     announce('create');
-    this.environment = this.thrown('create', () => definition.create(config));
+    this.environment = this.thrown('create', () => playable(definition.create(config)));
   }
 
   has(method: 'render' | 'solve' | 'close'): boolean {
@@ -231,6 +233,12 @@ export class Instance {
       throw this.bad('actions', `the actions are ${shown(names)}`, 'use integer ids, such as { 1: "Left" }');
     return Object.fromEntries(entries);
   }
+}
+
+/** Returns the environment, which executes tool calls if it has tools. */
+function playable(environment: Environment): Environment {
+  const tools = declaredTools(environment.tools);
+  return tools.size > 0 ? withTools(environment, () => tools) : environment;
 }
 
 /** Whether two states have equal texts and equal images. */

@@ -221,7 +221,7 @@ export class LoadedEnvironments {
     bundle: Bundle,
     timeoutMs: number,
   ): Promise<Loaded | { failure: EnvironmentFailure }> {
-    const { tag, source, config } = spec;
+    const { tag, source, config, tools } = spec;
     const onLog = (stream: 'stdout' | 'stderr', text: string) =>
       this.options.notify({ method: 'log', tag, stream, text });
     const workerFile = this.options.files.worker;
@@ -231,6 +231,7 @@ export class LoadedEnvironments {
       source,
       bundle,
       config,
+      tools,
       workerFile,
       timeoutMs: this.limitMs,
       cover: this.covering,
@@ -258,7 +259,8 @@ export class LoadedEnvironments {
   }
 }
 
-const givenOf = ({ source, config, scored }: EnvironmentSpec): string => JSON.stringify([source, config, scored]);
+const givenOf = ({ source, config, scored, tools }: EnvironmentSpec): string =>
+  JSON.stringify([source, config, scored, tools]);
 
 async function bundleOrError({ source, scored, built }: EnvironmentSpec): Promise<Bundle | BuildError> {
   if (built) return keptBundle(source, built.bundle, built.files);

@@ -3,6 +3,7 @@
 // episode at fault is known at once, unless several calls were waiting for promises.
 import type { EnvironmentFailure } from '../../../protocol/environment-link';
 import { EpisodeHistory, type EpisodeStart } from '../../supervision/episode-history';
+import { longestTurnMs, type ToolSettings } from '../../../protocol/tool-link';
 import { gibibytes } from '../../../common/numbers';
 import type { Replay, Runtime } from '../../supervision/supervisor';
 import type { Bundle } from '../build/build';
@@ -15,6 +16,7 @@ export interface ThreadOptions {
   source: string;
   bundle: Bundle;
   config: Record<string, unknown>;
+  tools?: ToolSettings;
   /** Whether to count how often each range of the code runs. */
   cover: boolean;
   /** Memory limit of the process in bytes; also limits the heap of this thread. */
@@ -129,14 +131,15 @@ export class ThreadRuntime implements Runtime<Fault> {
   }
 
   private async startOnce(): Promise<Fault | undefined> {
-    const { tag, source, bundle, config, cover, workerFile, mostBytes, onLog } = this.options;
+    const { tag, source, bundle, config, tools, cover, workerFile, mostBytes, onLog } = this.options;
     const { filename, code } = bundle;
+    const startMs = tools && Object.keys(tools.servers).length > 0 ? longestTurnMs(tools) : 0;
     const handle: WorkerHandle = new WorkerHandle(
       {
-        setup: { tag, source, filename, code, config, cover },
+        setup: { tag, source, filename, code, config, tools, cover },
         workerFile,
         mostBytes,
-        limitMs: () => Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? 0),
+        limitMs: () => Math.max(this.options.timeoutMs, this.loaded?.patience_ms ?? startMs),
         onLog,
       },
       {

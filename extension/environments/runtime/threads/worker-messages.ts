@@ -3,6 +3,8 @@
 // call waits for a promise, other items run; each waiting call has its own time limit.
 
 import type { ScoreRequest, Scores } from '../../../protocol/environment-link';
+import type { ToolCallRecord } from '../../../run-data/tool-call';
+import type { ToolDescription, ToolSettings } from '../../../protocol/tool-link';
 
 /** The worker's `workerData`. */
 export interface WorkerSetup {
@@ -17,6 +19,8 @@ export interface WorkerSetup {
   /** The bundle with an inline source map. */
   code: string;
   config: Record<string, unknown>;
+  /** Limits and servers of tools; the defaults if absent. */
+  tools?: ToolSettings;
   /** Whether to count how often each range of the code runs. */
   cover?: boolean;
   /** Buffer of an Int32Array with the slots listed in `progress`. */
@@ -83,6 +87,8 @@ export interface Description {
   has_solver: boolean;
   /** Whether an answer always counts as one action and is never split into several. */
   whole_answer: boolean;
+  /** The tools that the model may call; absent if there are none. */
+  tools?: ToolDescription[];
   /** Minimum time limit of a call in milliseconds. */
   patience_ms: number;
   /** Default weights of the reward components; undefined if the code has no score functions. */
@@ -97,6 +103,8 @@ export interface Outcome {
   terminated: boolean;
   truncated: boolean;
   info: Record<string, unknown>;
+  /** The tool calls of the action; absent if the action is an answer. */
+  calls?: ToolCallRecord[];
 }
 
 export interface WorkResult {

@@ -13,6 +13,9 @@ import { builtInFolder } from '../build/built-in-environments';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { providedModules } from '../build/provided-modules';
 import { isProvided } from '../build/provided-names';
+import { declaredTools } from '../tools/declared-tools';
+import { defaultToolSettings } from '../tools/tool-environment';
+import { longestTurnMs, type ToolDescription, type ToolSettings } from '../../../protocol/tool-link';
 import { plainValue, shown } from './returned-values';
 import { checkedRewards, declaredComponents, ScoreFunctions } from './score-functions';
 import type { Description, WorkerSetup } from '../threads/worker-messages';
@@ -64,10 +67,16 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): LoadedC
 /** Maximum time limit of a call that an environment may declare: one day, in milliseconds. */
 const maxTimeoutMs = 86_400_000;
 
-/** Describes a definition under a parsed configuration. Creates an environment to find out whether it has a solver. */
+/**
+ * Describes a definition under a parsed configuration. Creates an environment to find out whether it has a solver and
+ * tools.
+ * @param served returns the tools of servers, given the names of the environment's own tools
+ */
 export async function describe(
   { definition, rewards }: LoadedCode,
   config: Record<string, unknown>,
+  settings: ToolSettings = defaultToolSettings,
+  served: (own: readonly string[]) => Promise<ToolDescription[]> = () => Promise.resolve([]),
 ): Promise<Description> {
   const { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create } = definition;
   const components = declaredComponents(definition, rewards);
@@ -78,7 +87,9 @@ export async function describe(
   const environment = checkedEnvironment(create(config));
   const has_solver = typeof environment.solve === 'function';
   const scores = new ScoreFunctions(components ?? {}, rewards).of(environment);
+  const own = Array.from(declaredTools(environment.tools).values(), ({ description }) => description);
   await environment.close?.();
+  const tools = [...own, ...(await served(own.map(tool => tool.name)))];
   const names = typeof actions === 'function' ? actions(config) : actions;
   const patience_ms: unknown = patience?.(config) ?? 0;
   if (typeof patience_ms !== 'number' || !(patience_ms >= 0 && patience_ms <= maxTimeoutMs))
@@ -94,7 +105,8 @@ export async function describe(
     ...(!isEmpty(names) && { actions: checkedActions(names) }),
     has_solver,
     whole_answer: wholeAnswer,
-    patience_ms,
+    ...(tools.length > 0 && { tools }),
+    patience_ms: Math.max(patience_ms, tools.length > 0 ? longestTurnMs(settings) : 0),
     ...(components && { components }),
     ...(scores && { scores }),
   };

@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import { largest, largestImages } from '../../../protocol/environment-message-bounds';
 import { badValue } from '../threads/fault';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
+import { callsIn } from '../tools/tool-environment';
 import type { Outcome, WorkResult } from '../threads/worker-messages';
 
 const mostImages = 1024;
@@ -17,7 +18,8 @@ export function checkedStep(step: unknown, action: number | string): Outcome & {
     throw badValue(`returned the reward ${shown(reward)}`, 'return a finite number as the reward');
   if (typeof terminated !== 'boolean') throw badValue(`returned ${shown(terminated)} as terminated`, shape);
   if (typeof truncated !== 'boolean') throw badValue(`returned ${shown(truncated)} as truncated`, shape);
-  return { action, reward, terminated, truncated, info: checkedInfo(info), observation };
+  const calls = callsIn(step);
+  return { action, reward, terminated, truncated, info: checkedInfo(info), ...(calls && { calls }), observation };
 }
 
 /** Checks an observation and sets it in `result`. @throws FaultError if it is invalid */

@@ -2,8 +2,9 @@
 // environment code: each returned value is checked before it is sent. If a call into environment code throws, only the
 // episode of this call ends.
 import { types } from 'node:util';
-import type { Environment, MaybePromise, Observation } from '../../../../envs/api/environment';
+import type { Environment, MaybePromise, Observation, ResetOptions } from '../../../../envs/api/environment';
 import type { ScoreRequest } from '../../../protocol/environment-link';
+import type { ToolDescription } from '../../../protocol/tool-link';
 import { mergedInfo } from '../../../run-data/turn-info';
 import {
   checkedActions,
@@ -17,6 +18,9 @@ import { lockBuiltIns } from '../build/frozen-built-ins';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { Owner, runFor } from './unhandled-errors';
 import { ScoreFunctions } from './score-functions';
+import { declaredTools } from '../tools/declared-tools';
+import type { ToolServers } from '../tools/tool-servers';
+import { defaultToolSettings, withTools } from '../tools/tool-environment';
 import { checkedInfo, checkedStep, setObservation, solution } from './returned-steps';
 import { shown } from './returned-values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
@@ -51,6 +55,8 @@ interface Episode {
   /** Action names by id; undefined if actions are texts. */
   names?: Record<number, string>;
   owner: Owner;
+  /** Ends the tool servers that were started for the episode. */
+  closeServers?: (() => Promise<void>) | undefined;
 }
 
 export class Runner {
@@ -59,6 +65,8 @@ export class Runner {
   /** Action names that the definition declares. */
   private names: Record<number, string> | undefined;
   private config: Record<string, unknown> = {};
+  private hasTools = false;
+  private servers: ToolServers | undefined;
   private readonly episodes = new Map<string, Episode>();
 
   constructor(private readonly setup: WorkerSetup) {}
@@ -122,7 +130,7 @@ export class Runner {
 
   private forget(item: WorkItem, owner: Owner): void {
     owner.over = true;
-    if (item.do !== 'load' && this.episodes.get(item.episode)?.owner === owner) this.episodes.delete(item.episode);
+    if (item.do !== 'load' && this.episodes.get(item.episode)?.owner === owner) this.drop(item.episode);
   }
 
   private ownerOf(item: WorkItem): Owner {
@@ -172,7 +180,8 @@ export class Runner {
       const executed = outcomes.map(({ action }) => names?.[Number(action)] ?? String(action));
       const info = structuredClone(mergedInfo(outcomes.map(({ info }) => info))); // a score function may change it
       const reward = outcomes.reduce((sum, outcome) => sum + outcome.reward, 0);
-      const turn = { ...request.turn, executed, reward, info };
+      const calls = structuredClone(outcomes.at(-1)?.calls);
+      const turn = { ...request.turn, executed, reward, info, ...(calls && { calls }) };
       result.components = await this.scores.turn(environment, turn, call);
     }
     refuseFaulty(current.owner);
@@ -188,9 +197,12 @@ export class Runner {
       this.loaded = loadDefinition(this.setup);
       const { definition, rewards } = this.loaded;
       this.config = parseConfig(definition.config, this.setup.config, this.setup.tag);
-      const description = await this.call(current, -1, () => describe(this.loaded, this.config));
+      const description = await this.call(current, -1, () =>
+        describe(this.loaded, this.config, this.setup.tools, own => this.servedTools(own)),
+      );
       this.scores = new ScoreFunctions(description.components ?? {}, rewards);
       this.names = description.actions;
+      this.hasTools = description.tools !== undefined;
       result.description = description;
       lockBuiltIns();
     } else if (item.do === 'reset') {
@@ -203,8 +215,7 @@ export class Runner {
       const { environment } = this.episode(item.episode);
       result.solution = solution(await this.call(current, -1, () => environment.solve?.()));
     } else {
-      const held = this.episodes.get(item.episode);
-      this.episodes.delete(item.episode);
+      const held = this.drop(item.episode);
       await this.call(current, -1, () => held?.environment.close?.());
     }
   }
@@ -215,28 +226,71 @@ export class Runner {
     return held;
   }
 
+  /** Starts the tool servers of the configuration and returns their tools. */
+  private async servedTools(own: readonly string[]): Promise<ToolDescription[]> {
+    const { tag, tools } = this.setup;
+    if (!tools || Object.keys(tools.servers).length === 0) return [];
+    const { ToolServers } = await import('../tools/tool-servers'); // large, and seldom needed
+    this.servers ??= new ToolServers(tag, tools);
+    return this.servers.describe(own);
+  }
+
+  /** Creates an environment that executes tool calls. */
+  private async withTools(environment: Environment): Promise<Omit<Episode, 'owner'>> {
+    const tools = declaredTools(environment.tools);
+    const served = await this.servers?.open();
+    for (const tool of served?.tools ?? []) tools.set(tool.description.name, tool);
+    const settings = this.setup.tools ?? defaultToolSettings;
+    return { environment: withTools(environment, () => tools, settings), closeServers: served?.close };
+  }
+
+  /** Removes an episode and ends its tool servers. Returns the episode. */
+  private drop(episode: string): Episode | undefined {
+    const held = this.episodes.get(episode);
+    this.episodes.delete(episode);
+    void held?.closeServers?.();
+    return held;
+  }
+
   private async reset(
     { episode, seed, member, mode }: { episode: string; seed: number; member: number; mode: 'train' | 'val' },
     result: Partial<WorkResult>,
     current: CurrentItem,
   ): Promise<Environment> {
-    const earlier = this.episodes.get(episode);
-    this.episodes.delete(episode);
+    const earlier = this.drop(episode);
     if (earlier) {
       earlier.owner.over = true;
       await runFor(earlier.owner, () => this.call(current, -1, () => earlier.environment.close?.()));
     }
     current.watch.enters(-1);
-    const environment = checkedEnvironment(this.loaded.definition.create(this.config));
-    const begun: unknown = await this.call(current, -1, () => environment.reset({ seed, member, mode }));
+    const created = checkedEnvironment(this.loaded.definition.create(this.config));
+    const played = this.hasTools
+      ? await this.call(current, -1, () => this.withTools(created))
+      : { environment: created, closeServers: undefined };
+    try {
+      await this.begin(played.environment, { seed, member, mode }, result, current);
+    } catch (error) {
+      void played.closeServers?.();
+      throw error;
+    }
+    const names = result.actions ?? this.names;
+    this.episodes.set(episode, { ...played, ...(names && { names }), owner: current.owner });
+    return played.environment;
+  }
+
+  private async begin(
+    environment: Environment,
+    options: ResetOptions,
+    result: Partial<WorkResult>,
+    current: CurrentItem,
+  ): Promise<void> {
+    const begun: unknown = await this.call(current, -1, () => environment.reset(options));
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
     const { observation, info, actions } = begun as { observation?: Observation; info?: unknown; actions?: unknown };
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
     if (actions !== undefined) result.actions = checkedActions(actions);
-    this.episodes.set(episode, { environment, names: result.actions ?? this.names, owner: current.owner });
-    return environment;
   }
 
   /**

@@ -36,6 +36,8 @@ test('without given texts the policy plays the turn; without a recorded thought,
   }
   const plain = givenTokens(tokenizer, '<answer>', { answer: 'Up' }, null);
   expect(tokenizer.decode(plain.ids)).toBe('Up</answer>');
+  const afterCalls = givenTokens(tokenizer, '', { answer: 'Up' }, { raw: '<tool_call>{}</tool_call>', ids: [] });
+  expect(tokenizer.decode(afterCalls.ids)).toBe('<answer>Up</answer>');
 });
 
 test('an answer in <ans> is replaced like one in <answer>', () => {

@@ -163,7 +163,7 @@ test('the extension host’s link reconnects after each restart of the trainer',
       control.live.connect({
         engine: { watch: (row, tell) => (watched.push(row), (sample = tell ?? sample)) },
         tokenizer: { decode: ids => ids.map(id => ` w${id}`).join('') },
-        ...{ prefix: '<answer>', tags: ['Words', 'Others'], maxTurn: 3 },
+        ...{ prefix: () => '<answer>', tags: ['Words', 'Others'], maxTurn: 3 },
       });
       const all = partial<PlayedSoFar[]>([played(0), played(1)]);
       received.length = 0;

@@ -14,7 +14,7 @@ import type {
   ContextSettings,
   TextGenerator,
 } from '../../../../extension/trainer/rollout/rollout-request';
-import type { ChatMessage } from '../../../../extension/models/tokenizer/chat-template';
+import { nextMessages, type ChatMessage } from '../../../../extension/models/tokenizer/chat-template';
 import type { EpisodeContext } from '../../../../extension/trainer/rollout/context-manager';
 import type { PromptTokenizer } from '../../../../extension/trainer/rollout/prompt-tokenizer';
 import type { CurrentTurn } from '../../../../extension/trainer/rollout/context-window';
@@ -39,15 +39,10 @@ export const characterTokenizer: PromptTokenizer = {
     turnStart,
     ...encodeText(`assistant\n${prefix}`),
   ],
-  encodeContinuation: (answer, userText, prefix) => [
+  encodeContinuation: (answer, next, prefix) => [
     ...(answer.at(-1) === turnEnd ? [] : [turnEnd]),
     ...encodeText('\n'),
-    turnStart,
-    ...encodeText(`user\n${userText}`),
-    turnEnd,
-    ...encodeText('\n'),
-    turnStart,
-    ...encodeText(`assistant\n${prefix}`),
+    ...characterTokenizer.encodePrompt(nextMessages(next), prefix),
   ],
   encodeEnd: answer => [...(answer.at(-1) === turnEnd ? [] : [turnEnd]), ...encodeText('\n')],
   turnMarker: turnStart,
