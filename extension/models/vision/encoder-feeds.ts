@@ -1,0 +1,125 @@
+// Feeds of the vision encoder (qwen-encoder.ts) for several pictures. Blocks of attention are padded to the longest
+// block; a dummy square of patches fills their empty slots, and no image feature depends on it.
+import { maximum } from '../../common/lists';
+import { masked } from '../../engine/session/padding';
+import { float32, int32, int64 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
+import { rotaryFrequencies } from '../decoder/rotary-frequencies';
+import { headIndex } from '../graphs/head-index';
+import type { PatchGrid, PicturePatches } from './patches';
+import { patchWidth } from './qwen-encoder-config';
+import type { EncoderConfig } from './qwen-encoder-config';
+
+export interface EncoderFeeds {
+  feeds: Record<string, Tensor>;
+  /** Number of image features of each picture; the features of a picture are consecutive and in its rows' order. */
+  counts: number[];
+}
+
+/** Returns the number of image features of a picture. */
+export const featureCount = ({ rows, columns }: PatchGrid, { mergeSize }: Pick<EncoderConfig, 'mergeSize'>): number =>
+  (rows * columns) / mergeSize ** 2;
+
+/** Returns the feeds that encode the pictures, in their order. */
+export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches[]): EncoderFeeds {
+  const unit = c.mergeSize ** 2;
+  const width = patchWidth(c);
+  const blocks: Record<'window' | 'picture', number[][]> = { window: [], picture: [] };
+  let count = 0;
+  for (const picture of pictures) {
+    const ofSquares = (squares: readonly number[]): number[] =>
+      squares.flatMap(square => Array.from({ length: unit }, (_, i) => count + square * unit + i));
+    blocks.window.push(...windowsOf(picture, c).map(ofSquares));
+    blocks.picture.push(ofSquares([...Array(featureCount(picture, c)).keys()]));
+    count += picture.rows * picture.columns;
+  }
+  const padded = Object.values(blocks).some(of => of.some(({ length }) => length < longest(of)));
+  const total = count + (padded ? unit : 0);
+  const patches = new Float32Array(total * width);
+  let at = 0;
+  for (const { values } of pictures) {
+    patches.set(values, at);
+    at += values.length;
+  }
+  return {
+    feeds: {
+      patches: float32(patches, [total, width]),
+      patch_rows: int64(
+        BigInt64Array.from({ length: total }, (_, i) => BigInt(i)),
+        [total, 1],
+      ),
+      ...rotationFeeds(c, pictures, total),
+      ...blockFeeds('window', blocks.window, total, count, c.heads),
+      ...blockFeeds('picture', blocks.picture, total, count, c.heads),
+    },
+    counts: pictures.map(picture => featureCount(picture, c)),
+  };
+}
+
+const longest = (blocks: readonly number[][]): number => maximum(blocks.map(({ length }) => length));
+
+/** Returns the merged squares of each window of a picture; windows at the right and bottom edges may be smaller. */
+function windowsOf({ rows, columns }: PatchGrid, { mergeSize, windowSide }: EncoderConfig): number[][] {
+  const [height, width] = [rows / mergeSize, columns / mergeSize];
+  const windows: number[][] = [];
+  for (let top = 0; top < height; top += windowSide)
+    for (let left = 0; left < width; left += windowSide) {
+      const window: number[] = [];
+      for (let row = top; row < Math.min(height, top + windowSide); row++)
+        for (let column = left; column < Math.min(width, left + windowSide); column++)
+          window.push(row * width + column);
+      windows.push(window);
+    }
+  return windows;
+}
+
+/** Angles of each patch: the first half of the frequencies rotate by its row, the second half by its column. */
+function rotationFeeds(c: EncoderConfig, pictures: readonly PatchGrid[], total: number): Record<string, Tensor> {
+  const shape = { headSize: c.headSize / 2, ropeTheta: c.ropeTheta, ropeScaling: { rope_type: 'default' } } as const;
+  const { inverse } = rotaryFrequencies(shape);
+  const half = c.headSize / 2;
+  const angles = new Float32Array(total * half);
+  let at = 0;
+  for (const { rows, columns } of pictures)
+    for (let top = 0; top < rows; top += c.mergeSize)
+      for (let left = 0; left < columns; left += c.mergeSize)
+        for (let row = top; row < top + c.mergeSize; row++)
+          for (let column = left; column < left + c.mergeSize; column++, at += half) {
+            angles.set(
+              inverse.map(x => row * x),
+              at,
+            );
+            angles.set(
+              inverse.map(x => column * x),
+              at + inverse.length,
+            );
+          }
+  return {
+    patch_cos: float32(angles.map(Math.cos), [total, half]),
+    patch_sin: float32(angles.map(Math.sin), [total, half]),
+  };
+}
+
+/** Feeds of one kind of attention block; `dummy` is the patch that fills empty slots. */
+function blockFeeds(
+  name: string,
+  blocks: readonly number[][],
+  total: number,
+  dummy: number,
+  heads: number,
+): Record<string, Tensor> {
+  const length = longest(blocks);
+  const places = new Int32Array(blocks.length * length).fill(-1);
+  const mask = new Float32Array(places.length).fill(masked);
+  blocks.forEach((block, i) => {
+    places.set(block, i * length);
+    mask.fill(0, i * length, i * length + block.length);
+  });
+  const layout = { places, outer: blocks.length, inner: 1, length };
+  const { forward, back } = headIndex([layout], total, dummy, heads, 1);
+  return {
+    [`${name}_rows`]: int32(forward[0], [blocks.length, heads, length]),
+    [`${name}_places`]: int32(back, [total * heads]),
+    [`${name}_mask`]: float32(mask, [blocks.length, 1, 1, length]),
+  };
+}

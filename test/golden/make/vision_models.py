@@ -1,0 +1,80 @@
+"""Golden values of small random vision-language models, made with PyTorch and transformers.
+
+Run: python test/golden/make/vision_models.py [family …]  (needs torch, torchvision, transformers, safetensors)
+Writes test/golden/vision/{family}/: config.json and the weights (bfloat16) as saved by transformers, and
+golden.safetensors with the pictures' patches or tiles, their image features, and three conversations of equal length:
+two pictures of different sizes with text between them, one of these pictures, and no picture. For these: token ids,
+positions (three axes, or none), logits, log-probs of the next tokens, and the gradient of a weighted sum of the
+log-probs for every parameter. All values are computed in single precision from the stored weights.
+"""
+import json
+import pathlib
+import sys
+import torch
+from safetensors.torch import save_file
+from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+
+here = pathlib.Path(__file__).resolve().parents[1] / "vision"
+image, length = 60, 34
+text = dict(vocab_size=61, hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-6)
+qwen_vision = dict(depth=3, hidden_size=16, intermediate_size=20, num_heads=2, patch_size=4, spatial_merge_size=2,
+                   temporal_patch_size=2, out_hidden_size=32)
+ids_of = dict(image_token_id=image, video_token_id=59, vision_start_token_id=58, vision_end_token_id=57)
+families = {
+    "qwen2_5_vl": (Qwen2_5_VLForConditionalGeneration, lambda: Qwen2_5_VLConfig(
+        text_config=dict(**text, rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[1, 1, 2])),
+        vision_config=dict(**qwen_vision, window_size=16, fullatt_block_indexes=[1]), tie_word_embeddings=True, **ids_of)),
+}
+# Patches along each side of the pictures; the sides are no multiples of the window's.
+grids = [(6, 10), (8, 4)]
+for name in sys.argv[1:] or families:
+    cls, config = families[name]
+    torch.manual_seed(7)
+    config = config()
+    for part in (config, config.text_config, config.vision_config):
+        part.initializer_range = 0.2
+    model = cls(config).float().eval()
+    for parameter_name, p in model.named_parameters():
+        if "norm" in parameter_name or "ln_q" in parameter_name or parameter_name.endswith("bias"):
+            p.data += 0.3 * torch.randn_like(p)
+    folder = here / name
+    model.to(torch.bfloat16).save_pretrained(folder)
+    model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    out = {}
+    pictures = []
+    for i, (rows, columns) in enumerate(grids):
+        patches = torch.randn(rows * columns, 3 * 2 * 4 * 4)
+        thw = torch.tensor([[1, rows, columns]])
+        pictures.append((patches, thw, rows * columns // 4))
+        out |= {f"pixels.{i}": patches, f"grid.{i}": torch.tensor([rows, columns])}
+        out[f"features.{i}"] = model.model.get_image_features(patches, thw).pooler_output[0]
+    word = lambda n: torch.randint(0, 57, (n,)).tolist()
+    shown = [[0, 1], [0], []]
+    total = 0
+    for row, of in enumerate(shown):
+        ids = word(3)
+        for i in of:
+            ids += [58] + [image] * pictures[i][2] + [57] + word(2)
+        ids = (ids + word(length))[:length]
+        tokens = torch.tensor([ids])
+        kinds = (tokens == image).int()
+        inputs = {}
+        if of:
+            inputs = dict(pixel_values=torch.cat([pictures[i][0] for i in of]), image_grid_thw=torch.cat([pictures[i][1] for i in of]))
+            positions, _ = model.model.get_rope_index(tokens, kinds, inputs["image_grid_thw"])
+        else:
+            positions = torch.arange(length).expand(3, 1, -1)
+        logits = model(input_ids=tokens, mm_token_type_ids=kinds, **inputs).logits
+        lp = torch.log_softmax(logits[0, :-1] / 0.7, -1).gather(-1, tokens[0, 1:, None])[:, 0]
+        weight = torch.randn_like(lp)
+        total = total + (weight * lp).sum()
+        out |= {f"ids.{row}": tokens[0], f"positions.{row}": positions[:, 0], f"logits.{row}": logits[0],
+                f"logprobs.{row}": lp, f"weight.{row}": weight}
+    total.backward()
+    out = {k: v.detach().clone().float().contiguous() for k, v in out.items()}
+    for parameter_name, p in model.named_parameters():
+        out["grad." + parameter_name] = p.grad.clone()
+    save_file(out, folder / "golden.safetensors")
+    (folder / "shown.json").write_text(json.dumps(shown) + "\n")
+    print(name, total.item())
