@@ -6,7 +6,7 @@ import { checkpoint } from '../../engine/graph/autodiff';
 import type { Graph, Value } from '../../engine/graph/graph';
 import { rmsNorm, rotary, swiglu } from '../../engine/graph/layer-ops';
 import type { RotaryTables } from '../../engine/graph/layer-ops';
-import { add, gatherRows, reshape } from '../../engine/graph/ops';
+import { add, compare, gatherRows, reshape, select } from '../../engine/graph/ops';
 import type { DecoderConfig } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
@@ -41,6 +41,20 @@ export interface TokenInputs {
   maxPositions?: number;
   /** Whether each layer's intermediate values are recomputed in the backward pass instead of being kept in memory. */
   checkpointed?: boolean;
+  /** Defined if tokens may show image features. */
+  pictures?: PictureInputs;
+}
+
+/** Inputs of tokens that may show image features. */
+export interface PictureInputs {
+  /** [features, hidden] */
+  features: Value;
+  /** int64 [n]: the feature that each token shows; 0 for tokens that show none. */
+  indices: Value;
+  /** float32 [n, 1]: 1 for tokens that show a feature, else 0. */
+  shown: Value;
+  /** One row per token; `positions` are the indices of the tokens. */
+  rotation: RotaryTables;
 }
 
 /**
@@ -62,7 +76,7 @@ export function decoderHidden(
   attend: Attend,
   last?: LastLayer,
 ): Value {
-  const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
+  const rotation = tokens.pictures?.rotation ?? rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
   const positions = reshape(g, tokens.positions, [n, 1]); // [n, 1]: n may exceed the tables' rows
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
@@ -97,12 +111,18 @@ export function decoderHidden(
     );
   };
 
-  let x = parameters.embed('model.embed_tokens.weight', tokens.ids);
+  const embedded = parameters.embed('model.embed_tokens.weight', tokens.ids);
+  let x = tokens.pictures ? withFeatures(g, embedded, tokens.pictures) : embedded;
   for (let i = 0; i < c.layers; i++) {
     if (last && i === c.layers - 1) x = layer(i, x, last);
     else x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
   }
   return norm(x, 'model.norm');
+}
+
+/** Replaces the embeddings of tokens that show image features. */
+function withFeatures(g: Graph, embedded: Value, { features, indices, shown }: PictureInputs): Value {
+  return select(g, compare(g, 'Greater', shown, g.scalar(0)), gatherRows(g, features, indices), embedded);
 }
 
 /** Returns the logits [n, vocab] of hidden states [n, hidden]. */

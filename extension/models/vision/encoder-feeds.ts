@@ -29,7 +29,7 @@ export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches
   for (const picture of pictures) {
     const ofSquares = (squares: readonly number[]): number[] =>
       squares.flatMap(square => Array.from({ length: unit }, (_, i) => count + square * unit + i));
-    blocks.window.push(...windowsOf(picture, c).map(ofSquares));
+    for (const window of windowsOf(picture, c)) blocks.window.push(ofSquares(window));
     blocks.picture.push(ofSquares([...Array(featureCount(picture, c)).keys()]));
     count += picture.rows * picture.columns;
   }
@@ -100,7 +100,7 @@ function rotationFeeds(c: EncoderConfig, pictures: readonly PatchGrid[], total: 
   };
 }
 
-/** Feeds of one kind of attention block; `dummy` is the patch that fills empty slots. */
+/** Feeds of one kind of attention block. The patches from `dummy` to `total` fill empty slots. */
 function blockFeeds(
   name: string,
   blocks: readonly number[][],
@@ -108,7 +108,9 @@ function blockFeeds(
   dummy: number,
   heads: number,
 ): Record<string, Tensor> {
-  const length = longest(blocks);
+  const isFull = blocks.every(block => block.length === longest(blocks));
+  // The dummy patches need an empty slot: their gradient is that of their slot, which must be zero.
+  const length = longest(blocks) + Number(isFull && dummy < total);
   const places = new Int32Array(blocks.length * length).fill(-1);
   const mask = new Float32Array(places.length).fill(masked);
   blocks.forEach((block, i) => {
@@ -117,6 +119,8 @@ function blockFeeds(
   });
   const layout = { places, outer: blocks.length, inner: 1, length };
   const { forward, back } = headIndex([layout], total, dummy, heads, 1);
+  for (let patch = dummy + 1; patch < total; patch++)
+    back.copyWithin(patch * heads, dummy * heads, (dummy + 1) * heads);
   return {
     [`${name}_rows`]: int32(forward[0], [blocks.length, heads, length]),
     [`${name}_places`]: int32(back, [total * heads]),

@@ -1,0 +1,113 @@
+// Golden vision-language models (test/golden/make/vision_models.py), their pictures and conversations, and passes of
+// their decoder over conversations.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Session } from '../../extension/engine/session/session';
+import type { Tensor } from '../../extension/engine/session/session';
+import type { ParameterPlan } from '../../extension/models/decoder/decoder-parameters';
+import { batchFeeds, scalarFeeds } from '../../extension/models/graphs/batch-feeds';
+import type { Pass, Sample } from '../../extension/models/graphs/pass-plan';
+import type { Network, PackedShape } from '../../extension/models/graphs/policy-graphs';
+import type { Graph } from '../../extension/engine/graph/graph';
+import { encoderFeeds } from '../../extension/models/vision/encoder-feeds';
+import { encodeGraph } from '../../extension/models/vision/encoder-graphs';
+import type { EncoderNetwork } from '../../extension/models/vision/encoder-graphs';
+import type { PicturePatches } from '../../extension/models/vision/patches';
+import { showFeatures } from '../../extension/models/vision/shown-features';
+import type { PlacedPicture } from '../../extension/models/vision/shown-features';
+import { readVisionModel } from '../../extension/models/vision/vision-folder';
+import type { VisionModel } from '../../extension/models/vision/vision-folder';
+import type { Weights } from '../../extension/models/weights/weights';
+import { tensorsOf } from '../golden/tensors';
+
+export const inputPlan = ({ specs }: Weights): ParameterPlan => ({ specs, source: () => ({ kind: 'input' }) });
+
+export interface GoldenVision {
+  model: VisionModel;
+  network: Network;
+  encoder: EncoderNetwork;
+  pictures: PicturePatches[];
+  /** The golden conversations; all tokens except the first are trained on. */
+  samples: Sample[];
+  /** Indices of the pictures that each conversation shows. */
+  shown: number[][];
+  of(name: string): Float32Array;
+}
+
+export async function goldenVision(family: string): Promise<GoldenVision> {
+  const folder = join('test/golden/vision', family);
+  const golden = tensorsOf(join(folder, 'golden.safetensors'));
+  const of = (name: string): Float32Array => golden.get(name)!.data;
+  const model = await readVisionModel(folder);
+  const { decoder, encoder, imageToken } = model.config;
+  const pictures = [0, 1].map(i => {
+    const [rows, columns] = of(`grid.${i}`);
+    return { rows, columns, values: of(`pixels.${i}`) };
+  });
+  const firstFeatures = [0, (pictures[0].rows * pictures[0].columns) / encoder.mergeSize ** 2];
+  const shown = JSON.parse(readFileSync(join(folder, 'shown.json'), 'utf8')) as number[][];
+  const samples = shown.map((of_, row): Sample => {
+    const ids = Int32Array.from(of(`ids.${row}`));
+    const starts = [...ids.keys()].filter(i => ids[i] === imageToken && ids[i - 1] !== imageToken);
+    const placed = of_.map((picture, i): PlacedPicture => {
+      const [rows, columns] = of(`grid.${picture}`).map(side => side / encoder.mergeSize);
+      return { start: starts[i], feature: firstFeatures[picture], rows, columns };
+    });
+    const pictures = of_.length > 0 ? showFeatures(ids.length, placed) : undefined;
+    return { ids, mask: new Uint8Array(ids.length).fill(1, 1), pictures };
+  });
+  return {
+    model,
+    network: { config: decoder, plan: inputPlan(model.decoder) },
+    encoder: { config: encoder, plan: inputPlan(model.encoder) },
+    pictures,
+    samples,
+    shown,
+    of,
+  };
+}
+
+/** Runs a graph once and releases it. */
+export async function runOnce(graph: Graph, feeds: Record<string, Tensor>): Promise<Record<string, Tensor>> {
+  const session = await Session.create(graph, { threads: 1 });
+  try {
+    return await session.run(feeds);
+  } finally {
+    await session.release();
+  }
+}
+
+/** Encodes all golden pictures together. */
+export async function encodeAll({ encoder, model, pictures }: GoldenVision): Promise<Tensor> {
+  const { feeds } = encoderFeeds(encoder.config, pictures);
+  const { features } = await runOnce(encodeGraph(encoder, 'cpu'), { ...feeds, ...model.encoder.feeds() });
+  return features;
+}
+
+/** Runs a graph of the decoder over one pass at the golden files' temperature. `weights` has one entry per token. */
+export async function runPass(
+  { network, model }: GoldenVision,
+  build: (network: Network, shape: PackedShape) => Graph,
+  pass: Pass,
+  samples: readonly Sample[],
+  options: { features: Tensor; weights?: Float32Array[]; checkpointed?: boolean; pictures?: PackedShape['pictures'] },
+) {
+  const batch = batchFeeds(pass, samples, network.config);
+  const { shared } = pass;
+  const { trimmed, pictured } = batch;
+  const pictures = pictured ? (options.pictures ?? 'shown') : undefined;
+  const shape = { lowering: 'cpu', shared, trimmed, pictures, chunks: 1, checkpointed: options.checkpointed ?? false };
+  const outputs = await runOnce(build(network, shape as PackedShape), {
+    ...batch.feeds,
+    ...scalarFeeds({ inverse_temperature: 1 / 0.7 }),
+    ...(options.weights && { weight: batch.gather(sample => options.weights![samples.indexOf(sample)]) }),
+    features: options.features,
+    ...model.decoder.feeds(),
+  });
+  const scattered = (output: string): Float32Array[] => {
+    const into: Float32Array[] = [];
+    batch.scatter(outputs[output].data as Float32Array, into);
+    return into;
+  };
+  return { outputs, trimmed, pictured, scattered };
+}
