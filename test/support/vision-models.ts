@@ -9,12 +9,13 @@ import { batchFeeds, scalarFeeds } from '../../extension/models/graphs/batch-fee
 import type { Pass, Sample } from '../../extension/models/graphs/pass-plan';
 import type { Network, PackedShape } from '../../extension/models/graphs/policy-graphs';
 import type { Graph } from '../../extension/engine/graph/graph';
-import { encoderFeeds } from '../../extension/models/vision/encoder-feeds';
+import { encoderFeeds, featureCount } from '../../extension/models/vision/encoder-feeds';
 import { encodeGraph } from '../../extension/models/vision/encoder-graphs';
 import type { EncoderNetwork } from '../../extension/models/vision/encoder-graphs';
 import type { PicturePatches } from '../../extension/models/vision/patches';
 import { showFeatures } from '../../extension/models/vision/shown-features';
 import type { PlacedPicture } from '../../extension/models/vision/shown-features';
+import { tilePatches } from '../../extension/models/vision/tile-patches';
 import { readVisionModel } from '../../extension/models/vision/vision-folder';
 import type { VisionModel } from '../../extension/models/vision/vision-folder';
 import type { Weights } from '../../extension/models/weights/weights';
@@ -22,11 +23,18 @@ import { tensorsOf } from '../golden/tensors';
 
 export const inputPlan = ({ specs }: Weights): ParameterPlan => ({ specs, source: () => ({ kind: 'input' }) });
 
+/** A picture's patches: one part, or one per tile. */
+interface GoldenPicture {
+  parts: PicturePatches[];
+  /** Number of image features. */
+  features: number;
+}
+
 export interface GoldenVision {
   model: VisionModel;
   network: Network;
   encoder: EncoderNetwork;
-  pictures: PicturePatches[];
+  pictures: GoldenPicture[];
   /** The golden conversations; all tokens except the first are trained on. */
   samples: Sample[];
   /** Indices of the pictures that each conversation shows. */
@@ -40,21 +48,29 @@ export async function goldenVision(family: string): Promise<GoldenVision> {
   const of = (name: string): Float32Array => golden.get(name)!.data;
   const model = await readVisionModel(folder);
   const { decoder, encoder, imageToken } = model.config;
-  const pictures = [0, 1].map(i => {
-    const [rows, columns] = of(`grid.${i}`);
-    return { rows, columns, values: of(`pixels.${i}`) };
+  const pictures = [0, 1].map((i): GoldenPicture => {
+    const values = of(`pixels.${i}`);
+    const parts =
+      encoder.kind === 'siglip'
+        ? tilePatches({ count: golden.get(`pixels.${i}`)!.dims[0], values }, encoder)
+        : [{ rows: of(`grid.${i}`)[0], columns: of(`grid.${i}`)[1], values }];
+    return { parts, features: parts.reduce((sum, part) => sum + featureCount(part, encoder), 0) };
   });
-  const firstFeatures = [0, (pictures[0].rows * pictures[0].columns) / encoder.mergeSize ** 2];
   const shown = JSON.parse(readFileSync(join(folder, 'shown.json'), 'utf8')) as number[][];
-  const samples = shown.map((of_, row): Sample => {
+  const samples = shown.map((indices, row): Sample => {
     const ids = Int32Array.from(of(`ids.${row}`));
     const starts = [...ids.keys()].filter(i => ids[i] === imageToken && ids[i - 1] !== imageToken);
-    const placed = of_.map((picture, i): PlacedPicture => {
-      const [rows, columns] = of(`grid.${picture}`).map(side => side / encoder.mergeSize);
-      return { start: starts[i], feature: firstFeatures[picture], rows, columns };
+    const placed = indices.flatMap(index => {
+      let feature = index === 0 ? 0 : pictures[0].features;
+      return pictures[index].parts.map((part): PlacedPicture => {
+        const [count, start] = [featureCount(part, encoder), starts.shift()!];
+        const columns = decoder.rotaryAxes ? part.columns / encoder.mergeSize : undefined;
+        feature += count;
+        return { start, feature: feature - count, count, columns };
+      });
     });
-    const pictures = of_.length > 0 ? showFeatures(ids.length, placed) : undefined;
-    return { ids, mask: new Uint8Array(ids.length).fill(1, 1), pictures };
+    const shownFeatures = placed.length > 0 ? showFeatures(ids.length, placed) : undefined;
+    return { ids, mask: new Uint8Array(ids.length).fill(1, 1), pictures: shownFeatures };
   });
   return {
     model,
@@ -79,7 +95,10 @@ export async function runOnce(graph: Graph, feeds: Record<string, Tensor>): Prom
 
 /** Encodes all golden pictures together. */
 export async function encodeAll({ encoder, model, pictures }: GoldenVision): Promise<Tensor> {
-  const { feeds } = encoderFeeds(encoder.config, pictures);
+  const { feeds } = encoderFeeds(
+    encoder.config,
+    pictures.flatMap(({ parts }) => parts),
+  );
   const { features } = await runOnce(encodeGraph(encoder, 'cpu'), { ...feeds, ...model.encoder.feeds() });
   return features;
 }

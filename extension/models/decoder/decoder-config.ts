@@ -99,6 +99,11 @@ export interface DecoderConfig {
    * pictures and after them.
    */
   rotaryAxes?: readonly number[];
+  /**
+   * Number of the decoder's first layers after which a part of each image feature is added to its token's hidden state
+   * (DeepStack); 0 if undefined.
+   */
+  deepFeatures?: number;
   /** Whether embedding and output head are one tensor. */
   tiedHead: boolean;
   /** Bias on the q, k and v projections. Qwen2 always has it; Qwen3 and Llama have it if attention_bias is true. */

@@ -10,7 +10,7 @@ import type { DecoderConfig } from '../decoder/decoder-config';
 import { rotaryRows } from '../decoder/rotary-frequencies';
 import type { RotaryShape } from '../decoder/rotary-frequencies';
 
-/** Name of the graph input with the image features, [features, hidden]. */
+/** Name of the graph input with the image features, [features, hidden · (1 + deepFeatures)]. */
 export const featuresInput = 'features';
 
 /** Declares the inputs of tokens that show image features; `tokens` is the symbol of the packed tokens. */
@@ -18,7 +18,7 @@ export function pictureInputs(g: Graph, c: DecoderConfig): PictureInputs {
   const perToken = (name: string, width: number): Value => g.input(name, 'float32', ['tokens', width]);
   const [cos, sin] = [perToken('rotary_cos', c.headSize / 2), perToken('rotary_sin', c.headSize / 2)];
   return {
-    features: g.input(featuresInput, 'float32', ['features', c.hiddenSize]),
+    features: g.input(featuresInput, 'float32', ['features', c.hiddenSize * (1 + (c.deepFeatures ?? 0))]),
     indices: g.input('feature_indices', 'int64', ['tokens']),
     shown: perToken('feature_shown', 1),
     rotation: { cos, sin, sinNegated: neg(g, sin) },

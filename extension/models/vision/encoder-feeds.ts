@@ -1,4 +1,4 @@
-// Feeds of the vision encoder (qwen-encoder.ts) for several pictures. Blocks of attention are padded to the longest
+// Feeds of the vision encoders for several pictures. Blocks of attention are padded to the longest
 // block; a dummy square of patches fills their empty slots, and no image feature depends on it.
 import { maximum } from '../../common/lists';
 import { masked } from '../../engine/session/padding';
@@ -7,8 +7,12 @@ import type { Tensor } from '../../engine/session/session';
 import { rotaryFrequencies } from '../decoder/rotary-frequencies';
 import { headIndex } from '../graphs/head-index';
 import type { PatchGrid, PicturePatches } from './patches';
-import { patchWidth } from './qwen-encoder-config';
-import type { EncoderConfig } from './qwen-encoder-config';
+import { patchWidth } from './encoder-shape';
+import type { EncoderConfig } from './encoder-config';
+import type { EncoderShape } from './encoder-shape';
+import type { QwenEncoderConfig } from './qwen-encoder-config';
+import type { Qwen3EncoderConfig } from './qwen3-encoder-config';
+import type { SiglipConfig } from './siglip-config';
 
 export interface EncoderFeeds {
   feeds: Record<string, Tensor>;
@@ -17,7 +21,7 @@ export interface EncoderFeeds {
 }
 
 /** Returns the number of image features of a picture. */
-export const featureCount = ({ rows, columns }: PatchGrid, { mergeSize }: Pick<EncoderConfig, 'mergeSize'>): number =>
+export const featureCount = ({ rows, columns }: PatchGrid, { mergeSize }: Pick<EncoderShape, 'mergeSize'>): number =>
   (rows * columns) / mergeSize ** 2;
 
 /** Returns the feeds that encode the pictures, in their order. */
@@ -29,7 +33,7 @@ export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches
   for (const picture of pictures) {
     const ofSquares = (squares: readonly number[]): number[] =>
       squares.flatMap(square => Array.from({ length: unit }, (_, i) => count + square * unit + i));
-    for (const window of windowsOf(picture, c)) blocks.window.push(ofSquares(window));
+    if (c.kind === 'qwen2_5_vl') for (const window of windowsOf(picture, c)) blocks.window.push(ofSquares(window));
     blocks.picture.push(ofSquares([...Array(featureCount(picture, c)).keys()]));
     count += picture.rows * picture.columns;
   }
@@ -44,12 +48,11 @@ export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches
   return {
     feeds: {
       patches: float32(patches, [total, width]),
-      patch_rows: int64(
-        BigInt64Array.from({ length: total }, (_, i) => BigInt(i)),
-        [total, 1],
-      ),
-      ...rotationFeeds(c, pictures, total),
-      ...blockFeeds('window', blocks.window, total, count, c.heads),
+      ...(c.kind === 'siglip'
+        ? { patch_positions: positionFeed(c, pictures, total) }
+        : rotationFeeds(c, pictures, total)),
+      ...(c.kind === 'qwen3_vl' && tapFeeds(c, pictures, total)),
+      ...(c.kind === 'qwen2_5_vl' && blockFeeds('window', blocks.window, total, count, c.heads)),
       ...blockFeeds('picture', blocks.picture, total, count, c.heads),
     },
     counts: pictures.map(picture => featureCount(picture, c)),
@@ -59,7 +62,7 @@ export function encoderFeeds(c: EncoderConfig, pictures: readonly PicturePatches
 const longest = (blocks: readonly number[][]): number => maximum(blocks.map(({ length }) => length));
 
 /** Returns the merged squares of each window of a picture; windows at the right and bottom edges may be smaller. */
-function windowsOf({ rows, columns }: PatchGrid, { mergeSize, windowSide }: EncoderConfig): number[][] {
+function windowsOf({ rows, columns }: PatchGrid, { mergeSize, windowSide }: QwenEncoderConfig): number[][] {
   const [height, width] = [rows / mergeSize, columns / mergeSize];
   const windows: number[][] = [];
   for (let top = 0; top < height; top += windowSide)
@@ -73,31 +76,73 @@ function windowsOf({ rows, columns }: PatchGrid, { mergeSize, windowSide }: Enco
   return windows;
 }
 
+/** Calls `visit` with row and column of each patch and its picture, in the order of the patches. */
+function eachPatch(
+  pictures: readonly PatchGrid[],
+  { mergeSize }: Pick<EncoderShape, 'mergeSize'>,
+  visit: (row: number, column: number, patch: number, picture: PatchGrid) => void,
+): void {
+  let patch = 0;
+  for (const picture of pictures)
+    for (let top = 0; top < picture.rows; top += mergeSize)
+      for (let left = 0; left < picture.columns; left += mergeSize)
+        for (let row = top; row < top + mergeSize; row++)
+          for (let column = left; column < left + mergeSize; column++) visit(row, column, patch++, picture);
+}
+
 /** Angles of each patch: the first half of the frequencies rotate by its row, the second half by its column. */
-function rotationFeeds(c: EncoderConfig, pictures: readonly PatchGrid[], total: number): Record<string, Tensor> {
+function rotationFeeds(
+  c: QwenEncoderConfig | Qwen3EncoderConfig,
+  pictures: readonly PatchGrid[],
+  total: number,
+): Record<string, Tensor> {
   const shape = { headSize: c.headSize / 2, ropeTheta: c.ropeTheta, ropeScaling: { rope_type: 'default' } } as const;
   const { inverse } = rotaryFrequencies(shape);
   const half = c.headSize / 2;
   const angles = new Float32Array(total * half);
-  let at = 0;
-  for (const { rows, columns } of pictures)
-    for (let top = 0; top < rows; top += c.mergeSize)
-      for (let left = 0; left < columns; left += c.mergeSize)
-        for (let row = top; row < top + c.mergeSize; row++)
-          for (let column = left; column < left + c.mergeSize; column++, at += half) {
-            angles.set(
-              inverse.map(x => row * x),
-              at,
-            );
-            angles.set(
-              inverse.map(x => column * x),
-              at + inverse.length,
-            );
-          }
+  eachPatch(pictures, c, (row, column, patch) =>
+    inverse.forEach((x, i) => {
+      angles[patch * half + i] = row * x;
+      angles[patch * half + inverse.length + i] = column * x;
+    }),
+  );
+  const patchRows = BigInt64Array.from({ length: total }, (_, i) => BigInt(i));
   return {
+    patch_rows: int64(patchRows, [total, 1]),
     patch_cos: float32(angles.map(Math.cos), [total, half]),
     patch_sin: float32(angles.map(Math.sin), [total, half]),
   };
+}
+
+/** Row of each patch in the table of learned positions. */
+function positionFeed({ side, mergeSize }: SiglipConfig, pictures: readonly PatchGrid[], total: number): Tensor {
+  const positions = new BigInt64Array(total);
+  eachPatch(pictures, { mergeSize }, (row, column, patch) => (positions[patch] = BigInt(row * side + column)));
+  return int64(positions, [total]);
+}
+
+/**
+ * The four learned positions around each patch, and their weights: the table is resized to the picture's grid by bilinear
+ * interpolation, corner to corner.
+ */
+function tapFeeds(c: Qwen3EncoderConfig, pictures: readonly PatchGrid[], total: number): Record<string, Tensor> {
+  const taps = new BigInt64Array(total * 4);
+  const weights = new Float32Array(total * 4);
+  const along = (index: number, size: number): { tap: number; weight: number }[] => {
+    const at = Math.fround((index * (c.side - 1)) / Math.max(1, size - 1));
+    const low = Math.floor(at);
+    return [low, low + 1].map(tap => ({ tap: Math.min(tap, c.side - 1), weight: 1 - Math.abs(at - tap) }));
+  };
+  eachPatch(pictures, c, (row, column, patch, { rows, columns }) => {
+    along(row, rows).forEach((vertical, i) =>
+      along(column, columns).forEach((horizontal, j) => {
+        const to = patch * 4 + i * 2 + j;
+        taps[to] = BigInt(vertical.tap * c.side + horizontal.tap);
+        weights[to] = vertical.weight * horizontal.weight;
+      }),
+    );
+  });
+  return { position_taps: int64(taps, [total, 4]), position_weights: float32(weights, [total, 1, 4]) };
 }
 
 /** Feeds of one kind of attention block. The patches from `dummy` to `total` fill empty slots. */

@@ -3,6 +3,8 @@
 import { z } from 'zod';
 import { UserError } from '../../common/user-error';
 import type { ParameterSpec } from '../decoder/decoder-config';
+import type { EncoderShape } from './encoder-shape';
+import { patchWidth } from './encoder-shape';
 
 const positive = z.number().int().positive();
 
@@ -24,31 +26,20 @@ const schema = z.looseObject({
     .nullish(),
 });
 
-export interface EncoderConfig {
-  layers: number;
-  hiddenSize: number;
-  intermediateSize: number;
-  heads: number;
-  headSize: number;
-  patchSize: number;
-  temporalPatchSize: number;
-  /** Patches along each side of the square that is merged into one image feature. */
-  mergeSize: number;
+export interface QwenEncoderConfig extends EncoderShape {
+  kind: 'qwen2_5_vl';
   /** Merged squares along each side of a window. */
   windowSide: number;
   /** Layers whose patches attend to their complete picture instead of their window. */
   fullLayers: ReadonlySet<number>;
-  /** Width of an image feature: the decoder's hidden size. */
-  outputSize: number;
   ropeTheta: number;
-  normEps: number;
 }
 
 /**
  * Parses the section; `place` is used only in errors.
  * @throws UserError for invalid or unsupported values
  */
-export function parseQwenEncoder(json: unknown, place: string): EncoderConfig {
+export function parseQwenEncoder(json: unknown, place: string): QwenEncoderConfig {
   const parsed = schema.safeParse(json);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
@@ -68,6 +59,7 @@ export function parseQwenEncoder(json: unknown, place: string): EncoderConfig {
       `${place}: window_size is ${c.window_size}, which is not supported: use a model whose windows hold at least one merged patch (${c.patch_size * c.spatial_merge_size} pixels)`,
     );
   return {
+    kind: 'qwen2_5_vl',
     layers: c.depth,
     hiddenSize: c.hidden_size,
     intermediateSize: c.intermediate_size,
@@ -84,11 +76,8 @@ export function parseQwenEncoder(json: unknown, place: string): EncoderConfig {
   };
 }
 
-/** Number of values of a patch. */
-export const patchWidth = (c: EncoderConfig): number => 3 * c.temporalPatchSize * c.patchSize ** 2;
-
 /** Returns the specs of the encoder's parameters under Hugging Face names, in a fixed order. */
-export function encoderSpecs(c: EncoderConfig): ParameterSpec[] {
+export function qwenEncoderSpecs(c: QwenEncoderConfig): ParameterSpec[] {
   const specs: ParameterSpec[] = [
     {
       name: 'visual.patch_embed.proj.weight',

@@ -3,41 +3,48 @@
 // not by token id, so an image token that the model itself wrote stays text.
 import type { ShownFeatures } from '../../engine/training-samples';
 
-/** A picture in a conversation. Its tokens are consecutive, one per feature, row by row. */
+/** A picture, or a tile of a picture, in a conversation. Its tokens are consecutive, one per feature. */
 export interface PlacedPicture {
-  /** Index of the picture's first token. */
+  /** Index of the first token. */
   start: number;
-  /** Index of the picture's first feature. */
+  /** Index of the first feature. */
   feature: number;
-  /** Features along each side. */
-  rows: number;
-  columns: number;
+  /** Number of features. */
+  count: number;
+  /** Features in a row, for models whose positions have several axes. */
+  columns?: number;
 }
 
 /**
- * Returns the features and positions of `length` tokens. The pictures are in the order of their tokens. A picture takes
- * as many positions as its longer side has features.
+ * Returns the features and positions of `length` tokens. The pictures are in the order of their tokens. With several
+ * axes, a picture takes as many positions as its longer side has features.
  * @throws if a picture's tokens overlap the picture before it, or exceed the conversation
  */
 export function showFeatures(length: number, pictures: readonly PlacedPicture[]): ShownFeatures {
   const features = new Int32Array(length).fill(-1);
   const positions = new Int32Array(3 * length);
-  const place = (token: number, axes: readonly [number, number, number]): void =>
-    axes.forEach((position, axis) => (positions[axis * length + token] = position));
   let [token, position] = [0, 0];
-  for (const { start, feature, rows, columns } of pictures) {
-    if (start < token || start + rows * columns > length)
+  const place = (row: number, column: number): void => {
+    [0, row, column].forEach((offset, axis) => (positions[axis * length + token] = position + offset));
+    token++;
+  };
+  const text = (end: number): void => {
+    for (; token < end; position++) place(0, 0);
+  };
+  for (const { start, feature, count, columns } of pictures) {
+    if (start < token || start + count > length)
       throw new Error(
-        `pictures: the tokens ${start} to ${start + rows * columns} do not follow token ${token} within ${length} tokens`,
+        `pictures: the tokens from ${start} to ${start + count} do not follow token ${token} within ${length} tokens`,
       );
-    for (; token < start; token++, position++) place(token, [position, position, position]);
-    for (let row = 0; row < rows; row++)
-      for (let column = 0; column < columns; column++, token++) {
-        features[token] = feature + row * columns + column;
-        place(token, [position, position + row, position + column]);
-      }
-    position += Math.max(rows, columns);
+    text(start);
+    for (let i = 0; i < count; i++) features[start + i] = feature + i;
+    if (columns === undefined) {
+      text(start + count);
+      continue;
+    }
+    for (let i = 0; i < count; i++) place(Math.floor(i / columns), i % columns);
+    position += Math.max(columns, count / columns);
   }
-  for (; token < length; token++, position++) place(token, [position, position, position]);
+  text(length);
   return { features, positions };
 }

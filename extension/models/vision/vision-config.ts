@@ -6,10 +6,14 @@ import { isRecord } from '../../common/json';
 import { UserError } from '../../common/user-error';
 import { parseDecoderConfig } from '../decoder/decoder-config';
 import type { DecoderConfig } from '../decoder/decoder-config';
+import { deepFeatures } from './encoder-config';
+import type { EncoderConfig } from './encoder-config';
+import { qwenTextConfig } from './qwen-text-config';
 import { parseQwenEncoder } from './qwen-encoder-config';
-import type { EncoderConfig } from './qwen-encoder-config';
+import { parseQwen3Encoder } from './qwen3-encoder-config';
+import { parseSiglip } from './siglip-config';
 
-export const visionFamilies = ['qwen2_5_vl'] as const;
+const visionFamilies = ['qwen2_5_vl', 'qwen3_vl', 'idefics3', 'smolvlm'] as const;
 export type VisionFamily = (typeof visionFamilies)[number];
 
 export interface VisionConfig {
@@ -20,28 +24,12 @@ export interface VisionConfig {
   imageToken: number;
 }
 
-/** Defaults of Qwen2_5_VLTextConfig that differ from those of Qwen2's configuration class. */
-const qwenTextDefaults = {
-  vocab_size: 152_064,
-  hidden_size: 8192,
-  intermediate_size: 29_568,
-  num_hidden_layers: 80,
-  num_attention_heads: 64,
-  num_key_value_heads: 8,
-  rms_norm_eps: 1e-5,
-  max_window_layers: 80,
-  rope_theta: 1_000_000,
-};
-
 const topSchema = z.looseObject({
-  image_token_id: z.number().int().nonnegative().default(151_655),
-  tie_word_embeddings: z.boolean().default(false),
+  image_token_id: z.number().int().nonnegative().nullish(),
+  tie_word_embeddings: z.boolean().nullish(),
+  scale_factor: z.number().int().positive().nullish(),
 });
-
-/** Whether config.json declares a vision-language model that `parseVisionConfig` accepts. */
-export function isVisionConfig(json: unknown): boolean {
-  return isRecord(json) && visionFamilies.some(family => family === json.model_type);
-}
+type Top = z.infer<typeof topSchema>;
 
 /**
  * Parses the content of a config.json. `file` is used only in errors.
@@ -61,41 +49,46 @@ export function parseVisionConfig(json: unknown, file: string): VisionConfig {
   }
   if (!isRecord(json.vision_config))
     throw new UserError(`${file}: vision_config is missing: use the config.json of a complete vision-language model`);
-  // Older configurations have the decoder's keys next to vision_config.
-  const text = isRecord(json.text_config) ? json.text_config : json;
-  const decoder = qwenDecoder(text, top.data.tie_word_embeddings || text.tie_word_embeddings === true, file);
-  const encoder = parseQwenEncoder(json.vision_config, `${file}: vision_config`);
+  const isQwen = family === 'qwen2_5_vl' || family === 'qwen3_vl';
+  const parsed = isQwen ? qwenModel(family, json, top.data, file) : ideficsModel(json, top.data, file);
+  const { encoder, decoder, imageToken } = parsed;
   if (encoder.outputSize !== decoder.hiddenSize)
     throw new UserError(
       `${file}: vision_config.out_hidden_size is ${encoder.outputSize}, but the decoder's hidden_size is ${decoder.hiddenSize}: use config.json and weights of the same model`,
     );
-  return { family, decoder, encoder, imageToken: top.data.image_token_id };
+  if (imageToken >= decoder.vocabSize)
+    throw new UserError(
+      `${file}: image_token_id is ${imageToken}, but the vocabulary has ${decoder.vocabSize} tokens: use config.json and weights of the same model`,
+    );
+  return { family, ...parsed };
 }
 
-/** Parses a decoder of Qwen2.5-VL: Qwen2's, with positions of three axes (M-RoPE, Qwen2-VL, arXiv 2409.12191, §2.1). */
-function qwenDecoder(text: Record<string, unknown>, tied: boolean, file: string): DecoderConfig {
-  const place = `${file}: text_config`;
-  const key = isRecord(text.rope_scaling) ? 'rope_scaling' : 'rope_parameters';
-  const said = isRecord(text[key]) ? text[key] : {};
-  const type = said.rope_type ?? said.type ?? 'default';
-  const config = parseDecoderConfig(
-    {
-      ...qwenTextDefaults,
-      ...text,
-      [key]: { ...said, type: undefined, rope_type: type === 'mrope' ? 'default' : type },
-      model_type: 'qwen2',
-      tie_word_embeddings: tied,
-    },
-    place,
+type Model = Omit<VisionConfig, 'family'>;
+
+function qwenModel(family: 'qwen2_5_vl' | 'qwen3_vl', json: Record<string, unknown>, top: Top, file: string): Model {
+  // Older configurations have the decoder's keys next to vision_config, and tie_word_embeddings in either place.
+  const text = isRecord(json.text_config) ? json.text_config : json;
+  const tied = top.tie_word_embeddings === true || text.tie_word_embeddings === true;
+  const decoder = qwenTextConfig(family, text, tied, `${file}: text_config`);
+  const place = `${file}: vision_config`;
+  const encoder =
+    family === 'qwen3_vl'
+      ? parseQwen3Encoder(json.vision_config, place, decoder.layers)
+      : parseQwenEncoder(json.vision_config, place);
+  const imageToken = top.image_token_id ?? 151_655;
+  return { decoder: { ...decoder, deepFeatures: deepFeatures(encoder) }, encoder, imageToken };
+}
+
+function ideficsModel(json: Record<string, unknown>, top: Top, file: string): Model {
+  const text = isRecord(json.text_config) ? json.text_config : { rms_norm_eps: 1e-5 };
+  const decoder = parseDecoderConfig(
+    { model_type: 'llama', ...text, tie_word_embeddings: top.tie_word_embeddings ?? false },
+    `${file}: text_config`,
   );
-  const sections = z
-    .array(z.number().int().nonnegative())
-    .length(3)
-    .safeParse(said.mrope_section ?? [16, 24, 24]);
-  const half = config.headSize / 2;
-  if (!sections.success || sections.data.reduce((sum, n) => sum + n, 0) !== half)
-    throw new UserError(
-      `${place}: ${key}.mrope_section is ${JSON.stringify(said.mrope_section)}, which is not supported: use a model with three sections that sum to half the head size (${half})`,
-    );
-  return { ...config, rotaryAxes: sections.data.flatMap((count, axis) => Array<number>(count).fill(axis)) };
+  const scale = top.scale_factor ?? 2;
+  return {
+    decoder,
+    encoder: parseSiglip(json.vision_config, `${file}: vision_config`, scale, decoder.hiddenSize),
+    imageToken: top.image_token_id ?? 128_257,
+  };
 }

@@ -12,7 +12,9 @@ import pathlib
 import sys
 import torch
 from safetensors.torch import save_file
-from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
+from transformers import (Idefics3Config, Idefics3ForConditionalGeneration, Qwen2_5_VLConfig,
+                          Qwen2_5_VLForConditionalGeneration, Qwen3VLConfig, Qwen3VLForConditionalGeneration,
+                          SmolVLMConfig, SmolVLMForConditionalGeneration)
 
 here = pathlib.Path(__file__).resolve().parents[1] / "vision"
 image, length = 60, 34
@@ -26,8 +28,40 @@ families = {
         text_config=dict(**text, rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[1, 1, 2])),
         vision_config=dict(**qwen_vision, window_size=16, fullatt_block_indexes=[1]), tie_word_embeddings=True, **ids_of)),
 }
+families["qwen3_vl"] = (Qwen3VLForConditionalGeneration, lambda: Qwen3VLConfig(
+    text_config=dict(text, num_hidden_layers=3, head_dim=12, rope_parameters=dict(rope_type="default", rope_theta=1e4, mrope_section=[2, 2, 2])),
+    vision_config=dict(**qwen_vision, num_position_embeddings=25, deepstack_visual_indexes=[1, 0]),
+    tie_word_embeddings=True, **ids_of))
+siglip = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2, patch_size=4)
+llama = dict(model_type="llama", rope_theta=1e4, pad_token_id=59, **text)
+families |= {
+    "idefics3": (Idefics3ForConditionalGeneration, lambda: Idefics3Config(
+        text_config=llama, vision_config=dict(**siglip, image_size=16), scale_factor=2, tie_word_embeddings=False,
+        image_token_id=image)),
+    # The pixels beyond the sixth patch of each side are not used.
+    "smolvlm": (SmolVLMForConditionalGeneration, lambda: SmolVLMConfig(
+        text_config=llama, vision_config=dict(**siglip, image_size=26), scale_factor=3, tie_word_embeddings=True,
+        image_token_id=image)),
+}
+# Tiles of the pictures.
+tiles = [3, 1]
 # Patches along each side of the pictures; the sides are no multiples of the window's.
 grids = [(6, 10), (8, 4)]
+
+
+def patched(model, i):
+    """Returns a picture's inputs, its tensors for the golden file, and the numbers of tokens of its parts."""
+    if hasattr(model.config.vision_config, "image_size"):
+        side = model.config.vision_config.image_size
+        pixels = torch.randn(1, tiles[i], 3, side, side)
+        count = (side // 4 // model.config.scale_factor) ** 2
+        return dict(pixel_values=pixels), {f"pixels.{i}": pixels[0]}, [count] * tiles[i]
+    rows, columns = grids[i]
+    patches = torch.randn(rows * columns, 3 * 2 * 4 * 4)
+    inputs = dict(pixel_values=patches, image_grid_thw=torch.tensor([[1, rows, columns]]))
+    return inputs, {f"pixels.{i}": patches, f"grid.{i}": torch.tensor([rows, columns])}, [rows * columns // 4]
+
+
 for name in sys.argv[1:] or families:
     cls, config = families[name]
     torch.manual_seed(7)
@@ -36,36 +70,39 @@ for name in sys.argv[1:] or families:
         part.initializer_range = 0.2
     model = cls(config).float().eval()
     for parameter_name, p in model.named_parameters():
-        if "norm" in parameter_name or "ln_q" in parameter_name or parameter_name.endswith("bias"):
+        if "norm" in parameter_name or "ln_q" in parameter_name or "position" in parameter_name or parameter_name.endswith("bias"):
             p.data += 0.3 * torch.randn_like(p)
     folder = here / name
     model.to(torch.bfloat16).save_pretrained(folder)
     model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     out = {}
     pictures = []
-    for i, (rows, columns) in enumerate(grids):
-        patches = torch.randn(rows * columns, 3 * 2 * 4 * 4)
-        thw = torch.tensor([[1, rows, columns]])
-        pictures.append((patches, thw, rows * columns // 4))
-        out |= {f"pixels.{i}": patches, f"grid.{i}": torch.tensor([rows, columns])}
-        out[f"features.{i}"] = model.model.get_image_features(patches, thw).pooler_output[0]
+    for i in range(2):
+        inputs, tensors, counts = patched(model, i)
+        pictures.append((inputs, counts))
+        out |= tensors
+        found = model.model.get_image_features(**inputs)
+        deep = [level[0] for level in getattr(found, "deepstack_features", [])]
+        out[f"features.{i}"] = torch.cat([found.pooler_output[0], *deep], -1)
     word = lambda n: torch.randint(0, 57, (n,)).tolist()
     shown = [[0, 1], [0], []]
     total = 0
     for row, of in enumerate(shown):
         ids = word(3)
         for i in of:
-            ids += [58] + [image] * pictures[i][2] + [57] + word(2)
+            ids += sum(([58] + [image] * count for count in pictures[i][1]), []) + [57] + word(2)
         ids = (ids + word(length))[:length]
         tokens = torch.tensor([ids])
         kinds = (tokens == image).int()
         inputs = {}
+        positions = torch.arange(length).expand(3, 1, -1)
         if of:
-            inputs = dict(pixel_values=torch.cat([pictures[i][0] for i in of]), image_grid_thw=torch.cat([pictures[i][1] for i in of]))
-            positions, _ = model.model.get_rope_index(tokens, kinds, inputs["image_grid_thw"])
-        else:
-            positions = torch.arange(length).expand(3, 1, -1)
-        logits = model(input_ids=tokens, mm_token_type_ids=kinds, **inputs).logits
+            axis = 0 if "image_grid_thw" in pictures[0][0] else 1
+            inputs = {key: torch.cat([pictures[i][0][key] for i in of], axis) for key in pictures[0][0]}
+            if axis == 0:
+                positions, _ = model.model.get_rope_index(tokens, kinds, inputs["image_grid_thw"])
+                inputs["mm_token_type_ids"] = kinds
+        logits = model(input_ids=tokens, **inputs).logits
         lp = torch.log_softmax(logits[0, :-1] / 0.7, -1).gather(-1, tokens[0, 1:, None])[:, 0]
         weight = torch.randn_like(lp)
         total = total + (weight * lp).sum()

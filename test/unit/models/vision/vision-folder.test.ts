@@ -1,8 +1,8 @@
 // Configurations and folders of vision-language models: keys of older versions, and what is rejected, by its name.
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseVisionConfig } from '../../../../extension/models/vision/vision-config';
 import { readProcessorOptions, readVisionModel } from '../../../../extension/models/vision/vision-folder';
 
@@ -96,16 +96,96 @@ it('reads tensors with the prefixes of other versions', async () => {
   expect(after.encoder.flat).toEqual(before.encoder.flat);
 });
 
-it('reads the image processor from either file', () => {
-  expect(() => readProcessorOptions(folder)).toThrow(`${folder}: preprocessor_config.json is missing`);
-  const options = { image_processor_type: 'Qwen2VLImageProcessor', min_pixels: 100, max_pixels: 200 };
-  writeFileSync(join(folder, 'preprocessor_config.json'), JSON.stringify(options));
-  expect(readProcessorOptions(folder)).toMatchObject({ minPixels: 100, maxPixels: 200 });
-  writeFileSync(
-    join(folder, 'processor_config.json'),
-    JSON.stringify({ image_processor: { ...options, min_pixels: 5 } }),
+const smol = JSON.parse(readFileSync('test/golden/vision/smolvlm/config.json', 'utf8')) as typeof json;
+
+it('has the defaults of transformers for Idefics3', () => {
+  const { decoder, encoder, imageToken } = parse({
+    model_type: 'idefics3',
+    text_config: { vocab_size: 128_258 },
+    vision_config: { patch_size: 14 },
+  });
+  expect(decoder).toMatchObject({ family: 'llama', hiddenSize: 4096, tiedHead: false });
+  expect(encoder).toMatchObject({ layers: 12, hiddenSize: 1152, heads: 16, side: 16, mergeSize: 2, outputSize: 4096 });
+  expect(imageToken).toBe(128_257);
+});
+
+it.each([
+  [{ vision_config: { ...smol.vision_config, hidden_act: 'gelu' } }, 'config.json: vision_config: hidden_act:'],
+  [{ vision_config: { ...smol.vision_config, num_attention_heads: 3 } }, 'vision_config: hidden_size is 16'],
+  [{ scale_factor: 4 }, 'vision_config: image_size is 26 with patch_size 4'],
+  [{ image_token_id: 61 }, 'config.json: image_token_id is 61, but the vocabulary has 61 tokens'],
+  [{ text_config: { ...smol.text_config, model_type: 'phi' } }, 'config.json: text_config: model_type is "phi"'],
+])('rejects of SmolVLM %#: %s', (keys, message) => {
+  expect(() => parse({ ...smol, ...keys })).toThrow(message);
+});
+
+const qwen3 = JSON.parse(readFileSync('test/golden/vision/qwen3_vl/config.json', 'utf8')) as typeof json;
+
+it('has the defaults of transformers for Qwen3-VL', () => {
+  const { decoder, encoder } = parse({
+    model_type: 'qwen3_vl',
+    text_config: {},
+    vision_config: { out_hidden_size: 4096 },
+  });
+  expect(decoder).toMatchObject({ family: 'qwen3', headSize: 128, ropeTheta: 500_000, deepFeatures: 3, qkNorm: true });
+  const axes = decoder.rotaryAxes!;
+  expect(axes.slice(0, 7)).toEqual([0, 1, 2, 0, 1, 2, 0]);
+  // Sections of 24, 20 and 20 elements.
+  expect([0, 1, 2].map(axis => axes.filter(of => of === axis).length)).toEqual([24, 20, 20]);
+  expect(encoder).toMatchObject({
+    layers: 27,
+    side: 48,
+    deepLayers: [8, 16, 24],
+    patchSize: 16,
+    intermediateSize: 4304,
+  });
+});
+
+it.each([
+  [{ deepstack_visual_indexes: [0, 0] }, 'vision_config: deepstack_visual_indexes is [0,0]'],
+  [{ deepstack_visual_indexes: [3] }, 'vision_config: deepstack_visual_indexes is [3]'],
+  [{ deepstack_visual_indexes: [0, 1, 2] }, 'fewer than the decoder has (3 layers)'],
+  [{ hidden_act: 'silu' }, 'config.json: vision_config: hidden_act:'],
+  [{ num_heads: 3 }, 'vision_config: hidden_size is 16 with num_heads 3'],
+])('rejects of Qwen3-VL %j', (keys, message) => {
+  expect(() => parse({ ...qwen3, vision_config: { ...qwen3.vision_config, ...keys } })).toThrow(message);
+});
+
+it('rejects Qwen3-VL with axes that do not alternate', () => {
+  const rope = { ...(qwen3.text_config.rope_parameters as Json), mrope_interleaved: false };
+  expect(() => parse({ ...qwen3, text_config: { ...qwen3.text_config, rope_parameters: rope } })).toThrow(
+    'config.json: text_config: rope_parameters.mrope_interleaved is false',
   );
-  expect(readProcessorOptions(folder)).toMatchObject({ minPixels: 5 });
-  renameSync(join(folder, 'processor_config.json'), join(folder, 'other.json'));
-  expect(readProcessorOptions(folder)).toMatchObject({ minPixels: 100 });
+});
+
+describe('the image processor', () => {
+  const { encoder } = parse(json);
+  const options = { image_processor_type: 'Qwen2VLImageProcessor', patch_size: 4, min_pixels: 100, max_pixels: 200 };
+  const write = (name: string, content: unknown): void => writeFileSync(join(folder, name), JSON.stringify(content));
+
+  it('is read from either file', () => {
+    expect(() => readProcessorOptions(folder, encoder)).toThrow(`${folder}: preprocessor_config.json is missing`);
+    write('preprocessor_config.json', options);
+    expect(readProcessorOptions(folder, encoder)).toMatchObject({ minPixels: 100, maxPixels: 200 });
+    write('processor_config.json', { image_processor: { ...options, min_pixels: 5 } });
+    expect(readProcessorOptions(folder, encoder)).toMatchObject({ minPixels: 5 });
+    write('processor_config.json', { image_seq_len: 4 });
+    expect(readProcessorOptions(folder, encoder)).toMatchObject({ minPixels: 100 });
+  });
+
+  it.each([
+    [{ ...options, patch_size: 14 }, 'patch_size is 14, but the encoder in config.json requires 4'],
+    [{ ...options, merge_size: 3 }, 'merge_size is 3, but the encoder in config.json requires 2'],
+    [{ image_processor_type: 'SmolVLMImageProcessor' }, 'image_processor_type is tiles, but the encoder'],
+  ])('is rejected if it does not fit the encoder: %j', (content, message) => {
+    write('preprocessor_config.json', content);
+    expect(() => readProcessorOptions(folder, encoder)).toThrow(message);
+  });
+
+  it('is rejected if its tiles do not fit the encoder', () => {
+    write('preprocessor_config.json', { image_processor_type: 'SmolVLMImageProcessor' });
+    expect(() => readProcessorOptions(folder, parse(smol).encoder)).toThrow(
+      'max_image_size.longest_edge is 364, but the encoder in config.json requires 26',
+    );
+  });
 });
