@@ -1,34 +1,39 @@
-// Decodes the PNG files of observations into the pixels that transformers' image processors start from: 8-bit RGB,
+// Decodes the pictures of observations into the pixels that transformers' image processors start from: 8-bit RGB,
 // transparency composited onto white with Pillow's integer arithmetic (ImagingAlphaComposite). Files that a processor
 // would read differently from how they look (16 bits per channel, animation) are rejected. Sizes are checked before
 // pixels are decompressed.
 import { inflateSync } from 'node:zlib';
 import { PNG } from 'pngjs';
-import { PictureError, maxPictureBytes, maxPicturePixels, maxPictureSide } from './picture';
+import { decodeJpeg, isJpeg } from './jpeg-decoder';
+import { PictureError, checkPictureSize, maxPictureBytes } from './picture';
 import type { Picture } from './picture';
 
 const signature = Buffer.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 
 /**
- * Returns the pixels of a PNG file.
- * @throws PictureError if the file is no PNG file, is damaged, or exceeds the limits of picture.ts
+ * Returns the pixels of a PNG or JPEG file.
+ * @throws PictureError if the file has another format, is damaged, or exceeds the limits of picture.ts
  */
-export function decodePicture(file: Uint8Array): Picture {
+export async function decodePicture(file: Uint8Array): Promise<Picture> {
   if (file.length > maxPictureBytes)
     throw new PictureError(
       `has ${file.length} bytes, and at most ${maxPictureBytes} are decoded: send a smaller picture`,
     );
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
-  if (!bytes.subarray(0, 8).equals(signature)) throw new PictureError(`is ${formatOf(bytes)}: send a PNG file`);
+  if (isJpeg(bytes)) return decodeJpeg(bytes);
+  if (!bytes.subarray(0, 8).equals(signature)) throw new PictureError(`is ${formatOf(bytes)}: send PNG or JPEG`);
+  return decodePng(bytes);
+}
+
+function decodePng(bytes: Buffer): Picture {
   const header = readHeader(bytes);
   if (header.interlaced) checkInflatedSize(bytes, header);
-  let png: { width: number; height: number; data: Buffer };
   try {
-    png = PNG.sync.read(bytes);
+    const { width, height, data } = PNG.sync.read(bytes);
+    return { width, height, pixels: onWhite(data) };
   } catch {
     throw damaged();
   }
-  return { width: png.width, height: png.height, pixels: onWhite(png.data) };
 }
 
 const damaged = (): PictureError => new PictureError('is a damaged or truncated PNG file: send the complete file');
@@ -36,10 +41,9 @@ const damaged = (): PictureError => new PictureError('is a damaged or truncated 
 function formatOf(bytes: Buffer): string {
   if (bytes.length === 0) return 'empty';
   const starts = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text;
-  if (starts('\xff\xd8\xff')) return 'a JPEG file';
   if (starts('GIF8')) return 'a GIF file';
   if (starts('RIFF') && starts('WEBP', 8)) return 'a WebP file';
-  return 'no PNG file';
+  return 'neither PNG nor JPEG';
 }
 
 interface Header {
@@ -58,10 +62,7 @@ function readHeader(bytes: Buffer): Header {
   if (bytes.length < 33 || chunkType(bytes, 8) !== 'IHDR' || bytes.readUInt32BE(8) !== 13) throw damaged();
   const [width, height, depth] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20), bytes[24]];
   if (width === 0 || height === 0) throw damaged();
-  if (Math.max(width, height) > maxPictureSide || width * height > maxPicturePixels)
-    throw new PictureError(
-      `has ${width} × ${height} pixels, and at most ${maxPictureSide} a side and ${maxPicturePixels} in all are decoded: send a smaller picture`,
-    );
+  checkPictureSize(width, height);
   if (depth > 8)
     throw new PictureError(`has ${depth} bits per channel, and only 8 are decoded: save the picture with 8 bits`);
   if (chunksOf(bytes).some(({ type }) => type === 'acTL'))

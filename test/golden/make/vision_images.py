@@ -1,14 +1,14 @@
 """Golden values of image processors, made with transformers' default (torchvision) processors and Pillow.
 
 Run: python test/golden/make/vision_images.py  (needs torch, torchvision, transformers, pillow)
-Writes test/golden/vision/pictures/*.png and test/golden/vision/processors.json: for each processor and picture, the
+Writes test/golden/vision/pictures/ and test/golden/vision/processors.json: for each processor and picture, the
 grid, the number of image tokens or the prompt of the tiles, and the SHA-256 of the float32 pixel values.
 """
 import hashlib
 import json
 import pathlib
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 from transformers import Idefics3ImageProcessor, Idefics3Processor, Qwen2VLImageProcessor, SmolVLMImageProcessor
 
 here = pathlib.Path(__file__).resolve().parents[1] / "vision"
@@ -44,6 +44,18 @@ pictures = {
     "tiny": Image.fromarray(waves(3, 2, 3)),
     "pixel": Image.fromarray(waves(1, 1, 3)),
 }
+turned = Image.Exif()
+turned[0x0112] = 6  # the camera was turned by a quarter
+jpegs = {
+    "jpeg": (waves(133, 97, 3, 15), dict(quality=80)),
+    "progressive": (waves(61, 85, 3, 10), dict(quality=75, progressive=True, subsampling=1)),
+    "grey-jpeg": (waves(40, 30, 1)[..., 0], {}),
+    "turned": (waves(64, 33, 3), dict(exif=turned)),
+    "tiny-jpeg": (waves(3, 5, 3), dict(quality=90)),
+}
+for name, (pixels, options) in jpegs.items():
+    Image.fromarray(pixels).save(here / "pictures" / f"{name}.jpg", optimize=True, **options)
+Image.fromarray(waves(9, 9, 3)).convert("CMYK").save(here / "pictures" / "cmyk.jpg", optimize=True)
 for name, picture in pictures.items():
     extra = {"transparency": 3} if name == "palette" else {}
     picture.save(here / "pictures" / f"{name}.png", optimize=True, **extra)
@@ -70,9 +82,9 @@ cases, stored = [], {}
 for processor_name, (cls, options) in processors.items():
     processor = cls(**options)
     stored[processor_name] = json.loads(processor.to_json_string())
-    for name in pictures:
+    for name in [*(f"{name}.png" for name in pictures), *(f"{name}.jpg" for name in jpegs)]:
         case = dict(processor=processor_name, picture=name)
-        picture = Image.open(here / "pictures" / f"{name}.png")
+        picture = ImageOps.exif_transpose(Image.open(here / "pictures" / name))  # as transformers' load_image does
         tiles = processor_name in ("idefics3", "smolvlm", "unsplit")
         try:
             out = processor(images=[picture], return_tensors="pt", **(dict(return_row_col_info=True) if tiles else {}))

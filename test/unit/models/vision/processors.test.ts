@@ -1,5 +1,6 @@
 // Picture processors against transformers' default processors (test/golden/make/vision_images.py): grids, prompts and
-// pixel values, bit by bit, of pictures of odd sizes and of every PNG colour type.
+// pixel values, bit by bit, of pictures of odd sizes and of every
+// PNG colour type and several kinds of JPEG.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,8 +37,8 @@ const sha256 = (values: Float32Array): string =>
 describe.each(Object.keys(processors))('%s', name => {
   const options = parseProcessorOptions(processors[name], 'preprocessor_config.json');
 
-  it.each(cases.filter(({ processor }) => processor === name))('gives the pixels of $picture', golden => {
-    const picture = decodePicture(readFileSync(join(folder, 'pictures', `${golden.picture}.png`)));
+  it.each(cases.filter(({ processor }) => processor === name))('gives the pixels of $picture', async golden => {
+    const picture = await decodePicture(readFileSync(join(folder, 'pictures', golden.picture)));
     if (options.kind === 'patches') {
       if (golden.refused !== undefined) {
         expect(() => picturePatches(picture, options)).toThrow(PictureError);
