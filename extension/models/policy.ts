@@ -10,12 +10,20 @@ import { float32 } from '../engine/session/session';
 import type { SessionOptions, Tensor } from '../engine/session/session';
 import { unwatched } from '../engine/work-units';
 import { chunkFeeds, scalarFeeds } from './graphs/batch-feeds';
+import { featuresInput } from './graphs/picture-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
 import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
-import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './graphs/policy-graphs';
+import {
+  headGradientBytes,
+  crossEntropyGraph,
+  gradientName,
+  inspectGraph,
+  scoreGraph,
+  updateGraph,
+} from './graphs/policy-graphs';
 import { updateSums } from './graphs/policy-loss-graph';
 import type { LossTerms } from './graphs/policy-loss-graph';
 import type { Network } from './graphs/policy-graphs';
@@ -28,6 +36,17 @@ export interface Scores {
   /** One array per sample, as long as the sample's ids; 0 where mask = 0. */
   logprobs: Float32Array[];
   entropies: Float32Array[];
+}
+
+/** The image features that the samples of a call show (ShownFeatures). */
+export interface ImageFeatures {
+  /** [features, width], float32 on the host */
+  values: Tensor;
+  /**
+   * Receives the gradient of the features, [features, width], if the encoder is trained, and adds the gradients of the
+   * encoder's parameters to the policy's bank.
+   */
+  backward?(gradient: Float32Array): Promise<void>;
 }
 
 export interface PolicyOptions extends SessionOptions {
@@ -55,18 +74,21 @@ export class Policy {
 
   /** Returns log-probs and entropies of the masked tokens under the current weights. */
   async score(
-    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: readonly Sample[],
     budget: PassBudget,
     temperature: number,
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<Scores> {
     const scores: Scores = { logprobs: [], entropies: [] };
     const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
-    for (const { shared, trimmed, feeds, count, scatter } of passes) {
-      const session = await this.scoring.get('score', { shared, trimmed, chunks }, scoreGraph, this.size(feeds));
+    for (const { shared, trimmed, pictured, feeds, count, scatter } of passes) {
+      const shape = { shared, trimmed, pictures: pictured ? ('shown' as const) : undefined, chunks };
+      const session = await this.scoring.get('score', shape, scoreGraph, this.size(feeds));
       const { logprob, entropy } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
+        ...(images && { [featuresInput]: images.values }),
         ...chunkFeeds(count, chunks),
         ...scalarFeeds({ inverse_temperature: 1 / temperature }),
       });
@@ -136,9 +158,10 @@ export class Policy {
     optimizer: OptimizerOptions,
     seed = 0,
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<UpdateMetrics> {
     this.bank.clearGradient();
-    const sums = await this.addGradient(samples, budget, loss, new RandomStream(seed), 'all', units);
+    const sums = await this.addGradient(samples, budget, loss, new RandomStream(seed), 'all', units, images);
     const metrics = lossMetrics(sums, loss);
     const { norm, applied } = await this.bank.step(optimizer);
     return { ...metrics, grad_norm: norm, lr: optimizer.lr, skipped: applied ? 0 : 1 };
@@ -155,6 +178,7 @@ export class Policy {
     noise: RandomStream,
     part: LossPart | 'all' = 'all',
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<LossSums> {
     const terms: LossTerms = {
       mode: lossModeOf(loss),
@@ -173,9 +197,12 @@ export class Policy {
     });
     const { passes, chunks } = preparePasses(this.network, samples, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
-    for (const { shared, trimmed, feeds, count, tokens: packed, gather, memberships } of passes) {
+    const ofFeatures = images?.backward && new Float32Array(images.values.data.length);
+    for (const { shared, trimmed, pictured, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const session = await this.training.get(kind, { shared, trimmed, chunks }, (...of) => updateGraph(...of, terms), {
+      const use = ofFeatures ? 'trained' : 'shown';
+      const shape = { shared, trimmed, pictures: pictured ? (use as 'trained' | 'shown') : undefined, chunks };
+      const session = await this.training.get(kind, shape, (...of) => updateGraph(...of, terms), {
         ...this.size(feeds),
         kept: true,
       });
@@ -185,6 +212,7 @@ export class Policy {
         ...chunkFeeds(count, chunks),
         ...dropoutFeeds(this.network, packed, noise),
         ...scalars,
+        ...(images && { [featuresInput]: images.values }),
         old_logprob: gather(s => s.old_logprobs),
         ...(usesSequenceRatios(terms.mode) && { memberships: memberships() }),
         ...(terms.kl && { ref_logprob: gather(s => s.ref_logprobs) }),
@@ -193,8 +221,11 @@ export class Policy {
       });
       for (const name of updateSums) sums[name] += (result[name].data as Float32Array)[0];
       sums.tokens += count;
+      const found = pictured && ofFeatures && (result[gradientName(featuresInput)].data as Float32Array);
+      if (found) found.forEach((x, i) => (ofFeatures[i] += x));
       await this.bank.accumulate(result);
     }
+    if (ofFeatures) await images.backward!(ofFeatures);
     return sums;
   }
 

@@ -21,6 +21,13 @@ import type { VisionModel } from '../../extension/models/vision/vision-folder';
 import type { Weights } from '../../extension/models/weights/weights';
 import { tensorsOf } from '../golden/tensors';
 
+/** Name of a parameter in the golden files. */
+export function goldenName(family: string, name: string): string {
+  if (name.startsWith('visual.')) return `model.${name}`;
+  if (name.startsWith('model.vision_model') || name.startsWith('model.connector')) return name;
+  return name.replace('model.', family.startsWith('qwen') ? 'model.language_model.' : 'model.text_model.');
+}
+
 export const inputPlan = ({ specs }: Weights): ParameterPlan => ({ specs, source: () => ({ kind: 'input' }) });
 
 /** A picture's patches: one part, or one per tile. */
@@ -103,26 +110,27 @@ export async function encodeAll({ encoder, model, pictures }: GoldenVision): Pro
   return features;
 }
 
-/** Runs a graph of the decoder over one pass at the golden files' temperature. `weights` has one entry per token. */
+/** Runs a graph of the decoder over one pass at the golden files' temperature. */
 export async function runPass(
   { network, model }: GoldenVision,
   build: (network: Network, shape: PackedShape) => Graph,
   pass: Pass,
   samples: readonly Sample[],
-  options: { features: Tensor; weights?: Float32Array[]; checkpointed?: boolean; pictures?: PackedShape['pictures'] },
+  features: Tensor,
 ) {
   const batch = batchFeeds(pass, samples, network.config);
   const { shared } = pass;
   const { trimmed, pictured } = batch;
-  const pictures = pictured ? (options.pictures ?? 'shown') : undefined;
-  const shape = { lowering: 'cpu', shared, trimmed, pictures, chunks: 1, checkpointed: options.checkpointed ?? false };
-  const outputs = await runOnce(build(network, shape as PackedShape), {
-    ...batch.feeds,
-    ...scalarFeeds({ inverse_temperature: 1 / 0.7 }),
-    ...(options.weights && { weight: batch.gather(sample => options.weights![samples.indexOf(sample)]) }),
-    features: options.features,
-    ...model.decoder.feeds(),
-  });
+  const pictures = pictured ? 'shown' : undefined;
+  const outputs = await runOnce(
+    build(network, { lowering: 'cpu', shared, trimmed, pictures, chunks: 1, checkpointed: false }),
+    {
+      ...batch.feeds,
+      ...scalarFeeds({ inverse_temperature: 1 / 0.7 }),
+      features,
+      ...model.decoder.feeds(),
+    },
+  );
   const scattered = (output: string): Float32Array[] => {
     const into: Float32Array[] = [];
     batch.scatter(outputs[output].data as Float32Array, into);

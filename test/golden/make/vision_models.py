@@ -5,7 +5,7 @@ Writes test/golden/vision/{family}/: config.json and the weights (bfloat16) as s
 golden.safetensors with the pictures' patches or tiles, their image features, and three conversations of equal length:
 two pictures of different sizes with text between them, one of these pictures, and no picture. For these: token ids,
 positions (three axes, or none), logits, log-probs of the next tokens, and the gradient of a weighted sum of the
-log-probs for every parameter. All values are computed in single precision from the stored weights.
+log-probs for every parameter, and some parameters after an AdamW step. All values are computed in single precision from the stored weights.
 """
 import json
 import pathlib
@@ -43,6 +43,8 @@ families |= {
         text_config=llama, vision_config=dict(**siglip, image_size=26), scale_factor=3, tie_word_embeddings=True,
         image_token_id=image)),
 }
+# Parameters whose values after a step are stored: some of the decoder, of the projection and of the encoder.
+stepped = ["embed_tokens", "layers.1.self_attn.o_proj", "merger", "modality_projection", "patch_embed", "position_embedding"]
 # Tiles of the pictures.
 tiles = [3, 1]
 # Patches along each side of the pictures; the sides are no multiples of the window's.
@@ -112,6 +114,12 @@ for name in sys.argv[1:] or families:
     out = {k: v.detach().clone().float().contiguous() for k, v in out.items()}
     for parameter_name, p in model.named_parameters():
         out["grad." + parameter_name] = p.grad.clone()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01)
+    out["norm"] = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05).reshape(1)
+    optimizer.step()
+    for parameter_name, p in model.named_parameters():
+        if any(part in parameter_name for part in stepped):
+            out["stepped." + parameter_name] = p.detach().clone()
     save_file(out, folder / "golden.safetensors")
     (folder / "shown.json").write_text(json.dumps(shown) + "\n")
     print(name, total.item())
