@@ -26,7 +26,7 @@ import {
 } from './graphs/policy-graphs';
 import { updateSums } from './graphs/policy-loss-graph';
 import type { LossTerms } from './graphs/policy-loss-graph';
-import type { Network } from './graphs/policy-graphs';
+import type { Network, PackedShape } from './graphs/policy-graphs';
 import { lossMetrics, noSums } from './loss-sums';
 import type { LossSums } from './loss-sums';
 import { preparePasses, dropoutFeeds } from './graphs/prepared-passes';
@@ -200,8 +200,8 @@ export class Policy {
     const ofFeatures = images?.backward && new Float32Array(images.values.data.length);
     for (const { shared, trimmed, pictured, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const use = ofFeatures ? 'trained' : 'shown';
-      const shape = { shared, trimmed, pictures: pictured ? (use as 'trained' | 'shown') : undefined, chunks };
+      const pictures: PackedShape['pictures'] = ofFeatures ? 'trained' : 'shown';
+      const shape = { shared, trimmed, pictures: pictured ? pictures : undefined, chunks };
       const session = await this.training.get(kind, shape, (...of) => updateGraph(...of, terms), {
         ...this.size(feeds),
         kept: true,
