@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Session } from '../../extension/engine/session/session';
 import type { Tensor } from '../../extension/engine/session/session';
+import type { ShownFeatures } from '../../extension/engine/training-samples';
 import type { ParameterPlan } from '../../extension/models/decoder/decoder-parameters';
 import { batchFeeds, scalarFeeds } from '../../extension/models/graphs/batch-feeds';
 import type { Pass, Sample } from '../../extension/models/graphs/pass-plan';
@@ -46,7 +47,23 @@ export interface GoldenVision {
   samples: Sample[];
   /** Indices of the pictures that each conversation shows. */
   shown: number[][];
+  /** Three turns of one conversation. */
+  turns: Turn[];
+  showing(ids: readonly number[], pictures: readonly number[]): ShownFeatures;
   of(name: string): Float32Array;
+}
+
+interface Turn {
+  append: number[];
+  pictures: number[];
+  /** Greedy tokens and their log-probs. */
+  tokens: number[];
+  logprobs: number[];
+}
+
+interface Conversations {
+  shown: number[][];
+  turns: Turn[];
 }
 
 export async function goldenVision(family: string): Promise<GoldenVision> {
@@ -63,9 +80,9 @@ export async function goldenVision(family: string): Promise<GoldenVision> {
         : [{ rows: of(`grid.${i}`)[0], columns: of(`grid.${i}`)[1], values }];
     return { parts, features: parts.reduce((sum, part) => sum + featureCount(part, encoder), 0) };
   });
-  const shown = JSON.parse(readFileSync(join(folder, 'shown.json'), 'utf8')) as number[][];
-  const samples = shown.map((indices, row): Sample => {
-    const ids = Int32Array.from(of(`ids.${row}`));
+  const { shown, turns } = JSON.parse(readFileSync(join(folder, 'conversations.json'), 'utf8')) as Conversations;
+  /** What the tokens of a conversation show that shows these pictures. */
+  const showing = (ids: readonly number[], indices: readonly number[]): ShownFeatures => {
     const starts = [...ids.keys()].filter(i => ids[i] === imageToken && ids[i - 1] !== imageToken);
     const placed = indices.flatMap(index => {
       let feature = index === 0 ? 0 : pictures[0].features;
@@ -76,8 +93,12 @@ export async function goldenVision(family: string): Promise<GoldenVision> {
         return { start, feature: feature - count, count, columns };
       });
     });
-    const shownFeatures = placed.length > 0 ? showFeatures(ids.length, placed) : undefined;
-    return { ids, mask: new Uint8Array(ids.length).fill(1, 1), pictures: shownFeatures };
+    return showFeatures(ids.length, placed);
+  };
+  const samples = shown.map((indices, row): Sample => {
+    const ids = Int32Array.from(of(`ids.${row}`));
+    const pictures = indices.length > 0 ? showing([...ids], indices) : undefined;
+    return { ids, mask: new Uint8Array(ids.length).fill(1, 1), pictures };
   });
   return {
     model,
@@ -86,6 +107,8 @@ export async function goldenVision(family: string): Promise<GoldenVision> {
     pictures,
     samples,
     shown,
+    turns,
+    showing,
     of,
   };
 }

@@ -200,15 +200,17 @@ export function generateGraph(
 /**
  * Builds the graph that appends chunks of new tokens, one per row, and computes only the logits of the chunks' last
  * tokens. Compared with `generateGraph`, it is faster for long chunks and slower for single tokens. Inputs: packed tokens
- * and the inputs of appendedAttention. Outputs: logits [last, vocab]; key.i and value.i of the new tokens.
+ * and the inputs of appendedAttention, and if `pictured`, those of tokens that may show image features (picture-feeds.ts).
+ * Outputs: logits [last, vocab]; key.i and value.i of the new tokens.
  */
-export function appendGraph({ config: c, plan, maxPositions }: Network, lowering: Lowering): Graph {
+export function appendGraph({ config: c, plan, maxPositions }: Network, lowering: Lowering, pictured = false): Graph {
   const g = new Graph('append', lowering);
   const parameters = new DecoderParameters(g, plan);
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
+  const pictures = pictured ? pictureInputs(g, c) : undefined;
   const { attend, last } = appendedAttention(g, c);
-  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, attend, last);
+  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions, pictures }, attend, last);
   g.output('logits', decoderLogits(c, parameters, hidden));
   return g;
 }

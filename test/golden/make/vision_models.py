@@ -5,7 +5,8 @@ Writes test/golden/vision/{family}/: config.json and the weights (bfloat16) as s
 golden.safetensors with the pictures' patches or tiles, their image features, and three conversations of equal length:
 two pictures of different sizes with text between them, one of these pictures, and no picture. For these: token ids,
 positions (three axes, or none), logits, log-probs of the next tokens, and the gradient of a weighted sum of the
-log-probs for every parameter, and some parameters after an AdamW step. All values are computed in single precision from the stored weights.
+log-probs for every parameter, and some parameters after an AdamW step. conversations.json has the pictures of each
+conversation, and three turns with their greedy tokens. All values are computed in single precision from the stored weights.
 """
 import json
 import pathlib
@@ -121,5 +122,26 @@ for name in sys.argv[1:] or families:
         if any(part in parameter_name for part in stepped):
             out["stepped." + parameter_name] = p.detach().clone()
     save_file(out, folder / "golden.safetensors")
-    (folder / "shown.json").write_text(json.dumps(shown) + "\n")
+    # Greedy tokens of three turns: a picture, the other picture, and text only. The stored weights are read again,
+    # because the model has made a step.
+    model = cls.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+    ids, seen, turns = [], [], []
+    for of in [[0], [1], []]:
+        append = word(3)
+        for i in of:
+            append += sum(([58] + [image] * count for count in pictures[i][1]), []) + [57]
+        append += word(2)
+        ids, seen, tokens, logprobs = ids + append, seen + of, [], []
+        axis = 0 if "image_grid_thw" in pictures[0][0] else 1
+        inputs = {key: torch.cat([pictures[i][0][key] for i in seen], axis) for key in pictures[0][0]}
+        for _ in range(4):
+            kinds = dict(mm_token_type_ids=(torch.tensor([ids]) == image).int()) if axis == 0 else {}
+            with torch.no_grad():
+                scores = model(input_ids=torch.tensor([ids]), **kinds, **inputs).logits[0, -1].log_softmax(-1).topk(2)
+            assert scores.values[0] - scores.values[1] > 1e-3 and scores.indices[0] != image
+            tokens.append(scores.indices[0].item())
+            logprobs.append(round(scores.values[0].item(), 7))
+            ids.append(tokens[-1])
+        turns.append(dict(append=append, pictures=of, tokens=tokens, logprobs=logprobs))
+    (folder / "conversations.json").write_text(json.dumps(dict(shown=shown, turns=turns)) + "\n")
     print(name, total.item())
