@@ -114,7 +114,11 @@ function rotationFeeds(
   };
 }
 
-/** Row of each patch in the table of learned positions. */
+/**
+ * Row of each patch in the table of learned positions. transformers computes it from fractions of the tile's side, which
+ * gives the same rows for the sides of published models (26, 27 and 32 patches); for some other sides, such as 19 and 25,
+ * its rounding repeats rows, in a way that depends on the processor.
+ */
 function positionFeed({ side, mergeSize }: SiglipConfig, pictures: readonly PatchGrid[], total: number): Tensor {
   const positions = new BigInt64Array(total);
   eachPatch(pictures, { mergeSize }, (row, column, patch) => (positions[patch] = BigInt(row * side + column)));
