@@ -40,7 +40,7 @@ const node = {
   target: 'node20',
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
-  loader: { '.proto': 'text' },
+  loader: { '.proto': 'text', '.wasm': 'binary' },
   external: ['vscode', 'onnxruntime-node', '@duckdb/node-api', 'esbuild', '@napi-rs/canvas'],
   define: { 'import.meta.url': '__importMetaUrl' },
   banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },

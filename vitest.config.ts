@@ -11,12 +11,20 @@ export default defineConfig({
       name: 'proto-as-text', // esbuild.mjs also loads onnx.proto as text
       transform: (code, id) => (id.endsWith('.proto') ? { code: `export default ${JSON.stringify(code)}` } : undefined),
     },
+    {
+      name: 'wasm-as-bytes', // esbuild.mjs also loads WebAssembly files as bytes
+      load: id =>
+        id.endsWith('.wasm')
+          ? `import { readFileSync } from 'node:fs'; export default readFileSync(${JSON.stringify(id)});`
+          : undefined,
+    },
   ],
   test: {
     globalSetup: 'test/build-bundles.ts',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 50_000 } }, // waits end by the test's own time limit, however loaded the machine is
+    server: { deps: { inline: [/@jsquash/] } },
     pool: 'forks',
     poolOptions: { forks: { maxForks: 2, minForks: 1 } },
     env: { ORT_DISABLE_TELEMETRY: '1' },

@@ -1,6 +1,7 @@
 // Arguments and results of the engine's `generate`: rows of token ids, and sampling options. A row's tokens depend only
 // on its ids, its seed and the weights.
 import type { SamplingCuts } from './sampling/host-sampler';
+import type { ShownFeatures } from './training-samples';
 
 export interface SamplingOptions extends SamplingCuts {
   /** Maximum number of new tokens. */
@@ -12,6 +13,12 @@ export interface SamplingOptions extends SamplingCuts {
   max_model_len: number;
 }
 
+/** The image features that tokens show; `features` are indices of rows of `values`. */
+export interface PicturedTokens extends ShownFeatures {
+  /** [features, width]. Rows of a group share the array, so that equal prompts are recognised. */
+  values: Float32Array;
+}
+
 export interface GenerationRow {
   /** Key of the row. The row's key-value cache is kept between turns until `release`. */
   row: string;
@@ -20,6 +27,8 @@ export interface GenerationRow {
    * last sampled token.
    */
   append: number[];
+  /** What the ids to append show, if they show pictures. The positions are those in the complete row. */
+  pictures?: PicturedTokens;
   /** Seed of the row's random stream for this call; the sampled tokens do not depend on the other rows. */
   seed: number;
 }

@@ -4,6 +4,8 @@
 /** One training sample. All arrays have the length of `ids`; position t belongs to token t (predicted from t−1). */
 export interface TrainingSample {
   ids: Int32Array;
+  /** The image features that the sample's tokens show; undefined if the sample has no picture. */
+  pictures?: ShownFeatures;
   /** 1 for tokens that are trained on; the entry at position 0 is always 0. */
   mask: Uint8Array;
   /**
@@ -13,6 +15,14 @@ export interface TrainingSample {
   old_logprobs: Float32Array;
   ref_logprobs: Float32Array;
   advantages: Float32Array;
+}
+
+/** The image features that a sample's tokens show. Features are rows of a matrix that all samples of a call share. */
+export interface ShownFeatures {
+  /** Index of the feature that replaces the token's embedding, or −1; [length]. */
+  features: Int32Array;
+  /** Position of each token along time, rows and columns, [3, length]; equal for models whose positions have one axis. */
+  positions: Int32Array;
 }
 
 /** A sample with each token's weight in the mini-batch loss (loss_agg_mode). */

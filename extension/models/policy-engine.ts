@@ -123,7 +123,7 @@ export class PolicyEngine implements Engine<LocalState> {
     const policy = which === 'actor' ? this.models.actor : this.models.reference;
     if (!policy) throw new Error('engine: no reference policy was loaded');
     this.checkIds(samples.map(({ ids }) => ids));
-    return policy.score(samples, budget, temperature, this.units, withSquares);
+    return policy.score(samples, budget, temperature, this.units, { withSquares });
   }
 
   async inspect(

@@ -12,12 +12,20 @@ import type { SessionOptions, Tensor } from '../engine/session/session';
 import { unwatched } from '../engine/work-units';
 import type { WorkUnits } from '../engine/work-units';
 import { chunkFeeds, scalarFeeds } from './graphs/batch-feeds';
+import { featuresInput } from './graphs/picture-feeds';
 import { withoutDropout } from './decoder/networks';
 import { PackedSessions, passSize } from './graphs/packed-sessions';
 import type { PassSize } from './graphs/packed-sessions';
 import type { Sample } from './graphs/pass-plan';
 import type { ParameterBank } from './weights/parameter-bank';
-import { headGradientBytes, crossEntropyGraph, inspectGraph, scoreGraph, updateGraph } from './graphs/policy-graphs';
+import {
+  headGradientBytes,
+  crossEntropyGraph,
+  gradientName,
+  inspectGraph,
+  scoreGraph,
+  updateGraph,
+} from './graphs/policy-graphs';
 import { updateSums } from './graphs/policy-loss-graph';
 import type { LossTerms } from './graphs/policy-loss-graph';
 import type { Network, PackedShape } from './graphs/policy-graphs';
@@ -33,6 +41,23 @@ export interface Scores {
   entropies: Float32Array[];
   /** Sums of the squared probabilities of the distributions; only if asked for. */
   squares?: Float32Array[];
+}
+
+/** The image features that the samples of a call show (ShownFeatures). */
+export interface ImageFeatures {
+  /** [features, width], float32 on the host */
+  values: Tensor;
+  /**
+   * Receives the gradient of the features, [features, width], if the encoder is trained, and adds the gradients of the
+   * encoder's parameters to the policy's bank.
+   */
+  backward?(gradient: Float32Array): Promise<void>;
+}
+
+/** What `score` needs besides samples, and what it returns besides log-probs and entropies. */
+export interface ScoreExtras {
+  withSquares?: boolean;
+  images?: ImageFeatures | undefined;
 }
 
 export interface PolicyOptions extends SessionOptions {
@@ -66,21 +91,23 @@ export class Policy {
    * squared probabilities.
    */
   async score(
-    samples: readonly Pick<TrainingSample, 'ids' | 'mask'>[],
+    samples: readonly Sample[],
     budget: PassBudget,
     temperature: number,
     units = unwatched,
-    withSquares = false,
+    { withSquares = false, images }: ScoreExtras = {},
   ): Promise<Scores> {
     const scores: Scores = { logprobs: [], entropies: [], ...(withSquares && { squares: [] }) };
     const build = (...of: [Network, PackedShape]): Graph => scoreGraph(...of, withSquares);
     const kind = withSquares ? 'score with squares' : 'score';
     const { passes, chunks } = preparePasses(this.network, samples, budget, 0, units);
-    for (const { shared, trimmed, feeds, count, scatter } of passes) {
-      const session = await this.scoring.get(kind, { shared, trimmed, chunks }, build, this.size(feeds));
+    for (const { shared, trimmed, pictured, feeds, count, scatter } of passes) {
+      const shape = { shared, trimmed, pictures: pictured ? ('shown' as const) : undefined, chunks };
+      const session = await this.scoring.get(kind, shape, build, this.size(feeds));
       const { logprob, entropy, squares } = await session.run({
         ...this.bank.feeds(),
         ...feeds,
+        ...(images && { [featuresInput]: images.values }),
         ...chunkFeeds(count, chunks),
         ...scalarFeeds({ inverse_temperature: 1 / temperature }),
       });
@@ -152,9 +179,10 @@ export class Policy {
     optimizer: OptimizerOptions,
     seed = 0,
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<UpdateMetrics> {
     this.bank.clearGradient();
-    const sums = await this.addGradient(samples, budget, loss, new RandomStream(seed), 'all', units);
+    const sums = await this.addGradient(samples, budget, loss, new RandomStream(seed), 'all', units, images);
     const metrics = lossMetrics(sums, loss);
     const { norm, applied } = await this.bank.step(optimizer);
     return { ...metrics, grad_norm: norm, lr: optimizer.lr, skipped: applied ? 0 : 1 };
@@ -171,6 +199,7 @@ export class Policy {
     noise: RandomStream,
     part: LossPart | 'all' = 'all',
     units = unwatched,
+    images?: ImageFeatures,
   ): Promise<LossSums> {
     const terms: LossTerms = {
       mode: lossModeOf(loss),
@@ -189,13 +218,16 @@ export class Policy {
       kl_coef: loss.use_kl_loss && has('kl') ? loss.kl_loss_coef : 0,
     });
     const marked: readonly SelectedSample[] = selectsTokens(terms.mode)
-      ? await this.selectTokens(samples, budget, loss, units)
+      ? await this.selectTokens(samples, budget, loss, images, units)
       : samples;
     const { passes, chunks } = preparePasses(this.network, marked, budget, this.headGradient, units);
     const sums: LossSums = { ...noSums };
-    for (const { shared, trimmed, feeds, count, tokens: packed, gather, memberships } of passes) {
+    const ofFeatures = images?.backward && new Float32Array(images.values.data.length);
+    for (const { shared, trimmed, pictured, feeds, count, tokens: packed, gather, memberships } of passes) {
       const kind = `update ${Object.values(terms).join(' ')}`;
-      const session = await this.training.get(kind, { shared, trimmed, chunks }, (...of) => updateGraph(...of, terms), {
+      const pictures: PackedShape['pictures'] = ofFeatures ? 'trained' : 'shown';
+      const shape = { shared, trimmed, pictures: pictured ? pictures : undefined, chunks };
+      const session = await this.training.get(kind, shape, (...of) => updateGraph(...of, terms), {
         ...this.size(feeds),
         kept: true,
       });
@@ -205,6 +237,7 @@ export class Policy {
         ...chunkFeeds(count, chunks),
         ...dropoutFeeds(this.network, packed, noise),
         ...scalars,
+        ...(images && { [featuresInput]: images.values }),
         old_logprob: gather(s => s.old_logprobs),
         ...(usesSequenceRatios(terms.mode) && { memberships: memberships() }),
         ...(selectsTokens(terms.mode) && { selected: gather(s => s.selected!) }),
@@ -214,8 +247,11 @@ export class Policy {
       });
       for (const name of updateSums) sums[name] += (result[name].data as Float32Array)[0];
       sums.tokens += count;
+      const found = pictured && ofFeatures && (result[gradientName(featuresInput)].data as Float32Array);
+      if (found) found.forEach((x, i) => (ofFeatures[i] += x));
       await this.bank.accumulate(result);
     }
+    if (ofFeatures) await images.backward!(ofFeatures);
     return sums;
   }
 
@@ -224,9 +260,10 @@ export class Policy {
     samples: readonly WeightedSample[],
     budget: PassBudget,
     loss: PolicyLossOptions,
+    images: ImageFeatures | undefined,
     units: WorkUnits,
   ): Promise<SelectedSample[]> {
-    const { logprobs } = await this.score(samples, budget, loss.temperature, units);
+    const { logprobs } = await this.score(samples, budget, loss.temperature, units, { images });
     const sequences = samples.map((sample, i) => ({ ...sample, logprobs: logprobs[i] }));
     const marks = selectedTokens(sequences, loss);
     return samples.map((sample, i) => ({ ...sample, selected: Float32Array.from(marks![i]) }));

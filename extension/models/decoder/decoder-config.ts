@@ -93,6 +93,17 @@ export interface DecoderConfig {
   normEps: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
+  /**
+   * Axis of the position that rotates each pair of elements, [headSize/2], in models that see: 0 for time, 1 for rows, 2
+   * for columns. Undefined if positions have one axis. The axes of text tokens are equal, so they only matter to tokens of
+   * pictures and after them.
+   */
+  rotaryAxes?: readonly number[];
+  /**
+   * Number of the decoder's first layers after which a part of each image feature is added to its token's hidden state
+   * (DeepStack); 0 if undefined.
+   */
+  deepFeatures?: number;
   /** Whether embedding and output head are one tensor. */
   tiedHead: boolean;
   /** Bias on the q, k and v projections. Qwen2 always has it; Qwen3 and Llama have it if attention_bias is true. */
@@ -239,6 +250,8 @@ export interface ParameterSpec {
   /** Hugging Face tensor name. */
   name: string;
   dims: number[];
+  /** Shape in weight files, if it differs from `dims`. */
+  stored?: number[];
 }
 
 /** Tensor names of the embedding and the output head. A tied model may lack the head's tensor. */

@@ -3,10 +3,11 @@
 // whose logits are computed. Tokens are packed: activations are [n, width], one row per token, so every linear layer is
 // one matmul.
 import { checkpoint } from '../../engine/graph/autodiff';
+import { splitColumns } from '../../engine/graph/encoder-ops';
 import type { Graph, Value } from '../../engine/graph/graph';
 import { rmsNorm, rotary, swiglu } from '../../engine/graph/layer-ops';
 import type { RotaryTables } from '../../engine/graph/layer-ops';
-import { add, gatherRows, reshape } from '../../engine/graph/ops';
+import { add, compare, gatherRows, mul, reshape, select } from '../../engine/graph/ops';
 import type { DecoderConfig } from './decoder-config';
 import type { DecoderParameters } from './decoder-parameters';
 import { rotaryTable } from './rotary-frequencies';
@@ -41,6 +42,22 @@ export interface TokenInputs {
   maxPositions?: number;
   /** Whether each layer's intermediate values are recomputed in the backward pass instead of being kept in memory. */
   checkpointed?: boolean;
+  /** Defined if tokens may show image features. */
+  pictures?: PictureInputs;
+}
+
+/** Inputs of tokens that may show image features. */
+export interface PictureInputs {
+  /**
+   * [features, hidden · (1 + deepFeatures)]: what replaces a token's embedding, and what is added after the first layers.
+   */
+  features: Value;
+  /** int64 [n]: the feature that each token shows; 0 for tokens that show none. */
+  indices: Value;
+  /** float32 [n, 1]: 1 for tokens that show a feature, else 0. */
+  shown: Value;
+  /** One row per token; `positions` are the indices of the tokens. */
+  rotation: RotaryTables;
 }
 
 /**
@@ -62,7 +79,7 @@ export function decoderHidden(
   attend: Attend,
   last?: LastLayer,
 ): Value {
-  const rotation = rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
+  const rotation = tokens.pictures?.rotation ?? rotaryTables(g, c, tokens.maxPositions ?? c.maxPositions);
   const [n] = tokens.ids.dims;
   const positions = reshape(g, tokens.positions, [n, 1]); // [n, 1]: n may exceed the tables' rows
   const norm = (x: Value, name: string): Value => rmsNorm(g, x, parameters.vector(`${name}.weight`), c.normEps);
@@ -97,12 +114,33 @@ export function decoderHidden(
     );
   };
 
-  let x = parameters.embed('model.embed_tokens.weight', tokens.ids);
+  const embedded = parameters.embed('model.embed_tokens.weight', tokens.ids);
+  const { embeddings, deep } = tokens.pictures
+    ? withFeatures(g, embedded, tokens.pictures, 1 + (c.deepFeatures ?? 0))
+    : { embeddings: embedded, deep: [] };
+  let x = embeddings;
   for (let i = 0; i < c.layers; i++) {
     if (last && i === c.layers - 1) x = layer(i, x, last);
     else x = tokens.checkpointed ? checkpoint(g, x, inner => layer(i, inner)) : layer(i, x);
+    if (i < deep.length) x = add(g, x, deep[i]);
   }
   return norm(x, 'model.norm');
+}
+
+/**
+ * Replaces the embeddings of tokens that show image features. Features have `parts` parts: the first replaces the
+ * embedding. Each of the others is returned in `deep`, [n, hidden], with 0 for tokens that show no feature.
+ */
+function withFeatures(
+  g: Graph,
+  embedded: Value,
+  { features, indices, shown }: PictureInputs,
+  parts: number,
+): { embeddings: Value; deep: Value[] } {
+  const rows = gatherRows(g, features, indices);
+  const [first, ...others] = parts === 1 ? [rows] : splitColumns(g, rows, parts);
+  const embeddings = select(g, compare(g, 'Greater', shown, g.scalar(0)), first, embedded);
+  return { embeddings, deep: others.map(part => mul(g, part, shown)) };
 }
 
 /** Returns the logits [n, vocab] of hidden states [n, hidden]. */

@@ -40,6 +40,8 @@ export interface RotaryShape {
   headSize: number;
   ropeTheta: number;
   ropeScaling: RotaryScaling;
+  /** See DecoderConfig. */
+  rotaryAxes?: readonly number[];
 }
 
 export interface RotaryFrequencies {
@@ -64,6 +66,22 @@ export function rotaryFrequencies({ headSize, ropeTheta, ropeScaling }: RotarySh
     case 'yarn':
       return { inverse: yarn(wave, headSize, ropeTheta, ropeScaling), scale: yarnScale(ropeScaling) };
   }
+}
+
+/** Returns cosine and sine of tokens with positions of three axes, [3, n]; both results are [n, headSize/2]. */
+export function rotaryRows(shape: RotaryShape, positions: Int32Array): { cos: Float32Array; sin: Float32Array } {
+  const { inverse, scale } = rotaryFrequencies(shape);
+  const n = positions.length / 3;
+  const half = inverse.length;
+  const cos = new Float32Array(n * half);
+  const sin = new Float32Array(n * half);
+  for (let token = 0, to = 0; token < n; token++)
+    for (let i = 0; i < half; i++, to++) {
+      const angle = f32(positions[(shape.rotaryAxes?.[i] ?? 0) * n + token] * inverse[i]);
+      cos[to] = Math.cos(angle) * scale;
+      sin[to] = Math.sin(angle) * scale;
+    }
+  return { cos, sin };
 }
 
 /** Returns cosine and sine of the positions 0 … rows−1, both [rows, headSize/2]. */

@@ -27,6 +27,10 @@ export class DeviceRow implements CachedRow {
     return this.slots.length;
   }
 
+  get nextPosition(): number {
+    return this.slots.length;
+  }
+
   /** Sets the location of the row; frees the previous page if no other row refers to it. */
   move(page: Page | null, at: number, slots: number[]): void {
     if (page) page.users++;

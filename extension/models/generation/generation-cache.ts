@@ -1,12 +1,15 @@
 // Interface of the generator's key-value cache. One implementation uses arrays on the host (host-cache.ts), the other
 // uses tensors that stay on a device (device-cache.ts). The generator passes rows and chunks of ids, and receives
 // logits. Layout, copying and sharing of keys and values are internal to the cache.
+import type { PicturedTokens } from '../../engine/generation-calls';
 import type { Tensor } from '../../engine/session/session';
 
 /** Cached data of one row. All other fields of a row are private to the cache that created the row. */
 export interface CachedRow {
   /** Number of cached tokens. */
   readonly length: number;
+  /** Position of the next token. Less than `length` after a picture whose tokens share positions. */
+  readonly nextPosition: number;
   /** Last sampled token, which is not cached yet; the next append starts with it. */
   pending: number | null;
 }
@@ -17,6 +20,8 @@ export interface CachedRow {
  */
 export interface Chunk {
   ids: readonly number[];
+  /** What the ids show, if they show pictures. */
+  pictures?: PicturedTokens;
   rows: readonly CachedRow[];
 }
 

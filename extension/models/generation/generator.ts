@@ -8,7 +8,8 @@
 // another kernel, which rounds differently.
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
+import { UserError } from '../../common/user-error';
+import type { GeneratedRow, GenerationRow, PicturedTokens, SamplingOptions } from '../../engine/generation-calls';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { RunStopped } from '../../engine/run-stopped';
 import { Session, loweringOf } from '../../engine/session/session';
@@ -16,6 +17,7 @@ import type { Tensor } from '../../engine/session/session';
 import { DeviceCache } from './device-cache';
 import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
+import { afterToken } from './pictured-chunks';
 import { laidOutNetwork } from '../decoder/networks';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { appendGraph, generateGraph } from '../graphs/policy-graphs';
@@ -32,6 +34,8 @@ export class Generator {
   private session?: Promise<Session>;
   /** With `layOut`, the session that appends chunks. It is created only once, because it reads weights from the bank. */
   private appending?: Promise<Session>;
+  /** The session that appends chunks that show pictures. */
+  private picturing?: Promise<Session>;
   /**
    * Version of the parameters that were copied into the session as constants; −1 if the parameters are not constants.
    */
@@ -56,7 +60,13 @@ export class Generator {
     this.where = options.cache ?? (options.provider === 'webgpu' ? 'device' : 'host');
     const run = (feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> => this.run(feeds);
     if (this.where === 'device') this.cache = new DeviceCache(config, options, run);
-    else this.cache = new HostCache(config, run, options.layOut ? feeds => this.append(feeds) : undefined);
+    else
+      this.cache = new HostCache(
+        config,
+        run,
+        feeds => this.append(feeds, true),
+        options.layOut ? feeds => this.append(feeds, false) : undefined,
+      );
     this.sampler = new RowSampler(config.vocabSize, options);
   }
 
@@ -254,22 +264,32 @@ export class Generator {
 
   /** Appends each row's new ids and samples its first token. */
   private async prefill(all: readonly Decoding[], sampling: SamplingOptions): Promise<void> {
-    const chunks = new Map<string, { ids: number[]; members: Decoding[] }>();
+    const chunks = new Map<string, { ids: number[]; pictures?: PicturedTokens; members: Decoding[] }>();
+    /** Numbers of the arrays of image features: prompts are equal only if they show the same array. */
+    const shown = new Map<Float32Array | undefined, number>();
     for (const decoding of all) {
       const { cache, request } = decoding;
       const ids = cache.pending === null ? request.append : [cache.pending, ...request.append];
       if (ids.length === 0) throw new Error(`generator: row ${request.row} has nothing to append`);
-      const key = cache.length === 0 ? `prompt:${ids.join()}` : `row:${request.row}`;
+      const given = request.pictures;
+      const pictures = given && cache.pending !== null ? afterToken(given, cache.nextPosition) : given;
+      if (pictures && this.where === 'device')
+        throw new UserError(
+          'generation: pictures need the key-value cache on the host, but it is on the device: set workbench.device to cpu',
+        );
+      if (!shown.has(given?.values)) shown.set(given?.values, shown.size);
+      const what = [shown.get(given?.values), ...(given?.features ?? [])].join();
+      const key = cache.length === 0 ? `prompt:${ids.join()}:${what}` : `row:${request.row}`;
       const chunk = chunks.get(key);
       if (chunk) chunk.members.push(decoding);
-      else chunks.set(key, { ids, members: [decoding] });
+      else chunks.set(key, { ids, pictures, members: [decoding] });
     }
     const sorted = [...chunks.values()].sort((a, b) => b.ids.length - a.ids.length);
     while (sorted.length > 0) {
       this.decodeOn();
       const batch = sorted.splice(0, Math.max(1, Math.floor(prefillTokens / sorted[0].ids.length)));
       const logits = await this.cache.prefill(
-        batch.map(({ ids, members }) => ({ ids, rows: members.map(({ cache }) => cache) })),
+        batch.map(({ ids, pictures, members }) => ({ ids, pictures, rows: members.map(({ cache }) => cache) })),
       );
       const members = batch.flatMap(chunk => chunk.members);
       for (const member of members) {
@@ -280,13 +300,12 @@ export class Generator {
     }
   }
 
-  private async append(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
+  private async append(feeds: Readonly<Record<string, Tensor>>, pictured: boolean): Promise<Record<string, Tensor>> {
     const { network, options } = this;
-    this.appending ??= Session.create(appendGraph(network, loweringOf(options)), {
-      ...options,
-      folder: network.folder,
-    });
-    return (await this.appending).run({ ...this.bank.feeds(), ...feeds });
+    const create = (): Promise<Session> =>
+      Session.create(appendGraph(network, loweringOf(options), pictured), { ...options, folder: network.folder });
+    const session = await (pictured ? (this.picturing ??= create()) : (this.appending ??= create()));
+    return session.run({ ...this.bank.feeds(), ...feeds });
   }
 
   private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {

@@ -8,6 +8,13 @@ import type { DecoderConfig } from '../decoder/decoder-config';
 import type { Chunk, DecodingBatch, GenerationCache, RunGenerate } from './generation-cache';
 import { BatchCache, RowCache, appendChunks, block, joinedPast, pastFeeds } from './key-value-cache';
 import { packAppended, packChunks } from '../graphs/chunk-packing';
+import { endOf, picturedFeeds, picturedPart } from './pictured-chunks';
+import type { PicturedChunk } from './pictured-chunks';
+
+/** New ids of one row. */
+interface Piece extends PicturedChunk {
+  cache: RowCache;
+}
 
 /**
  * Maximum tokens per append; longer chunks are split. With this limit, the memory and time for attention scores are
@@ -20,11 +27,12 @@ export const pieceTokens = 512;
 export class HostCache implements GenerationCache {
   /**
    * `run` runs the generate graph. `runAppend` runs the append graph; if it is omitted, the generate graph also appends
-   * chunks.
+   * chunks. `runPictured` runs the append graph of tokens that show pictures.
    */
   constructor(
     private readonly config: DecoderConfig,
     private readonly run: RunGenerate,
+    private readonly runPictured: RunGenerate,
     private readonly runAppend?: RunGenerate,
   ) {}
 
@@ -37,8 +45,11 @@ export class HostCache implements GenerationCache {
     const last = new Float32Array(chunks.length * vocab);
     const longest = maximum(chunks.map(({ ids }) => ids.length));
     for (let from = 0; from < longest; from += pieceTokens) {
-      const pieces = chunks.flatMap(({ ids, rows }, chunk) =>
-        ids.length > from ? { chunk, cache: rows[0], ids: ids.slice(from, from + pieceTokens) } : [],
+      const to = from + pieceTokens;
+      const pieces = chunks.flatMap(({ ids, rows, pictures }, chunk) =>
+        ids.length > from
+          ? { chunk, cache: rows[0], ids: ids.slice(from, to), pictures: pictures && picturedPart(pictures, from, to) }
+          : [],
       );
       const logits = (await this.append(pieces)).data as Float32Array;
       pieces.forEach(({ chunk }, r) => last.set(logits.subarray(r * vocab, (r + 1) * vocab), chunk * vocab));
@@ -51,19 +62,24 @@ export class HostCache implements GenerationCache {
   }
 
   /** Appends ids to rows and returns the logits after the last id of each row. */
-  private async append(pieces: readonly { ids: readonly number[]; cache: RowCache }[]): Promise<Tensor> {
+  private async append(pieces: readonly Piece[]): Promise<Tensor> {
     const { config, runAppend } = this;
     const caches = pieces.map(({ cache }) => cache);
     const chunks = pieces.map(({ ids }) => ids);
     const counts = chunks.map(({ length }) => length);
+    const firsts = caches.map(({ nextPosition }) => nextPosition);
     const pasts = caches.map(({ length }) => length);
-    if (runAppend) {
-      const { feeds, starts } = packAppended(chunks, pasts, block, config);
-      const outputs = await runAppend({ ...joinedPast(caches, config), ...feeds });
+    const pictured = pieces.some(({ pictures }) => pictures);
+    if (runAppend || pictured) {
+      const { feeds, starts } = packAppended(chunks, pasts, block, config, firsts);
+      const run = pictured ? this.runPictured : runAppend!;
+      const shown = pictured ? picturedFeeds(pieces, feeds, config) : {};
+      const outputs = await run({ ...joinedPast(caches, config), ...feeds, ...shown });
       appendChunks(caches, outputs, starts, counts);
+      for (const { cache, pictures } of pieces) if (pictures) cache.shift = endOf(pictures) - cache.length;
       return outputs.logits;
     }
-    const packed = packChunks(chunks, pasts, block, config);
+    const packed = packChunks(chunks, firsts, block, config);
     const ends = packed.starts.map((start, r) => start + counts[r] - 1);
     const outputs = await this.run({ ...pastFeeds(caches, config), ...packed.feeds, rows: wantedRows(ends) });
     appendChunks(caches, outputs, packed.starts, counts);

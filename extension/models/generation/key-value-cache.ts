@@ -16,6 +16,8 @@ type Shape = Pick<DecoderConfig, 'layers' | 'kvHeads' | 'headSize'>;
 
 export class RowCache {
   length = 0;
+  /** Position of the next token minus `length`: 0, or less after pictures. */
+  shift = 0;
   /** Last sampled token, which is not cached yet; the next append starts with it. */
   pending: number | null = null;
   /** 2·layers arrays (keys of layer 0, values of layer 0, keys of layer 1, …), each [kvHeads, length, headSize]. */
@@ -25,12 +27,17 @@ export class RowCache {
     this.parts = Array.from({ length: 2 * config.layers }, () => new Float32Array(0));
   }
 
+  get nextPosition(): number {
+    return this.length + this.shift;
+  }
+
   /**
    * Makes this row share the arrays of the other row. Later appends do not change these arrays, because each append
    * creates new arrays.
    */
   copyFrom(other: RowCache): void {
     this.length = other.length;
+    this.shift = other.shift;
     other.parts.forEach((part, i) => (this.parts[i] = part));
   }
 }
@@ -49,9 +56,9 @@ export class BatchCache {
     return this.rows.length;
   }
 
-  /** Number of cached tokens of each row. */
+  /** Position of the next token of each row. */
   get positions(): readonly number[] {
-    return this.lengths;
+    return this.lengths.map((length, r) => length + this.rows[r].shift);
   }
 
   /** Adds rows at the end. */

@@ -6,8 +6,10 @@ import { maximum } from '../../common/lists';
 import { float32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
+import type { RotaryShape } from '../decoder/rotary-frequencies';
 import { packPass } from './packing';
 import type { Pass, Sample } from './pass-plan';
+import { pictureFeeds } from './picture-feeds';
 
 export interface BatchFeeds<S extends Sample> {
   /** Packed tokens, rows and targets. */
@@ -17,6 +19,8 @@ export interface BatchFeeds<S extends Sample> {
    * tokens and, without shared prefixes, at most half of each row, so that the pass needs no more memory.
    */
   trimmed: boolean;
+  /** Whether the pass shows pictures, so that the feed `features` is needed in addition. */
+  pictured: boolean;
   /** Number of masked tokens. */
   count: number;
   /** Number of packed tokens. */
@@ -36,9 +40,9 @@ export interface BatchFeeds<S extends Sample> {
 export function batchFeeds<S extends Sample>(
   pass: Pass,
   samples: readonly S[],
-  config: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+  config: Pick<DecoderConfig, 'heads' | 'kvHeads'> & RotaryShape,
 ): BatchFeeds<S> {
-  const { feeds, members, tokens, at, last } = packPass(pass, samples, config);
+  const { feeds, members, tokens, pictures, at, last } = packPass(pass, samples, config);
   /** For each sample of the pass: the positions that predict its masked tokens. */
   const predicting: number[][] = [];
   const targets: number[] = [];
@@ -61,8 +65,15 @@ export function batchFeeds<S extends Sample>(
   const rows = trimmed ? [...targets.keys()] : predicting.flatMap((of, k) => of.map(position => at(k, position)));
   const vector = (xs: number[]): Tensor => int64(BigInt64Array.from(xs, BigInt), [xs.length]);
   return {
-    feeds: { ...feeds, ...(trimmed && last(predicting)), rows: vector(rows), targets: vector(targets) },
+    feeds: {
+      ...feeds,
+      ...(pictures && pictureFeeds(pictures, config)),
+      ...(trimmed && last(predicting)),
+      rows: vector(rows),
+      targets: vector(targets),
+    },
     trimmed,
+    pictured: pictures !== undefined,
     count,
     tokens,
     gather(pick) {

@@ -13,10 +13,13 @@ export interface PackedChunks {
   starts: number[];
 }
 
-/** Packs the chunks. Each attention block is as long as the longest chunk, rounded up to a multiple of `multiple`. */
+/**
+ * Packs the chunks; `firsts` are the positions of their first tokens. Each attention block is as long as the longest chunk, rounded up to a multiple of
+ * `multiple`.
+ */
 export function packChunks(
   chunks: readonly (readonly number[])[],
-  pasts: readonly number[],
+  firsts: readonly number[],
   multiple: number,
   c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): PackedChunks {
@@ -35,7 +38,7 @@ export function packChunks(
     chunk.forEach((id, i) => {
       places[r * t + i] = at;
       ids[at] = BigInt(id);
-      positions[at++] = BigInt(pasts[r] + i);
+      positions[at++] = BigInt(firsts[r] + i);
     });
   });
   const layout = [{ places, outer: chunks.length, inner: 1, length: t }];
@@ -57,17 +60,19 @@ export function packChunks(
 
 /**
  * Packs the chunks as feeds of the append graph. Keys have as many slots as the longest row has tokens with its chunk,
- * rounded up to a multiple of `multiple`. Slot i of a row is its token at position i.
+ * rounded up to a multiple of `multiple`. Slot i of a row is its i-th token. `firsts` are the positions of the first new
+ * tokens; by default, the numbers of past tokens.
  */
 export function packAppended(
   chunks: readonly (readonly number[])[],
   pasts: readonly number[],
   multiple: number,
   c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
+  firsts = pasts,
 ): PackedChunks {
   const b = chunks.length;
   // With several query heads per key head or several tokens, a matmul never has a single row.
-  const { feeds, starts } = packChunks(chunks, pasts, 2, c);
+  const { feeds, starts } = packChunks(chunks, firsts, 2, c);
   const t = Math.ceil(maximum(chunks.map(ids => ids.length)) / 2) * 2;
   const s = Math.ceil(maximum(chunks.map((ids, r) => pasts[r] + ids.length)) / multiple) * multiple;
   const cached = pasts.reduce((sum, past) => sum + past, 0) * c.kvHeads;
@@ -110,7 +115,7 @@ export function packAppended(
       reach: float32(reach, [b, 1, 1, t, 1]),
       last_reach: float32(lastReach, [b, 1, 1, 1, 1]),
       last_tokens: numbers(rows.map(r => ends[r])),
-      last_positions: numbers(rows.map(r => pasts[r] + chunks[r].length - 1)),
+      last_positions: numbers(rows.map(r => firsts[r] + chunks[r].length - 1)),
       last_queries: int32(last.forward[0], [b, c.kvHeads, c.heads / c.kvHeads]),
       last_places: int32(last.back, [rows.length * c.heads]),
     },

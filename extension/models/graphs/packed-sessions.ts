@@ -1,5 +1,5 @@
 // The sessions of one network over packed tokens. For each kind of graph, there is one session for each combination of
-// two properties: whether a pass has shared prefixes, and whether its last layer is trimmed. A session is created when it is first needed. Gradients stay on
+// three properties: whether a pass has shared prefixes, whether its last layer is trimmed, and whether it shows pictures. A session is created when it is first needed. Gradients stay on
 // their device, and a parameter bank takes ownership of them. On the host, each session has its own memory pool of
 // onnxruntime (arena), which never shrinks. If a pass needs another number of output-head chunks than the session was
 // created for, the session is closed and a new session is created. With large passes, only one session is open at a
@@ -8,7 +8,8 @@ import type { Graph } from '../../engine/graph/graph';
 import { Session, loweringOf } from '../../engine/session/session';
 import type { SessionOptions, Tensor } from '../../engine/session/session';
 import type { DecoderConfig } from '../decoder/decoder-config';
-import { isGradient } from './policy-graphs';
+import { featuresInput } from './picture-feeds';
+import { gradientName, isGradient } from './policy-graphs';
 import type { Network, PackedShape } from './policy-graphs';
 
 /**
@@ -45,6 +46,9 @@ export function passSize(feeds: Readonly<Record<string, Tensor>>, { heads }: Pic
   return { tokens: feeds.ids.dims[0], scores: queries * keys };
 }
 
+/** Gradients stay on the device, except those of image features, which the encoder's graph reads. */
+const isResident = (output: string): boolean => isGradient(output) && output !== gradientName(featuresInput);
+
 interface Held {
   session: Promise<Session>;
   chunks: number;
@@ -68,13 +72,13 @@ export class PackedSessions {
    */
   async get(
     kind: string,
-    { shared, trimmed = false, chunks }: Pick<PackedShape, 'shared' | 'trimmed' | 'chunks'>,
+    { shared, trimmed = false, pictures, chunks }: Pick<PackedShape, 'shared' | 'trimmed' | 'pictures' | 'chunks'>,
     build: (network: Network, shape: PackedShape) => Graph,
     { kept = false, ...size }: PassSize & { kept?: boolean } = { tokens: 0, scores: 0 },
   ): Promise<Session> {
     const { network, options, checkpointed } = this;
     const onDevice = options.provider === 'webgpu'; // needs no arena limit; outputs may outlive the call
-    const key = [kind, shared, trimmed, ...(onDevice ? [chunks] : [])].join();
+    const key = [kind, shared, trimmed, pictures, ...(onDevice ? [chunks] : [])].join();
     const bytes = passBytes(network.config, size, kept && !checkpointed);
     const known = this.sessions.get(key);
     const own = known?.chunks === chunks ? known : undefined;
@@ -87,8 +91,8 @@ export class PackedSessions {
       own.bytes = Math.max(own.bytes, bytes);
       return own.session;
     }
-    const graph = build(network, { lowering: loweringOf(options), shared, trimmed, chunks, checkpointed });
-    const session = Session.create(graph, { ...options, folder: network.folder, resident: isGradient });
+    const graph = build(network, { lowering: loweringOf(options), shared, trimmed, pictures, chunks, checkpointed });
+    const session = Session.create(graph, { ...options, folder: network.folder, resident: isResident });
     this.sessions.set(key, { session, chunks, bytes });
     return session;
   }

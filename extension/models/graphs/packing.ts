@@ -5,6 +5,7 @@ import { maximum } from '../../common/lists';
 import { causalMask, masked } from '../../engine/session/padding';
 import { float32, int32, int64 } from '../../engine/session/session';
 import type { Tensor } from '../../engine/session/session';
+import type { ShownFeatures } from '../../engine/training-samples';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import type { Pass, Sample, Cluster } from './pass-plan';
 import { headIndex } from './head-index';
@@ -20,6 +21,11 @@ export interface PackedPass {
   members: number[];
   /** Number of packed tokens, including the dummy token if there is one. */
   tokens: number;
+  /**
+   * The image features that the packed tokens show; undefined if no sample shows a picture. If defined, the fed
+   * positions are the indices of the packed tokens, because the rotation of each token is fed (picture-feeds.ts).
+   */
+  pictures?: ShownFeatures;
   /** Returns the index of the packed token at `position` of the pass's k-th sample. */
   at(k: number, position: number): number;
   /**
@@ -31,7 +37,7 @@ export interface PackedPass {
 
 export function packPass(
   { shared, clusters }: Pass,
-  samples: readonly Pick<Sample, 'ids'>[],
+  samples: readonly Pick<Sample, 'ids' | 'pictures'>[],
   c: Pick<DecoderConfig, 'heads' | 'kvHeads'>,
 ): PackedPass {
   const members = clusters.flatMap(cluster => cluster.members);
@@ -44,11 +50,16 @@ export function packPass(
   );
   const ids: number[] = [];
   const positions: number[] = [];
-  const append = (source: Int32Array, from: number, to: number): number => {
+  const pictured = members.some(member => samples[member].pictures);
+  const features: number[] = [];
+  const axes: number[][] = [[], [], []];
+  const append = ({ ids: source, pictures }: (typeof samples)[number], from: number, to: number): number => {
     const start = ids.length;
     for (let i = from; i < to; i++) {
       ids.push(source[i]);
-      positions.push(i);
+      positions.push(pictured ? positions.length : i);
+      features.push(pictures?.features[i] ?? -1);
+      axes.forEach((axis, k) => axis.push(pictures?.positions[k * source.length + i] ?? i));
     }
     return start;
   };
@@ -58,11 +69,11 @@ export function packPass(
   const starts: { prefixStart: number; prefix: number; rowStart: number }[] = [];
   const prefixOf = new Int32Array(rows);
   clusters.forEach(({ members, prefix }, p) => {
-    const prefixStart = append(samples[members[0]].ids, 0, prefix);
+    const prefixStart = append(samples[members[0]], 0, prefix);
     for (let i = 0; i < prefix; i++) prefixPlaces[p * u + i] = prefixStart + i;
     members.forEach(member => {
       const { ids: own } = samples[member];
-      const rowStart = append(own, prefix, own.length);
+      const rowStart = append(samples[member], prefix, own.length);
       const row = starts.length;
       for (let i = 0; i < own.length - prefix; i++) rowPlaces[row * t + i] = rowStart + i;
       prefixOf[row] = p;
@@ -73,8 +84,7 @@ export function packPass(
   const padded = prefixPlaces.includes(-1) || rowPlaces.includes(-1);
   const dummyToken = ids.length;
   if (padded) {
-    ids.push(0);
-    positions.push(0);
+    append({ ids: Int32Array.of(0) }, 0, 1);
   }
   const n = ids.length;
   const blocks = [
@@ -109,10 +119,13 @@ export function packPass(
     feeds,
     members,
     tokens: n,
+    pictures: pictured ? { features: Int32Array.from(features), positions: Int32Array.from(axes.flat()) } : undefined,
     at,
     last: positions => {
       const w = maximum(positions.map(({ length }) => length));
       const tokens: number[] = [];
+      /** Row of each token in the rotary tables. */
+      const inTables: number[] = [];
       const places = new Int32Array(rows * w).fill(-1);
       const reach = new Float32Array(rows * w);
       positions.forEach((wanted, row) => {
@@ -121,20 +134,20 @@ export function packPass(
           places[row * w + i] = tokens.length;
           reach[row * w + i] = position < prefix ? position : u + position - prefix;
           tokens.push(at(row, position));
+          inTables.push(pictured ? at(row, position) : position);
         });
       });
-      const inSamples = positions.flat();
       const dummy = tokens.length;
       // Without empty slots there is no dummy, because the gradient of its query would be that of another query's slot.
       if (places.includes(-1)) {
         tokens.push(0);
-        inSamples.push(0);
+        inTables.push(0);
       }
       const blocks = [{ places, outer: rows, inner: 1, length: w }];
       const { forward, back } = headIndex(blocks, tokens.length, dummy, c.kvHeads, groups);
       return {
         last_tokens: int64(BigInt64Array.from(tokens, BigInt), [tokens.length]),
-        last_positions: int64(BigInt64Array.from(inSamples, BigInt), [tokens.length]),
+        last_positions: int64(BigInt64Array.from(inTables, BigInt), [tokens.length]),
         last_queries: int32(forward[0], [...rowDims, groups * w]),
         last_places: int32(back, [tokens.length * c.heads]),
         last_reach: float32(reach, [rows, 1, 1, w, 1]),

@@ -6,7 +6,8 @@ import { minimum } from '../../common/lists';
 import type { PassBudget, TrainingSample } from '../../engine/training-samples';
 import type { DecoderConfig } from '../decoder/decoder-config';
 
-export type Sample = Pick<TrainingSample, 'ids' | 'mask'>;
+export type Sample = Pick<TrainingSample, 'ids' | 'mask' | 'pictures'>;
+type Tokens = Pick<Sample, 'ids' | 'pictures'>;
 
 /** Samples (by index) whose first `prefix` tokens are equal; the prefix is computed once for all of them. */
 export interface Cluster {
@@ -67,7 +68,7 @@ interface Row {
  * which keeps prefixes together, and by class of length, which keeps padding small. For each order, the cheapest cuts
  * are found by dynamic programming; the cheaper order is used.
  */
-export function planPasses(samples: readonly Pick<Sample, 'ids'>[], budget: PassBudget, costs: PassCosts): Pass[] {
+export function planPasses(samples: readonly Tokens[], budget: PassBudget, costs: PassCosts): Pass[] {
   const rows = clusterByPrefix(samples, budget.maxRows).flatMap(({ members, prefix }, cluster) =>
     members.map((member): Row => ({ member, cluster, prefix, own: samples[member].ids.length - prefix })),
   );
@@ -136,8 +137,9 @@ function cheapestCuts(
 }
 
 /** Sorts the samples by their ids and partitions them into the clusters whose shared prefixes save the most tokens. */
-function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: number): Cluster[] {
-  const order = [...samples.keys()].sort((a, b) => compareIds(samples[a].ids, samples[b].ids) || a - b);
+function clusterByPrefix(samples: readonly Tokens[], maxRows: number): Cluster[] {
+  const keys = samples.map(tokenKeys);
+  const order = [...samples.keys()].sort((a, b) => compareIds(keys[a], keys[b]) || a - b);
   const n = order.length;
   /**
    * common[i]: length of the common prefix of samples i−1 and i in sorted order; always less than either sample's
@@ -145,7 +147,7 @@ function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: numbe
    */
   const common = order.map((sample, i) => {
     if (i === 0) return 0;
-    const [a, b] = [samples[order[i - 1]].ids, samples[sample].ids];
+    const [a, b] = [keys[order[i - 1]], keys[sample]];
     const end = Math.min(a.length, b.length) - 1;
     let k = 0;
     while (k < end && a[k] === b[k]) k++;
@@ -174,6 +176,11 @@ function clusterByPrefix(samples: readonly Pick<Sample, 'ids'>[], maxRows: numbe
     clusters.push({ members, prefix: members.length > 1 ? minimum(common.slice(from[end] + 1, end)) : 0 });
   }
   return clusters.reverse();
+}
+
+/** Returns the ids, with each token that shows an image feature replaced by a negative number for this feature. */
+function tokenKeys({ ids, pictures }: Tokens): Int32Array {
+  return pictures ? ids.map((id, i) => (pictures.features[i] < 0 ? id : -1 - pictures.features[i])) : ids;
 }
 
 function compareIds(a: Int32Array, b: Int32Array): number {

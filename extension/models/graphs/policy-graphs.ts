@@ -26,6 +26,7 @@ import { decoderHidden, decoderLogits, headName } from '../decoder/decoder';
 import type { DecoderConfig } from '../decoder/decoder-config';
 import { DecoderParameters } from '../decoder/decoder-parameters';
 import type { ParameterPlan } from '../decoder/decoder-parameters';
+import { featuresInput, pictureInputs } from './picture-feeds';
 import { chunkLoss, lossInputs, sequenceLogRatios, updateSums } from './policy-loss-graph';
 import type { LossTerms } from './policy-loss-graph';
 
@@ -55,6 +56,11 @@ export interface PackedShape {
    * of all packed tokens. False by default.
    */
   trimmed?: boolean;
+  /**
+   * Whether tokens may show image features, and whether the update graph returns the gradient of these features, named
+   * `grad:features`. By default, they show none.
+   */
+  pictures?: 'shown' | 'trained';
   /** Number of chunks in which the tokens pass through the output head. */
   chunks: number;
   /** Whether the layers' intermediate values are recomputed in the backward pass instead of being kept in memory. */
@@ -199,15 +205,17 @@ export function generateGraph(
 /**
  * Builds the graph that appends chunks of new tokens, one per row, and computes only the logits of the chunks' last
  * tokens. Compared with `generateGraph`, it is faster for long chunks and slower for single tokens. Inputs: packed tokens
- * and the inputs of appendedAttention. Outputs: logits [last, vocab]; key.i and value.i of the new tokens.
+ * and the inputs of appendedAttention, and if `pictured`, those of tokens that may show image features (picture-feeds.ts).
+ * Outputs: logits [last, vocab]; key.i and value.i of the new tokens.
  */
-export function appendGraph({ config: c, plan, maxPositions }: Network, lowering: Lowering): Graph {
+export function appendGraph({ config: c, plan, maxPositions }: Network, lowering: Lowering, pictured = false): Graph {
   const g = new Graph('append', lowering);
   const parameters = new DecoderParameters(g, plan);
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
+  const pictures = pictured ? pictureInputs(g, c) : undefined;
   const { attend, last } = appendedAttention(g, c);
-  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions }, attend, last);
+  const hidden = decoderHidden(g, c, parameters, { ids, positions, maxPositions, pictures }, attend, last);
   g.output('logits', decoderLogits(c, parameters, hidden));
   return g;
 }
@@ -234,12 +242,15 @@ interface TokenChunk {
 export function packedHidden(
   g: Graph,
   { config, plan, maxPositions }: Network,
-  { shared, trimmed = false, checkpointed }: Pick<PackedShape, 'shared' | 'trimmed' | 'checkpointed'>,
+  shape: Pick<PackedShape, 'shared' | 'trimmed' | 'checkpointed' | 'pictures'>,
 ): { hidden: Value; parameters: DecoderParameters } {
   const parameters = new DecoderParameters(g, plan);
   const ids = g.input('ids', 'int64', ['tokens']);
   const positions = g.input('positions', 'int64', ['tokens']);
-  const tokens = { ids, positions, maxPositions, checkpointed };
+  const { shared, trimmed = false, checkpointed } = shape;
+  const pictures = shape.pictures && pictureInputs(g, config);
+  if (pictures && shape.pictures === 'trained') parameters.trained.set(featuresInput, pictures.features);
+  const tokens = { ids, positions, maxPositions, checkpointed, pictures };
   const { attend, last } = packedAttention(g, config, shared);
   const hidden = decoderHidden(g, config, parameters, tokens, attend, trimmed ? last() : undefined);
   return { hidden, parameters };

@@ -88,7 +88,10 @@ export class DeviceParameters implements ParameterBank {
    */
   async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
     const parts: Tensors = new Map();
-    for (const { name } of this.specs) parts.set(name, await this.transfer.upload(result[gradientName(name)]));
+    for (const { name, dims } of this.specs) {
+      const part = result[gradientName(name)] as Tensor | undefined;
+      parts.set(name, await this.transfer.upload(part ?? float32(new Float32Array(elements(dims)), dims)));
+    }
     if (this.gradient.size === 0) {
       this.gradient = parts;
       return;

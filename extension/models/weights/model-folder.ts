@@ -39,20 +39,29 @@ export function readDecoderConfig(folder: string): DecoderConfig {
 export async function readDecoder(folder: string): Promise<{ config: DecoderConfig; weights: Weights }> {
   const { config, specs, files } = await openDecoder(folder);
   try {
-    const weights = new Weights(specs);
-    for (const { name } of specs) {
-      const data = await files.readFloats(name);
-      const bad = data.findIndex(x => !Number.isFinite(x));
-      if (bad >= 0)
-        throw new UserError(
-          `${folder}: the tensor ${name} is damaged (element ${bad} is ${data[bad]}): download the weights again`,
-        );
-      weights.view(name).set(data);
-    }
-    return { config, weights };
+    return { config, weights: await readWeights(specs, files, folder) };
   } finally {
     await files.close();
   }
+}
+
+/** Reads the given parameters. Throws a UserError that names the folder, the tensor and the remedy. */
+export async function readWeights(
+  specs: readonly ParameterSpec[],
+  files: TensorFiles,
+  folder: string,
+): Promise<Weights> {
+  const weights = new Weights(specs);
+  for (const { name } of specs) {
+    const data = await files.readFloats(name);
+    const bad = data.findIndex(x => !Number.isFinite(x));
+    if (bad >= 0)
+      throw new UserError(
+        `${folder}: the tensor ${name} is damaged (element ${bad} is ${data[bad]}): download the weights again`,
+      );
+    weights.view(name).set(data);
+  }
+  return weights;
 }
 
 /**
@@ -81,7 +90,7 @@ export async function openDecoder(
  * embedding and head are stored, they are tied only if they are equal. If only the head is stored, the head is also
  * used as the embedding.
  */
-async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
+export async function tieWeights(declared: DecoderConfig, files: TensorFiles, folder: string): Promise<DecoderConfig> {
   if (!declared.tiedHead || !files.info(headTensor)) return declared;
   if (!files.info(embeddingTensor)) {
     files.addAlias(embeddingTensor, headTensor);
@@ -107,8 +116,9 @@ async function areEqual(files: TensorFiles, size: number): Promise<boolean> {
   return true;
 }
 
-function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder: string): void {
-  for (const { name, dims } of specs) {
+/** Checks that the files contain the given parameters. Throws a UserError that names the tensor and the remedy. */
+export function checkShapes(specs: readonly ParameterSpec[], files: TensorFiles, folder: string): void {
+  for (const { name, dims: used, stored: dims = used } of specs) {
     const shape = files.info(name)?.shape;
     if (shape?.join() === dims.join()) continue;
     const mark = quantizedTensor(files.names);
@@ -200,7 +210,8 @@ function readText(folder: string, name: string): string {
   }
 }
 
-function readJson(folder: string, name: string): Record<string, unknown> {
+/** Reads a JSON file. Throws a UserError if the file is missing or is not JSON. */
+export function readJson(folder: string, name: string): Record<string, unknown> {
   const text = readText(folder, name);
   try {
     return JSON.parse(text) as Record<string, unknown>;
@@ -216,7 +227,8 @@ function readJson(folder: string, name: string): Record<string, unknown> {
  */
 const oneLine = (error: unknown): string => (error as Error).message.replace(/\s+/g, ' ');
 
-function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
+/** Like `readJson`, but returns undefined if the file does not exist. */
+export function optionalJson(folder: string, name: string): Record<string, unknown> | undefined {
   return existsSync(join(folder, name)) ? readJson(folder, name) : undefined;
 }
 

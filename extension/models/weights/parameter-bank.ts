@@ -18,7 +18,10 @@ export interface ParameterBank {
   /** Returns the parameters as graph inputs, by name. */
   feeds(): Record<string, Tensor>;
   clearGradient(): void;
-  /** Adds the gradients returned by a session to the bank's gradient. */
+  /**
+   * Adds the gradients returned by a session to the bank's gradient. The session may return the gradients of some
+   * parameters only, for example those of a vision encoder.
+   */
   accumulate(result: Readonly<Record<string, Tensor>>): Promise<void>;
   /**
    * Applies one AdamW step with the accumulated gradient. If the gradient is not finite, no parameter changes and
@@ -66,8 +69,9 @@ export class HostParameters implements ParameterBank {
   async accumulate(result: Readonly<Record<string, Tensor>>): Promise<void> {
     const gradient = this.lastGradient;
     for (const { name } of this.specs) {
+      const part = (result[gradientName(name)] as Tensor | undefined)?.data as Float32Array | undefined;
+      if (!part) continue;
       const total = gradient.view(name);
-      const part = result[gradientName(name)].data as Float32Array;
       for (let i = 0; i < total.length; i++) total[i] += part[i];
     }
   }

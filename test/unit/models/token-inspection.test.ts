@@ -18,7 +18,7 @@ it('ranks, top tokens and entropy equal those of the full distribution', async (
   const policy = trainedPolicy(config, goldenWeights('qwen2'));
   const temperature = 0.7;
   const inspected = await policy.inspect(samples, wholeBatch, temperature, 5);
-  const scored = await policy.score(samples, wholeBatch, temperature, undefined, true);
+  const scored = await policy.score(samples, wholeBatch, temperature, undefined, { withSquares: true });
   expect((await policy.score(samples, wholeBatch, temperature)).squares).toBe(undefined);
   for (const [s, { ids, mask }] of samples.entries()) {
     expect(inspected[s].logprobs).toEqual(scored.logprobs[s]);

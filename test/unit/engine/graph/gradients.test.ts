@@ -1,12 +1,14 @@
 // Every differentiable operation against central differences, driven by tables (operation-cases.ts,
-// packed-operation-cases.ts). A new operation without a row fails the first test.
+// packed-operation-cases.ts, encoder-operation-cases.ts). A new operation without a row fails the first test.
 import { describe, expect, it } from 'vitest';
+import * as encoderOps from '../../../../extension/engine/graph/encoder-ops';
 import * as frozenOps from '../../../../extension/engine/graph/frozen-ops';
 import { Graph } from '../../../../extension/engine/graph/graph';
 import * as layerOps from '../../../../extension/engine/graph/layer-ops';
 import * as ops from '../../../../extension/engine/graph/ops';
 import * as packedOps from '../../../../extension/engine/graph/packed-ops';
 import { Session } from '../../../../extension/engine/session/session';
+import { encoderCases } from './encoder-operation-cases';
 import { compose, operationCases, titleOf } from './operation-cases';
 import type { OperationCase } from './operation-cases';
 import { frozenCases, packedCases } from './packed-operation-cases';
@@ -15,7 +17,7 @@ import { frozenCases, packedCases } from './packed-operation-cases';
 const unrecorded = ['cast', 'compare', 'toFloat', 'sumTo', 'reduced', 'converted', 'binary', 'unary'];
 /** Int8 products, see frozen-ops.test.ts. */
 const notDifferentiable = ['quantizeRows', 'int8Linear', 'dequantized'];
-const cases = [...operationCases, ...packedCases, ...frozenCases];
+const cases = [...operationCases, ...packedCases, ...frozenCases, ...encoderCases];
 
 /** Compares central differences of the loss with the gradients that autodiff emits. */
 async function check(row: OperationCase): Promise<void> {
@@ -44,7 +46,7 @@ async function check(row: OperationCase): Promise<void> {
 }
 
 describe('differentiable operations', () => {
-  const functions = Object.entries({ ...ops, ...layerOps, ...packedOps, ...frozenOps }).filter(
+  const functions = Object.entries({ ...ops, ...layerOps, ...packedOps, ...frozenOps, ...encoderOps }).filter(
     ([, f]) => typeof f === 'function',
   );
 

@@ -30,7 +30,7 @@ import { float32, Session } from '../../../../extension/engine/session/session';
 import { batchFeeds, scalarFeeds } from '../../../../extension/models/graphs/batch-feeds';
 import { planPasses } from '../../../../extension/models/graphs/pass-plan';
 import { chunkLoss, lossInputs, sequenceLogRatios } from '../../../../extension/models/graphs/policy-loss-graph';
-import { wholeBatch } from '../../../support/small-models';
+import { tinyConfig, wholeBatch } from '../../../support/small-models';
 
 const { actor } = actorRolloutRef.shape;
 const lossModes = actor.shape.policy_loss.shape.loss_mode.options;
@@ -152,7 +152,7 @@ async function graphLoss(batch: readonly Token[], settings: PolicyLossSettings):
   const sums = { pg_loss: 0, entropy_loss: 0, kl_loss: 0, clipped: 0, clipped_lower: 0, minus_log_ratio: 0 };
   const found = { loss: 0, sums, logprobSlopes: zeros(), entropySlopes: zeros() };
   for (const pass of planPasses(samples, wholeBatch, { token: 1, pass: 1e6 })) {
-    const { gather, scatter, memberships, count } = batchFeeds(pass, samples, { heads: 1, kvHeads: 1 });
+    const { gather, scatter, memberships, count } = batchFeeds(pass, samples, tinyConfig);
     const result = await session.run({
       logprob: gather(s => s.logprobs),
       entropy: gather(s => s.entropies),

@@ -1,0 +1,44 @@
+// Inputs of packed tokens that show image features, and their feeds: which feature replaces each token's embedding, and
+// the rotation of each token by its position, which has several axes in some models (M-RoPE).
+import type { Graph, Value } from '../../engine/graph/graph';
+import { neg } from '../../engine/graph/ops';
+import { float32, int64 } from '../../engine/session/session';
+import type { Tensor } from '../../engine/session/session';
+import type { ShownFeatures } from '../../engine/training-samples';
+import type { PictureInputs } from '../decoder/decoder';
+import type { DecoderConfig } from '../decoder/decoder-config';
+import { rotaryRows } from '../decoder/rotary-frequencies';
+import type { RotaryShape } from '../decoder/rotary-frequencies';
+
+/** Name of the graph input with the image features, [features, hidden · (1 + deepFeatures)]. */
+export const featuresInput = 'features';
+
+/** Declares the inputs of tokens that show image features; `tokens` is the symbol of the packed tokens. */
+export function pictureInputs(g: Graph, c: DecoderConfig): PictureInputs {
+  const perToken = (name: string, width: number): Value => g.input(name, 'float32', ['tokens', width]);
+  const [cos, sin] = [perToken('rotary_cos', c.headSize / 2), perToken('rotary_sin', c.headSize / 2)];
+  return {
+    features: g.input(featuresInput, 'float32', ['features', c.hiddenSize * (1 + (c.deepFeatures ?? 0))]),
+    indices: g.input('feature_indices', 'int64', ['tokens']),
+    shown: perToken('feature_shown', 1),
+    rotation: { cos, sin, sinNegated: neg(g, sin) },
+  };
+}
+
+/** Returns the feeds of `pictureInputs`, except the features. */
+export function pictureFeeds({ features, positions }: ShownFeatures, shape: RotaryShape): Record<string, Tensor> {
+  const n = features.length;
+  const { cos, sin } = rotaryRows(shape, positions);
+  return {
+    rotary_cos: float32(cos, [n, shape.headSize / 2]),
+    rotary_sin: float32(sin, [n, shape.headSize / 2]),
+    feature_indices: int64(
+      BigInt64Array.from(features, index => BigInt(Math.max(0, index))),
+      [n],
+    ),
+    feature_shown: float32(
+      Float32Array.from(features, index => Number(index >= 0)),
+      [n, 1],
+    ),
+  };
+}

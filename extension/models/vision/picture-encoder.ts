@@ -1,0 +1,108 @@
+// Sessions of a vision encoder: encode pictures, and add the gradients of the encoder's parameters to a bank. Pictures
+// are processed in batches with a bounded number of attention scores. A session is created when it is first needed.
+import { float32, loweringOf, Session } from '../../engine/session/session';
+import type { SessionOptions } from '../../engine/session/session';
+import type { ImageFeatures } from '../policy';
+import type { ParameterBank } from '../weights/parameter-bank';
+import { featureWidth } from './encoder-config';
+import { encoderFeeds, featureCount } from './encoder-feeds';
+import { encodeGraph, encoderGradientGraph } from './encoder-graphs';
+import type { EncoderNetwork } from './encoder-graphs';
+import type { PicturePatches } from './patches';
+
+const defaultScores = 2 ** 22;
+
+export interface PictureEncoderOptions extends SessionOptions {
+  /** Whether the layers' intermediate values are recomputed in the backward pass instead of being kept in memory. */
+  checkpointed?: boolean;
+  /** Maximum number of attention scores of one head in a batch of several pictures; 2²² by default. */
+  maxScores?: number;
+}
+
+export class PictureEncoder {
+  private encoding?: Promise<Session>;
+  private training?: Promise<Session>;
+
+  /** `bank` contains the encoder's trained parameters, if it has any. */
+  constructor(
+    private readonly network: EncoderNetwork,
+    private readonly bank: Pick<ParameterBank, 'feeds' | 'accumulate'> | undefined,
+    private readonly options: PictureEncoderOptions,
+  ) {}
+
+  /**
+   * Encodes pictures, or tiles of pictures. The features of each are consecutive, in the order of `parts`. If the encoder
+   * is trained, the result's `backward` adds the gradients of its parameters to the bank.
+   */
+  async features(parts: readonly PicturePatches[]): Promise<ImageFeatures> {
+    const { bank, network, options } = this;
+    const width = featureWidth(network.config);
+    const total = parts.reduce((sum, part) => sum + featureCount(part, network.config), 0);
+    const values = new Float32Array(total * width);
+    let at = 0;
+    for (const batch of batches(parts, options.maxScores)) {
+      const { feeds, counts } = encoderFeeds(network.config, batch);
+      const session = await (this.encoding ??= this.session(encodeGraph(network, loweringOf(this.options))));
+      const { features } = await session.run({ ...bank?.feeds(), ...feeds });
+      const own = width * counts.reduce((sum, count) => sum + count, 0);
+      values.set((features.data as Float32Array).subarray(0, own), at);
+      at += own;
+    }
+    return {
+      values: float32(values, [total, width]),
+      ...(bank && { backward: gradient => this.addGradient(parts, gradient, bank) }),
+    };
+  }
+
+  async release(): Promise<void> {
+    const sessions = [this.encoding, this.training];
+    [this.encoding, this.training] = [undefined, undefined];
+    for (const session of sessions) await (await session)?.release();
+  }
+
+  private async addGradient(
+    parts: readonly PicturePatches[],
+    gradient: Float32Array,
+    bank: Pick<ParameterBank, 'feeds' | 'accumulate'>,
+  ): Promise<void> {
+    const { network, options } = this;
+    const width = featureWidth(network.config);
+    let at = 0;
+    for (const batch of batches(parts, options.maxScores)) {
+      const { feeds, counts } = encoderFeeds(network.config, batch);
+      const session = await (this.training ??= this.session(
+        encoderGradientGraph(network, loweringOf(options), options.checkpointed ?? false),
+      ));
+      const own = width * counts.reduce((sum, count) => sum + count, 0);
+      const rows = feeds.patches.dims[0] / network.config.mergeSize ** 2;
+      const given = new Float32Array(rows * width); // the dummy square has no gradient
+      given.set(gradient.subarray(at, at + own));
+      at += own;
+      await bank.accumulate(
+        await session.run({ ...bank.feeds(), ...feeds, feature_gradients: float32(given, [rows, width]) }),
+      );
+    }
+  }
+
+  private session(graph: ReturnType<typeof encodeGraph>): Promise<Session> {
+    return Session.create(graph, { ...this.options, folder: this.network.folder });
+  }
+}
+
+/** Splits pictures into batches whose attention scores, padded to the largest picture, stay within the limit. */
+function batches(parts: readonly PicturePatches[], maxScores = defaultScores): PicturePatches[][] {
+  const all: PicturePatches[][] = [];
+  let longest = 0;
+  for (const part of parts) {
+    const patches = part.rows * part.columns;
+    const batch = all.at(-1);
+    longest = Math.max(longest, patches);
+    if (batch && (batch.length + 1) * longest ** 2 <= maxScores) {
+      batch.push(part);
+    } else {
+      all.push([part]);
+      longest = patches;
+    }
+  }
+  return all;
+}
