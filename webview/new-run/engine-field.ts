@@ -80,11 +80,15 @@ export function fieldLimit(
 ): FieldLimit | undefined {
   const ignored = ignoredByEngine.find(entry => entry.key === key);
   if (ignored) return { disabled: true, disabledChoices: [], reason: `${ignored.reason}; this setting has no effect.` };
-  const limit = limitsOf(abilities).find(entry => entry.key === key);
-  if (!limit) return undefined;
-  const { supported, reason } = limit;
-  if ('only' in supported)
-    return value === String(supported.only) ? { disabled: true, disabledChoices: [], reason: `${reason}.` } : undefined;
-  const disabledChoices = choices.filter(choice => !permits(limit, choice));
-  return disabledChoices.length === 0 ? undefined : { disabled: false, disabledChoices, reason: `${reason}.` };
+  const limits = limitsOf(abilities).filter(entry => entry.key === key);
+  for (const { supported, reason } of limits)
+    if ('only' in supported)
+      return value === String(supported.only)
+        ? { disabled: true, disabledChoices: [], reason: `${reason}.` }
+        : undefined;
+  const disabledChoices = choices.filter(choice => limits.some(limit => !permits(limit, choice)));
+  const reasons = limits.filter(limit => choices.some(choice => !permits(limit, choice))).map(({ reason }) => reason);
+  return disabledChoices.length === 0
+    ? undefined
+    : { disabled: false, disabledChoices, reason: `${reasons.join('. ')}.` };
 }

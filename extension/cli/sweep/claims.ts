@@ -67,6 +67,10 @@ function claims(sweeps: readonly string[], flags: ClaimsFlags): Answer {
     const others = claim.runs_of.map(name => readSweep(name, source));
     const runs = [plan, ...others].flatMap(each => runsFor(each, workspace, flags.metrics));
     if (flags.save !== undefined) {
+      if (runs.length === 0)
+        throw new UserError(
+          `claims: sweep ${id} has no finished run in ${workspace}, so there is nothing to save: run ragen sweep ${id} first`,
+        );
       mkdirSync(flags.save, { recursive: true });
       writeFileSync(join(flags.save, `${id}.csv`), claimCsv(runs, metricsOf(claim)));
       const figure = claimFigure(claim, runs, paperTheme);

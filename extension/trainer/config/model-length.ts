@@ -1,10 +1,9 @@
 // Checks max_model_len against the maximum number of positions of the model, before the run folder is created. A length
 // that was set for another model is lowered with a note; a length that was set for this model is an error.
-import { valueAt } from '../../run-data/changeable-settings';
 import { ConfigError } from './config-error';
 import { configHash } from './config-hash';
 import type { LoadedConfig } from './loaded-config';
-import type { RunConfig } from './schema';
+import { runConfigSchema, type RunConfig } from './schema';
 import { nodeAt } from './yaml-tree';
 import type { MapNode } from './yaml-tree';
 
@@ -52,18 +51,21 @@ export function fitLength(
 
 /**
  * Returns whether `run` was started from the configuration `loaded`. The run may have a lower max_model_len if
- * `fitLength` lowered it.
+ * `fitLength` lowered it, and may lack keys that a later version has added, if `loaded` has their defaults.
  */
 export function isMadeOf(
   run: { config: Readonly<Record<string, unknown>>; config_hash: string },
   loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>,
 ): boolean {
   if (run.config_hash === loaded.hash) return true;
+  const { data: config } = runConfigSchema.safeParse(run.config);
+  if (!config) return false; // of a version with other keys
+  if (configHash(config) === loaded.hash) return true;
   if (loaded.lengthIsOfModel) return false;
-  const length = valueAt(run.config, key);
+  const length = config.actor_rollout_ref.rollout.max_model_len;
   const { max_model_len } = loaded.config.actor_rollout_ref.rollout;
-  if (typeof length !== 'number' || length >= max_model_len) return false;
-  const { actor_rollout_ref: actor, ...rest } = run.config as RunConfig;
+  if (length >= max_model_len) return false;
+  const { actor_rollout_ref: actor, ...rest } = config;
   const rollout = { ...actor.rollout, max_model_len };
   return loaded.hash === configHash({ ...rest, actor_rollout_ref: { ...actor, rollout } });
 }

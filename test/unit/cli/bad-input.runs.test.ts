@@ -1,7 +1,7 @@
 // Errors of a run, one case each: exit code 1, one sentence in the terminal that names the location and the remedy, the
 // same in the JSON document, and a run folder, if there is one, that is readable to its last line.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
@@ -87,6 +87,13 @@ async function failed(args: string[], shell?: string): Promise<{ message: string
 }
 
 describe('configuration', () => {
+  test('results of a sweep that has no runs are not saved', async () => {
+    const results = join(workspace.folder, 'results');
+    const { message } = await refused(['claims', 'claim_1_collapse', '--save', results]);
+    expect(message).toMatch(/^claims: sweep claim_1_collapse has no finished run in .*: run ragen sweep /);
+    expect(existsSync(results)).toBe(false);
+  });
+
   test('an unknown key is refused, with the key that was meant', async () => {
     const { message, key } = await refused(train('trainer.total_trainin_steps=3'));
     expect(message).toContain('trainer.total_trainin_steps');

@@ -16,7 +16,7 @@ import { frozenCases, packedCases } from './packed-operation-cases';
 /** Exported helpers that emit nodes without recording a gradient; `cast` is tested in float16.test.ts. */
 const unrecorded = ['cast', 'compare', 'toFloat', 'sumTo', 'reduced', 'converted', 'binary', 'unary'];
 /** Int8 products, see frozen-ops.test.ts. */
-const notDifferentiable = ['quantizeRows', 'int8Linear', 'dequantized'];
+const notDifferentiable = ['quantizeRows', 'int8Linear', 'dequantized', 'squaredProbs'];
 const cases = [...operationCases, ...packedCases, ...frozenCases, ...encoderCases];
 
 /** Compares central differences of the loss with the gradients that autodiff emits. */

@@ -54,28 +54,25 @@ describe('an update', () => {
   // The loss does not depend on the server's reduction, so only one mode is tried with each.
   const [sum, ...others] = reductions;
   const cases = [...lossModes.map(mode => [sum, mode] as const), ...others.map(other => [other, 'vanilla'] as const)];
-  test.each(cases)(
-    'takes the gradient of the loss computed here: %o, %s',
-    async (reduction, loss_mode) => {
-      for (const loss_agg_mode of lossAggModes)
-        for (const kl of loss_mode === 'vanilla' ? [null, ...klKinds] : ([null, 'low_var_kl'] as const)) {
-          const { peer, engine } = await started(reduction);
-          await engine.load(load);
-          const options = loss({
-            policy_loss: { loss_mode },
-            loss_agg_mode,
-            ...(kl && { use_kl_loss: true, kl_loss_type: kl }),
-          });
-          const samples = samplesOf(loss_agg_mode);
-          const before = actorOf(peer).copy();
-          const expected = tableGradient(before, samples, options);
-          await engine.update(samples, budget, options, plainStep);
-          actorOf(peer).table.forEach((after, i) => expect(before.table[i] - after).toBeCloseTo(expected[i], 5));
-          await engine.stop();
-          await peer.stop();
-        }
-    },
-  );
+  test.each(cases)('takes the gradient of the loss computed here: %o, %s', async (reduction, loss_mode) => {
+    for (const loss_agg_mode of lossAggModes)
+      for (const kl of loss_mode === 'vanilla' ? [null, ...klKinds] : ([null, 'low_var_kl'] as const)) {
+        const { peer, engine } = await started(reduction);
+        await engine.load(load);
+        const options = loss({
+          policy_loss: { loss_mode },
+          loss_agg_mode,
+          ...(kl && { use_kl_loss: true, kl_loss_type: kl }),
+        });
+        const samples = samplesOf(loss_agg_mode);
+        const before = actorOf(peer).copy();
+        const expected = tableGradient(before, samples, options);
+        await engine.update(samples, budget, options, plainStep);
+        actorOf(peer).table.forEach((after, i) => expect(before.table[i] - after).toBeCloseTo(expected[i], 5));
+        await engine.stop();
+        await peer.stop();
+      }
+  });
 
   test('reports the loss, its parts, the gradient norm and an estimate of the entropy', async () => {
     const { peer, engine } = await started();

@@ -28,8 +28,8 @@ test('half of the gain is lost when the means of two validations stay below the 
   expect(halfGainLost(run(1, success.map(() => 0.2), level), 0)).toBeNull(); // prettier-ignore
 });
 
-test('an alarm is raised in the first diagnosis under 60 % of the best one, and not before `from`', () => {
-  expect(firstAlarm(run(1, success, falling), rules, 0)).toBe(7);
+test('an alarm is raised in the first diagnosis under 40 % of the best one, and not before `from`', () => {
+  expect(firstAlarm(run(1, success, falling), rules, 0)).toBe(8);
   expect(firstAlarm(run(1, success, falling), rules, 9)).toBe(9);
   expect(firstAlarm(run(1, success, level), rules, 0)).toBeNull();
 });
@@ -39,7 +39,7 @@ test('figures count detections, leads and false alarms', () => {
   const collapsing = [run(1, success, falling), run(2, success, late), run(3, healthySuccess, level)];
   const healthy = [run(1, healthySuccess, level), run(2, healthySuccess, falling)];
   expect(alarmFigures(collapsing, healthy, rules, 0)).toEqual({
-    ...{ runs: 3, collapsed: 2, detected: 0.5, leads: [2, -1], healthy: 2, falseAlarms: 0.5 },
+    ...{ runs: 3, collapsed: 2, detected: 0.5, leads: [1, -1], healthy: 2, falseAlarms: 0.5 },
   });
 });
 

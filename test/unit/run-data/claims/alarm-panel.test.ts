@@ -1,5 +1,5 @@
-// The alarm prompt_dependence on the panel of test/experiments/5-regimes.yaml: its threshold was chosen on every second
-// run, and is checked on the others.
+// The alarm prompt_dependence on the panel of test/experiments/5-regimes.yaml, of which no run chose its threshold, and on
+// the runs of claim 1, of which every second seed did.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -30,4 +30,23 @@ test('is raised in every collapsed run and in no other run, also in the half tha
 
 test('would have false alarms with a higher threshold', () => {
   expect(alarms(fit, ['healthy'], { ...rule, bound: shareOfBest(0.7) })).toEqual([1, 8]);
+});
+
+test('comes in every run of claim 1 that collapsed, and in none that did not', () => {
+  const saved = join(__dirname, '../../../experiments/results/claim_1_collapse.csv');
+  const rows = readFileSync(saved, 'utf8').trim().split('\n').slice(1);
+  const runs = new Map<string, { arm: string; seed: number; steps: Map<number, number> }>();
+  for (const [arm, seed, step, metric, value] of rows.map(row => row.split(','))) {
+    if (metric !== rule.metric) continue;
+    const key = `${arm} ${seed}`;
+    const run = runs.get(key) ?? { arm, seed: Number(seed), steps: new Map<number, number>() };
+    runs.set(key, run);
+    run.steps.set(Number(step), Number(value));
+  }
+  const raised = [...runs.values()].filter(({ arm, seed, steps }) => {
+    const measured = Array.from(steps, ([step, value]) => ({ step, [rule.metric]: value }));
+    return firstAlarm({ arm, seed, steps: measured }, [rule], 15) !== null;
+  });
+  expect([runs.size, raised.length]).toEqual([12, 6]);
+  expect(new Set(raised.map(({ arm }) => arm))).toEqual(new Set(['noise']));
 });

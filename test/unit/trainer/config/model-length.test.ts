@@ -91,6 +91,19 @@ describe('a run matches the configuration from which it was created', () => {
     expect(isMadeOf(run('base', 'model_path=ragen-tiny'), own('base', 'model_path=ragen-tiny'))).toBe(true);
   });
 
+  test('also when a later version has added a key, whose value is the default', () => {
+    const { config } = run('model');
+    const { clip_cov_ratio: _, ...policy_loss } = config.actor_rollout_ref.actor.policy_loss;
+    const actor_rollout_ref = {
+      ...config.actor_rollout_ref,
+      actor: { ...config.actor_rollout_ref.actor, policy_loss },
+    };
+    const older = { config: { ...config, actor_rollout_ref }, config_hash: 'of another version' };
+    expect(isMadeOf(older, own('model'))).toBe(true);
+    const other = own('model', 'actor_rollout_ref.actor.policy_loss.clip_cov_ratio=0.5');
+    expect(isMadeOf(older, other)).toBe(false);
+  });
+
   test('but not if another value differs, nor if the length was set for the model', () => {
     expect(isMadeOf(run('model'), own('model', 'seed.train=1'))).toBe(false);
     expect(isMadeOf(run('model'), own('model', `${length}=3600`))).toBe(false);

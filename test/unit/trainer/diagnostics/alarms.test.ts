@@ -115,16 +115,16 @@ describe('the alarm monitor', () => {
     expect(names(raised)).toEqual([[10 + steps, [name]]]);
   });
 
-  it('raises prompt_dependence below 60 % of the best earlier diagnosis, however long ago', () => {
+  it('raises prompt_dependence below 40 % of the best earlier diagnosis, however long ago', () => {
     const metric = 'collapse_trajectory_sample/mi_estimate';
-    const raised = watched(metric, [0.2, 0.5, 1, 0.9, 0.61, 0.8, 0.59, 0.4]);
+    const raised = watched(metric, [0.2, 0.5, 1, 0.9, 0.41, 0.8, 0.39, 0.3]);
     expect(names(raised)).toEqual([[7, ['prompt_dependence']]]);
     expect(raised.get(7)![0].sentence).toBe(
-      'mutual information of prompt and reasoning was below 60 % of its best earlier value: 0.59, bound 0.6',
+      'mutual information of prompt and reasoning was below 40 % of its best earlier value: 0.39, bound 0.4',
     );
-    const slow = [...repeat(0.3, 10), 1, ...repeat(0.7, 25), 0.55];
+    const slow = [...repeat(0.3, 10), 1, ...repeat(0.7, 25), 0.35];
     expect(names(watched(metric, slow))).toEqual([[slow.length, ['prompt_dependence']]]);
-    expect(boundsOver(alarmRules.prompt_dependence, slow).at(-1)).toBe(0.6);
+    expect(boundsOver(alarmRules.prompt_dependence, slow).at(-1)).toBe(0.4);
   });
 
   it('skips steps whose metric is missing or not finite', () => {
