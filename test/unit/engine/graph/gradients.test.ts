@@ -15,7 +15,7 @@ import { frozenCases, packedCases } from './packed-operation-cases';
 
 /** Exported helpers that emit nodes without recording a gradient; `cast` is tested in float16.test.ts. */
 const unrecorded = ['cast', 'compare', 'toFloat', 'sumTo', 'reduced', 'converted', 'binary', 'unary'];
-/** Int8 products, see frozen-ops.test.ts. */
+/** Int8 products, see frozen-ops.test.ts, and a statistic of the score graph, see token-inspection.test.ts. */
 const notDifferentiable = ['quantizeRows', 'int8Linear', 'dequantized', 'squaredProbs'];
 const cases = [...operationCases, ...packedCases, ...frozenCases, ...encoderCases];
 
