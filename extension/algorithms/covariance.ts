@@ -16,8 +16,11 @@ import {
   type PolicyLossSettings,
 } from './policy-loss-options';
 
-/** One sequence: per token its log-probs in nats, its advantage, and whether it was sampled. */
-interface Sequence {
+/**
+ * One sequence. All arrays have one entry per token; only entries with mask = 1 are read, except by `tokenLosses`.
+ * Log-probs are in nats.
+ */
+export interface SampledSequence {
   logprobs: ArrayLike<number>;
   old_logprobs: ArrayLike<number>;
   advantages: ArrayLike<number>;
@@ -38,7 +41,10 @@ interface Candidate {
  * the tokens with the largest covariance, of equal ones the first. The number of tokens is a share of the sampled tokens,
  * rounded down, at least 1.
  */
-export function selectedTokens(sequences: readonly Sequence[], settings: PolicyLossSettings): Uint8Array[] | undefined {
+export function selectedTokens(
+  sequences: readonly SampledSequence[],
+  settings: PolicyLossSettings,
+): Uint8Array[] | undefined {
   const mode = lossModeOf(settings);
   if (!selectsTokens(mode)) return undefined;
   const { clip_cov_ratio, clip_cov_lb, clip_cov_ub, kl_cov_ratio } = covarianceOf(settings);
@@ -65,11 +71,11 @@ export function selectedTokens(sequences: readonly Sequence[], settings: PolicyL
 }
 
 /** Returns the covariance of every sampled token. */
-function covariances(sequences: readonly Sequence[]): Candidate[] {
+function covariances(sequences: readonly SampledSequence[]): Candidate[] {
   const sampled = sequences.flatMap(({ mask }, row) =>
     Array.from(mask.keys()).flatMap(token => (mask[token] ? [{ row, token }] : [])),
   );
-  const meanOf = (pick: (sequence: Sequence) => ArrayLike<number>): number =>
+  const meanOf = (pick: (sequence: SampledSequence) => ArrayLike<number>): number =>
     sampled.reduce((sum, { row, token }) => sum + pick(sequences[row])[token], 0) / Math.max(sampled.length, 1);
   const [advantage, logprob] = [meanOf(s => s.advantages), meanOf(s => s.logprobs)];
   return sampled.map(({ row, token }) => {
@@ -79,7 +85,11 @@ function covariances(sequences: readonly Sequence[]): Candidate[] {
 }
 
 /** Whether the clip of the ratio changes the loss of the token. */
-function isClipped({ logprobs, old_logprobs, advantages }: Sequence, token: number, options: ClipOptions): boolean {
+function isClipped(
+  { logprobs, old_logprobs, advantages }: SampledSequence,
+  token: number,
+  options: ClipOptions,
+): boolean {
   return clipOnly(logprobs[token] - old_logprobs[token], advantages[token], options).clipped;
 }
 

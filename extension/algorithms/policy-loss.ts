@@ -15,22 +15,15 @@ import {
 } from './policy-loss-options';
 import { cispoTokenLoss } from './cispo';
 import { tokenPolicyLoss, type TokenLoss } from './clipped-surrogate';
-import { clipCovTokenLoss, klCovTokenLoss, selectedTokens } from './covariance';
+import { clipCovTokenLoss, klCovTokenLoss, selectedTokens, type SampledSequence } from './covariance';
 import { clippedSequenceLogRatio, gmpoTokenLoss } from './gmpo';
 import { gspoTokenLoss, sequenceLogRatio } from './gspo';
 import { clamp, tokenKl, tokenKlSlope } from './kl';
 import { aggregationWeights } from './loss-aggregation';
 import { sapoTokenLoss } from './sapo';
 
-/**
- * One sequence. All arrays have one entry per token; only entries with mask = 1 are read, except by `tokenLosses`.
- * Log-probs are in nats.
- */
-export interface PolicySequence {
-  logprobs: ArrayLike<number>;
-  old_logprobs: ArrayLike<number>;
-  advantages: ArrayLike<number>;
-  mask: Uint8Array;
+/** A sequence with what the entropy bonus and the KL loss need. */
+export interface PolicySequence extends SampledSequence {
   /** Entropy of the policy's distribution at each token; required when `entropy_coeff` is not 0 (else an Error). */
   entropies?: ArrayLike<number>;
   /** Required when `use_kl_loss` is on (else an Error). */
@@ -55,16 +48,13 @@ export interface PolicyLoss {
  * Returns the loss of every token of a mini-batch under its loss mode, one array per sequence. A token with mask 0 has a
  * loss too, but is left out of the sequence ratios of GSPO and GMPO and of the selection of Clip-Cov and KL-Cov.
  */
-export function tokenLosses(
-  sequences: readonly Omit<PolicySequence, 'entropies' | 'ref_logprobs'>[],
-  settings: PolicyLossSettings,
-): TokenLoss[][] {
+export function tokenLosses(sequences: readonly SampledSequence[], settings: PolicyLossSettings): TokenLoss[][] {
   const selected = selectedTokens(sequences, settings);
   return sequences.map((sequence, row) => sequenceTokenLosses(sequence, settings, selected?.[row]));
 }
 
 function sequenceTokenLosses(
-  { logprobs, old_logprobs, advantages, mask }: PolicySequence,
+  { logprobs, old_logprobs, advantages, mask }: SampledSequence,
   settings: PolicyLossSettings,
   selected: Uint8Array | undefined,
 ): TokenLoss[] {

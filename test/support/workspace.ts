@@ -57,10 +57,12 @@ export function writeModel(folder: string): void {
 
 /**
  * Source of an environment that accepts any text. The statements of `step` run at the start of each step, with
- * `action`, `seed`, `member`, `mode` and `config` in scope. While the file `<hold>.<mode>` exists, steps of that mode
- * create the file `<hold>.<mode>.reached` and wait.
+ * `action`, `seed`, `member`, `mode`, `config` and functions of node:fs in scope. While the file `<hold>.<mode>` exists,
+ * steps of that mode create the file `<hold>.<mode>.reached.<content of the hold>` and wait (see held-episodes.ts).
  */
-export const wordsEnvironment = (step = ''): string => `import { existsSync, writeFileSync } from 'node:fs';
+export const wordsEnvironment = (
+  step = '',
+): string => `import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { defineEnvironment } from 'ragen-workbench/api';
 
@@ -79,8 +81,8 @@ export default defineEnvironment({
       },
       async step(action) {
         const hold = config.hold + '.' + mode;
-        if (existsSync(hold)) writeFileSync(hold + '.reached', '');
-        while (existsSync(hold)) await new Promise(done => setTimeout(done, 5));
+
+        await wait(hold);
         ${step}
         const length = String(action).length;
         const terminated = (length + seed) % 3 === 0;
@@ -95,6 +97,18 @@ export default defineEnvironment({
     };
   },
 });
+
+/** Writes a mark with the content of a file, if the file exists, and waits until it is gone. */
+async function wait(hold: string): Promise<void> {
+  let content: string;
+  try {
+    content = readFileSync(hold, 'utf8');
+  } catch {
+    return;
+  }
+  writeFileSync(hold + '.reached.' + content, '');
+  while (existsSync(hold)) await new Promise(done => setTimeout(done, 5));
+}
 `;
 
 const configuration = `# A run of seconds.

@@ -206,7 +206,7 @@ function klPenalty(g: Graph, logprob: Value, reference: Value, kind: KlKind): Va
       return scale(g, mul(g, d, d), 0.5);
     case 'low_var_kl':
     case 'k3': {
-      const back = clip(g, neg(g, d), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+      const back = boundedDifference(g, neg(g, d));
       return clip(g, sub(g, sub(g, exp(g, back), back), g.scalar(1)), g.scalar(-largestK3), g.scalar(largestK3));
     }
   }
@@ -234,7 +234,7 @@ type MakeSurrogate = (g: Graph, tokens: SurrogateTokens, bounds: ClipBounds, ofS
 /** The losses of algorithms/clipped-surrogate.ts, gspo.ts, cispo.ts, sapo.ts, gmpo.ts and covariance.ts, one per mode. */
 const surrogates: Record<LossMode, MakeSurrogate> = {
   vanilla(g, { logprob, old, advantage }, bounds) {
-    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const logRatio = boundedDifference(g, sub(g, logprob, old));
     const { loss: pessimistic, clipped } = pessimisticLoss(g, exp(g, logRatio), advantage, bounds);
     const ceiling = neg(g, mul(g, advantage, bounds.ceiling));
     const negative = compare(g, 'Less', advantage, g.scalar(0));
@@ -257,7 +257,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
   cispo(g, { logprob, old, advantage }, bounds) {
-    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const logRatio = boundedDifference(g, sub(g, logprob, old));
     const ratio = exp(g, logRatio);
     const weight = detached(g, clip(g, ratio, bounds.low, bounds.high));
     return {
@@ -271,7 +271,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     // The value and the slope of the gate are computed without gradient; `own` has the value 0 and the gradient 1.
     const own = sub(g, logprob, detached(g, logprob));
     const difference = sub(g, detached(g, logprob), old);
-    const logRatio = clip(g, difference, g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const logRatio = boundedDifference(g, difference);
     const ratio = exp(g, logRatio);
     const positive = toFloat(g, compare(g, 'Greater', advantage, g.scalar(0)));
     const tau = add(g, tauNeg, mul(g, positive, sub(g, tauPos, tauNeg)));
@@ -300,7 +300,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
   clip_cov(g, { logprob, old, advantage, selected }, bounds) {
-    const logRatio = clip(g, sub(g, logprob, old), g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const logRatio = boundedDifference(g, sub(g, logprob, old));
     const { loss } = pessimisticLoss(g, exp(g, logRatio), advantage, bounds);
     return {
       loss: mul(g, loss, sub(g, g.scalar(1), selected)),
@@ -311,7 +311,7 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
   },
   kl_cov(g, { logprob, old, advantage, selected }, { penalty }) {
     const difference = sub(g, logprob, old);
-    const logRatio = clip(g, difference, g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
+    const logRatio = boundedDifference(g, difference);
     const plain = neg(g, mul(g, advantage, exp(g, logRatio)));
     return {
       loss: add(g, plain, mul(g, mul(g, selected, penalty), abs(g, difference))),
@@ -321,6 +321,10 @@ const surrogates: Record<LossMode, MakeSurrogate> = {
     };
   },
 };
+
+/** Returns a difference of log-probs within ±20. */
+const boundedDifference = (g: Graph, difference: Value): Value =>
+  clip(g, difference, g.scalar(-largestLogRatio), g.scalar(largestLogRatio));
 
 /** Returns GMPO's clipped log-ratio per token: only the bound that limits the gain applies; 0 if the advantage is 0. */
 function clippedLogRatio(g: Graph, logRatio: Value, advantage: Value, { logLow, logHigh }: ClipBounds): Value {

@@ -49,6 +49,21 @@ export function fitLength(
   return { ...shorter, lengthIsOfModel: false, notes: [...shorter.notes, note] };
 }
 
+/** A stored configuration with the defaults of keys that it lacks; null if its version had other keys. */
+type PresentForm = { config: RunConfig; hash: string } | null;
+
+/** A sweep compares each of its runs with many configurations, and parsing one takes milliseconds. */
+const presentForms = new WeakMap<object, PresentForm>();
+
+function presentForm(stored: Readonly<Record<string, unknown>>): PresentForm {
+  const known = presentForms.get(stored);
+  if (known !== undefined) return known;
+  const { data: config } = runConfigSchema.safeParse(stored);
+  const form = config ? { config, hash: configHash(config) } : null;
+  presentForms.set(stored, form);
+  return form;
+}
+
 /**
  * Returns whether `run` was started from the configuration `loaded`. The run may have a lower max_model_len if
  * `fitLength` lowered it, and may lack keys that a later version has added, if `loaded` has their defaults.
@@ -58,10 +73,11 @@ export function isMadeOf(
   loaded: Pick<LoadedConfig, 'config' | 'hash' | 'lengthIsOfModel'>,
 ): boolean {
   if (run.config_hash === loaded.hash) return true;
-  const { data: config } = runConfigSchema.safeParse(run.config);
-  if (!config) return false; // of a version with other keys
-  if (configHash(config) === loaded.hash) return true;
+  const present = presentForm(run.config);
+  if (!present) return false;
+  if (present.hash === loaded.hash) return true;
   if (loaded.lengthIsOfModel) return false;
+  const { config } = present;
   const length = config.actor_rollout_ref.rollout.max_model_len;
   const { max_model_len } = loaded.config.actor_rollout_ref.rollout;
   if (length >= max_model_len) return false;

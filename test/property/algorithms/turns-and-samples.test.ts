@@ -8,7 +8,8 @@ import { groupsToSample, overlongReward, filterGroups } from '../../../extension
 import { generalizedAdvantages } from '../../../extension/algorithms/gae';
 import { maskedGaeAdvantages } from '../../../extension/algorithms/masked-gae';
 import type { TokenLoss } from '../../../extension/algorithms/clipped-surrogate';
-import { tokenLosses, type PolicySequence } from '../../../extension/algorithms/policy-loss';
+import type { SampledSequence } from '../../../extension/algorithms/covariance';
+import { tokenLosses } from '../../../extension/algorithms/policy-loss';
 import type { LossMode } from '../../../extension/algorithms/policy-loss-options';
 import { spreadOverTurns, turnGrpoAdvantages } from '../../../extension/algorithms/turn-advantages';
 import { RandomStream } from '../../../extension/engine/sampling/random-stream';
@@ -119,7 +120,7 @@ describe('turn-wise GRPO', () => {
 describe('losses', () => {
   const clip = { clip_ratio_low: 0.2, clip_ratio_high: 0.28, clip_ratio_c: 1e9 };
   const terms = { entropy_coeff: 0, use_kl_loss: false, kl_loss_coef: 0, kl_loss_type: 'kl' } as const;
-  const lossesOf = (given: Omit<PolicySequence, 'entropies' | 'ref_logprobs'>, loss_mode: LossMode): TokenLoss[] =>
+  const lossesOf = (given: SampledSequence, loss_mode: LossMode): TokenLoss[] =>
     tokenLosses([given], { ...clip, ...terms, loss_agg_mode: 'token-mean', policy_loss: { loss_mode } })[0];
   const sequence = fc.array(fc.record({ logprob: number, advantage: number, on: fc.boolean() }), {
     minLength: 1,

@@ -15,6 +15,7 @@ import { newestValid } from '../../../../extension/trainer/store/newest-checkpoi
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../../extension/cli/run-lifecycle/make-run';
 import { train } from '../../../../extension/trainer/loop/train';
+import { HeldEpisodes } from '../../../support/held-episodes';
 import { document, readRun } from '../../../support/terminal';
 import { groupOverrides, stepOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
@@ -27,11 +28,11 @@ vi.mock(import('../../../../extension/node/installation'), async () =>
 
 let workspace: Workspace;
 let source: string;
-let hold: string;
+let held: HeldEpisodes;
 beforeEach(() => {
   workspace = makeWorkspace();
   source = join(workspace.folder, 'environments/words.ts');
-  hold = join(workspace.folder, 'hold');
+  held = new HeldEpisodes(workspace.folder);
 });
 afterEach(() => workspace.remove());
 afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
@@ -42,7 +43,7 @@ const makeFolder = async (overrides: string[] = []): Promise<RunFolder> =>
       configName: 'words',
       overrides: [
         ...[...stepOverrides(2), 'trainer.test_freq=-1', ...groupOverrides('val', [1])],
-        ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
+        ...held.overrides,
         ...overrides,
       ],
       workspace: workspace.folder,
@@ -78,7 +79,6 @@ async function open(folder: RunFolder) {
   };
   return { run, state, events, next, close };
 }
-const reached = () => expect.poll(() => existsSync(`${hold}.train.reached`), { timeout: 20_000 }).toBe(true);
 /** Saves as editors do, by renaming a new file over the old one. */
 const save = (text: string) => {
   writeFileSync(`${source}.new`, text);
@@ -89,11 +89,11 @@ const save = (text: string) => {
 const other = `if (action === 'never') throw new Error();`;
 
 test('after a save during a rollout, running episodes finish with the old code, and later episodes use the new code', async () => {
-  writeFileSync(`${hold}.train`, '');
+  held.set('train');
   const folder = await makeFolder();
   const { run, state, next, close } = await open(folder);
   const trained = train(run, state);
-  await reached();
+  await held.reached('train');
   const [{ version: from }] = run.environments.current;
   const reload = next('environment_reload');
   save(wordsEnvironment(other).replace('(length % 5) / 2', '7'));
@@ -101,7 +101,7 @@ test('after a save during a rollout, running episodes finish with the old code, 
   const [{ version: to }] = run.environments.current;
   expect(environmentReloadSchema.parse(data)).toMatchObject({ tag: 'Words', from, to, files: [source], step: 1 });
   expect(message).toContain(join('environments', 'words.ts'));
-  rmSync(`${hold}.train`);
+  held.release('train');
   expect(await trained).toBe('finished');
   await close();
   const { episodes, events } = readRun(folder.path);
@@ -173,15 +173,15 @@ test('errors are reported with their locations and cleared by the next valid sav
 });
 
 test('with live_edit off, saves are ignored', async () => {
-  writeFileSync(`${hold}.train`, '');
+  held.set('train');
   const folder = await makeFolder(['workbench.live_edit=false']);
   const { run, state, events, close } = await open(folder);
   const watch = vi.spyOn(run.environments, 'watch');
   const [{ version }] = run.environments.current;
   const trained = train(run, state);
-  await reached();
+  await held.reached('train');
   save(wordsEnvironment(other));
-  rmSync(`${hold}.train`);
+  held.release('train');
   expect(await trained).toBe('finished');
   await close();
   expect(watch).not.toHaveBeenCalled();

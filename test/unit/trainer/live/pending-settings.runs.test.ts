@@ -1,6 +1,5 @@
 // Settings changed while a run trains: refused changes and their messages, the step from which a change applies, and a
 // resume, which continues with the settings of its checkpoint, bit by bit.
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { changeable, configInEffect, valueAt, withSetting } from '../../../../extension/run-data/changeable-settings';
@@ -19,6 +18,7 @@ import {
   statusOf,
   until,
 } from '../../../support/terminal';
+import { HeldEpisodes } from '../../../support/held-episodes';
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace, root } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
@@ -116,29 +116,23 @@ describe('a run', () => {
   let workspace: Workspace;
   let plain: string;
   let changed: string;
-  const hold = () => join(workspace.folder, 'hold');
-  const overrides = () => [
-    `custom_envs.Words.env_config.hold=${hold()}`,
-    'workbench.step_timeout_ms=60000',
-    'workbench.keep_checkpoints=10',
-  ];
-  const halt = () => writeFileSync(`${hold()}.train`, '');
-  const release = () => [`${hold()}.train`, `${hold()}.train.reached`].forEach(file => rmSync(file, { force: true }));
-  const reached = () => until('a rollout is paused', () => existsSync(`${hold()}.train.reached`));
+  let held: HeldEpisodes;
+  const overrides = () => [...held.overrides, 'workbench.keep_checkpoints=10'];
   const ended = (run: string) => until('the run ends', () => !leaseOf(run));
   const values = { [lr]: 0.003, [entropy]: 0.05, [temperature]: 0.7, [filter]: 0.5, [steps]: 5 };
 
   /** Starts a run whose settings change in its first step. */
   async function startChanged(ask: (run: string) => Promise<void>): Promise<string> {
-    halt();
+    held.set('train');
     const run = await startDetached(workspace.folder, overrides());
-    await reached();
+    await held.reached('train');
     await ask(run);
     return run;
   }
 
   beforeAll(async () => {
     workspace = makeWorkspace();
+    held = new HeldEpisodes(workspace.folder);
     plain = await startDetached(workspace.folder, overrides());
     await ended(plain);
     changed = await startChanged(async run => {
@@ -149,7 +143,7 @@ describe('a run', () => {
       );
       watcher.close();
     });
-    release();
+    held.release('train');
     await ended(changed);
   });
   afterAll(async () => {
@@ -184,12 +178,12 @@ describe('a run', () => {
       expect([refused.code, refused.stderr]).toEqual([1, `lr cannot change during training: did you mean ${lr}?\n`]);
     });
     // Lets the run train two steps and pauses it in the third.
-    release();
+    held.release('train');
     await until('step 2', () => (statusOf(run)?.step ?? 0) >= 2);
-    halt();
-    await reached();
+    held.set('train');
+    await held.reached('train');
     await kill(run);
-    release();
+    held.release('train');
     const { code, stderr } = await document(workspace.folder, ['resume', basename(run)]);
     expect(code, stderr).toBe(0);
     expect(results(run)).toEqual(results(changed));
@@ -209,13 +203,13 @@ describe('a run', () => {
   test('that is stopped immediately stores earlier requests', async () => {
     const run = await startDetached(workspace.folder, overrides());
     await until('step 1', () => (statusOf(run)?.step ?? 0) >= 1);
-    halt();
-    await reached();
+    held.set('train');
+    await held.reached('train');
     const asked = await ragen(workspace.folder, ['set', basename(run), `${lr}=0.004`]);
     expect(asked.code, asked.stderr).toBe(0);
     process.kill(leaseOf(run)!.pid, 'SIGTERM');
     await until('it stops', () => statusOf(run)?.state === 'stopping');
-    release();
+    held.release('train');
     await ended(run);
     const { step } = statusOf(run)!;
     expect(await document(workspace.folder, ['set', basename(run)])).toMatchObject({

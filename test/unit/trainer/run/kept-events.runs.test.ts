@@ -1,10 +1,11 @@
 // Events over real kills and resumes: those of the steps that remain are kept exactly once and in order.
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { placeEvents } from '../../../../extension/run-data/event-marks';
 import type { RunEvent } from '../../../../extension/run-data/run-events';
 import { checkpoint as askCheckpoint } from '../../../../extension/protocol/trainer-link';
+import { HeldEpisodes } from '../../../support/held-episodes';
 import { document, kill, killAll, readRun, startDetached, until } from '../../../support/terminal';
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace } from '../../../support/workspace';
@@ -24,11 +25,10 @@ const shown = (events: readonly RunEvent[], ...kinds: RunEvent['kind'][]) =>
   events.filter(({ kind }) => kinds.includes(kind)).map(({ kind, step }) => `${kind} ${step}`);
 
 test('the marks of a checkpoint, a refused edit and each resume outlive kills before the next checkpoint', async () => {
-  const hold = join(workspace.folder, 'hold');
+  const held = new HeldEpisodes(workspace.folder);
   const run = await startDetached(workspace.folder, [
     ...['trainer.total_training_steps=1000', 'trainer.save_freq=-1', 'trainer.test_freq=-1'],
-    ...['trainer.val_before_train=false', 'workbench.step_timeout_ms=60000'],
-    `custom_envs.Words.env_config.hold=${hold}`,
+    ...['trainer.val_before_train=false', ...held.overrides],
   ]);
   const watcher = await joinRun(run);
   const { folder } = await watcher.link.sendRequest(askCheckpoint, null);
@@ -44,9 +44,9 @@ test('the marks of a checkpoint, a refused edit and each resume outlive kills be
   const count = (kind: RunEvent['kind']) => eventsOf(run).filter(each => each.kind === kind).length;
 
   // The second session stays within its first step, so that all its events belong to the checkpoint's step.
-  writeFileSync(`${hold}.train`, '');
+  held.set('train');
   await resume();
-  await until('the first step waits', () => existsSync(`${hold}.train.reached`));
+  await held.reached('train');
   const source = join(workspace.folder, 'environments/words.ts');
   const text = readFileSync(source, 'utf8');
   const save = (code: string) => {
@@ -57,12 +57,12 @@ test('the marks of a checkpoint, a refused edit and each resume outlive kills be
   await until('the refusal', () => count('environment_refused') > 0);
   await kill(run);
   save(text);
-  rmSync(`${hold}.train.reached`);
+  held.set('train');
 
   await resume(); // the third session
-  await until('the first step waits', () => existsSync(`${hold}.train.reached`));
+  await held.reached('train');
   await kill(run);
-  rmSync(`${hold}.train`);
+  held.release('train');
   await resume();
   await until('the last resume', () => count('resume') === 3);
   await until('a further step', () => readRun(run).metrics.some(({ step }) => step > saved));

@@ -1,12 +1,13 @@
 // A run of the real trainer with adapters, 8-bit rollouts, a reference policy, importance weights and 8-bit moments.
 // After a stop and a resume, the run equals an uninterrupted run bit by bit. Checkpoints contain adapters in PEFT's
 // format.
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stop } from '../../../../extension/protocol/trainer-link';
 import { readDecoderConfig } from '../../../../extension/models/weights/model-folder';
 import { readAdapter } from '../../../../extension/models/adapters/peft-adapter';
+import { HeldEpisodes } from '../../../support/held-episodes';
 import { document, killAll, leaseOf, readRun, results, startDetached, until } from '../../../support/terminal';
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace } from '../../../support/workspace';
@@ -14,7 +15,7 @@ import type { Workspace } from '../../../support/workspace';
 
 let workspace: Workspace;
 let reference: string;
-let hold: string;
+let held: HeldEpisodes;
 
 const overrides = (): string[] => [
   ...['lora.rank=4', 'lora.alpha=8', 'lora.dropout=0.1', 'lora.target_modules=[q_proj,v_proj,down_proj]'],
@@ -26,13 +27,13 @@ const overrides = (): string[] => [
   // Validation runs after every step, and its environments can be paused, so that the stop happens in a validation.
   ...['trainer.total_training_steps=3', 'trainer.val_before_train=false', 'trainer.test_freq=1'],
   ...['es_manager.val.env_groups=2', 'es_manager.val.env_configs.n_groups=[2]'],
-  ...[`custom_envs.Words.env_config.hold=${hold}`, 'workbench.step_timeout_ms=60000'],
+  ...held.overrides,
 ];
 
 beforeAll(async () => {
   workspace = makeWorkspace();
   process.env.XDG_CACHE_HOME = join(workspace.folder, 'cache');
-  hold = join(workspace.folder, 'hold');
+  held = new HeldEpisodes(workspace.folder);
   const args = ['train', '--config-name', 'words', ...overrides()];
   const { code, answer, stderr } = await document<{ folder: string }>(workspace.folder, args);
   expect(code, stderr).toBe(0);
@@ -90,12 +91,12 @@ test('a checkpoint contains an adapter in PEFT’s format and the optimizer stat
 });
 
 test('a run stopped after a step and resumed equals an uninterrupted run', async () => {
-  writeFileSync(`${hold}.val`, '');
+  held.set('val');
   const run = await startDetached(workspace.folder, overrides());
-  await until('the validation after the first step is paused', () => existsSync(`${hold}.val.reached`));
+  await held.reached('val'); // the validation after the first step
   const watcher = await joinRun(run);
   expect((await watcher.link.sendRequest(stop, null)).state).toBe('stopping');
-  rmSync(`${hold}.val`);
+  held.release('val');
   await until('the run ends', () => !leaseOf(run));
   expect(readRun(run)).toMatchObject({ status: { state: 'stopped' }, checkpoints: ['step-000001'] });
 

@@ -1,11 +1,11 @@
 // Equal seeds and configurations yield equal metrics, episodes and weights: in a second run, after kills at several
 // points, after a stop, a pause, and the death of the environment process. The environments pause the run at the exact
 // point under test.
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pause, resume, stop } from '../../../../extension/protocol/trainer-link';
+import { HeldEpisodes } from '../../../support/held-episodes';
 import {
   childrenOf,
   document,
@@ -43,34 +43,6 @@ afterAll(async () => {
   await killAll(workspace.folder);
   workspace.remove();
 });
-
-/** Pauses a run in its rollouts or validations. */
-class Holds {
-  private static count = 0;
-  private readonly path = join(workspace.folder, `hold-${Holds.count++}`);
-  readonly overrides = [`custom_envs.Words.env_config.hold=${this.path}`, 'workbench.step_timeout_ms=60000'];
-
-  set(mode: 'train' | 'val'): this {
-    writeFileSync(`${this.path}.${mode}`, '');
-    return this;
-  }
-
-  async reached(mode: 'train' | 'val'): Promise<void> {
-    await until(`a ${mode} rollout is held`, () => existsSync(`${this.path}.${mode}.reached`));
-  }
-
-  release(mode: 'train' | 'val'): this {
-    rmSync(`${this.path}.${mode}`, { force: true });
-    rmSync(`${this.path}.${mode}.reached`, { force: true });
-    return this;
-  }
-
-  /** Continues a paused validation and pauses the next training rollout, or the reverse. */
-  async swap(from: 'train' | 'val', to: 'train' | 'val'): Promise<void> {
-    this.set(to).release(from);
-    await this.reached(to);
-  }
-}
 
 const ended = (run: string): Promise<boolean> => until('the run ends', () => !leaseOf(run));
 
@@ -114,7 +86,7 @@ test('two runs are identical', async () => {
 
 describe('an interrupted run', () => {
   test('is identical after kills: before the first line, before the first checkpoint, and in a step after one', async () => {
-    const holds = new Holds().set('val');
+    const holds = new HeldEpisodes(workspace.folder).set('val');
     const run = await startDetached(workspace.folder, [...holds.overrides, 'trainer.save_freq=2']);
     await holds.reached('val');
     const environments = childrenOf(leaseOf(run)!.pid);
@@ -149,7 +121,7 @@ describe('an interrupted run', () => {
   });
 
   test('is identical after a stop in a rollout, which is discarded, and after a stop in a validation, which is repeated', async () => {
-    const holds = new Holds().set('val');
+    const holds = new HeldEpisodes(workspace.folder).set('val');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('val');
     await holds.swap('val', 'train');
@@ -179,7 +151,7 @@ describe('an interrupted run', () => {
   });
 
   test('is identical after a pause, which is answered immediately and persists, and after the death of the environment process', async () => {
-    const holds = new Holds().set('train');
+    const holds = new HeldEpisodes(workspace.folder).set('train');
     const run = await startDetached(workspace.folder, holds.overrides);
     await holds.reached('train');
     const watcher = await joinRun(run);

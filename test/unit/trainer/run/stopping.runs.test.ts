@@ -10,6 +10,7 @@ import { RunControl } from '../../../../extension/trainer/run/run-control';
 import { openSession } from '../../../../extension/trainer/run/run-session';
 import type { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { makeRun } from '../../../../extension/cli/run-lifecycle/make-run';
+import { HeldEpisodes } from '../../../support/held-episodes';
 import { document, killAll, leaseOf, readRun, results, startDetached, until } from '../../../support/terminal';
 import { joinRun } from '../../../support/watcher';
 import { makeWorkspace, wordsEnvironment } from '../../../support/workspace';
@@ -104,16 +105,12 @@ test.each([
 });
 
 test('a stop does not wait for an environment that does not respond', async () => {
-  const hold = join(workspace.folder, 'hold');
-  writeFileSync(`${hold}.train`, '');
-  const run = await startDetached(workspace.folder, [
-    `custom_envs.Words.env_config.hold=${hold}`,
-    'workbench.step_timeout_ms=3600000',
-  ]);
-  await until('the environment is paused', () => existsSync(`${hold}.train.reached`));
+  const held = new HeldEpisodes(workspace.folder).set('train');
+  const run = await startDetached(workspace.folder, [...held.overrides, 'workbench.step_timeout_ms=3600000']);
+  await held.reached('train');
   await (await joinRun(run)).link.sendRequest(stop, null);
   await until('the run ends', () => !leaseOf(run));
-  expect(existsSync(`${hold}.train`)).toBe(true);
+  expect(held.isSet('train')).toBe(true);
   expect(readRun(run)).toMatchObject({ status: { state: 'stopped', step: 0 }, metrics: [{ step: 0 }] });
 });
 
