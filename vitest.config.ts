@@ -1,9 +1,17 @@
-// Two suites. `fast` takes less than three minutes and runs first. `runs` (`*.runs.test.ts`) contains tests that train,
-// tests that start many processes, and the longest property tests. A file named on the command line is found in either
-// suite.
+// Three suites. `runs` (`*.runs.test.ts`) contains tests that train, tests that start many processes, and the longest
+// property tests. Of the other files, `isolated` contains those that replace modules or need a DOM, each in a process of
+// its own; the files of `fast` share two processes and their loaded modules, which halves their time. A file named on
+// the command line is found in its suite.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 const runs = 'test/{unit,property}/**/*.runs.test.ts';
+const isolated = ['unit', 'property', 'golden']
+  .map(folder => `test/${folder}`)
+  .flatMap(folder => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
+  .filter(file => file.endsWith('.test.ts') && !file.endsWith('.runs.test.ts'))
+  .filter(file => /vi\.(mock|doMock|resetModules)\(|@vitest-environment/.test(readFileSync(file, 'utf8')));
 
 export default defineConfig({
   plugins: [
@@ -34,9 +42,11 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/{unit,property,golden}/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, runs],
+          exclude: [...configDefaults.exclude, runs, ...isolated],
+          poolOptions: { forks: { isolate: false } },
         },
       },
+      { extends: true, test: { name: 'isolated', include: isolated } },
       { extends: true, test: { name: 'runs', include: [runs] } },
     ],
   },

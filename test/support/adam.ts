@@ -11,9 +11,12 @@ export interface AdamParameters {
 export class Adam {
   private m: Float64Array;
   private v: Float64Array;
-  private steps = 0;
 
-  constructor(size: number) {
+  /** Weights whose first `steps` gradients were zero. */
+  constructor(
+    size: number,
+    private steps = 0,
+  ) {
     [this.m, this.v] = [new Float64Array(size), new Float64Array(size)];
   }
 
@@ -24,11 +27,13 @@ export class Adam {
     { learning_rate, beta1, beta2, eps, weight_decay }: AdamParameters,
   ): void {
     this.steps++;
+    const correctionOfM = 1 - beta1 ** this.steps;
+    const correctionOfV = 1 - beta2 ** this.steps;
     gradient.forEach((g, i) => {
       this.m[i] = beta1 * this.m[i] + (1 - beta1) * g;
       this.v[i] = beta2 * this.v[i] + (1 - beta2) * g ** 2;
-      const [m, v] = [this.m[i] / (1 - beta1 ** this.steps), this.v[i] / (1 - beta2 ** this.steps)];
-      weights[i] -= learning_rate * (m / (Math.sqrt(v) + eps) + weight_decay * weights[i]);
+      const scale = Math.sqrt(this.v[i] / correctionOfV) + eps;
+      weights[i] -= learning_rate * (this.m[i] / correctionOfM / scale + weight_decay * weights[i]);
     });
   }
 

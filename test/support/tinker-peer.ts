@@ -349,11 +349,10 @@ const outputs = (name: 'logprobs' | 'values', rows: readonly number[][]) => ({
   metrics: {},
 });
 
-/** The table as an adapter in PEFT's form: the file's shape does not matter to the engine. */
-function archiveOf({ table, vocabSize }: BigramModel): Buffer {
+/** The trained rows as an adapter in PEFT's form: the file's shape does not matter to the engine. */
+function archiveOf({ trainedRows, vocabSize }: BigramModel): Buffer {
   const name = 'base_model.model.model.layers.0.self_attn.q_proj.lora_A.weight';
-  const weights = Buffer.concat(
-    safetensorsParts([{ name, shape: [vocabSize, vocabSize], data: Float32Array.from(table) }]),
-  );
+  const data = Float32Array.from(trainedRows.flatMap(row => [...row]));
+  const weights = Buffer.concat(safetensorsParts([{ name, shape: [trainedRows.length, vocabSize], data }]));
   return gzipSync(createTar([{ name: 'adapter_model.safetensors', data: weights }]));
 }

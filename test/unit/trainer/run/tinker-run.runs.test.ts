@@ -270,7 +270,7 @@ describe('a run on a server', { timeout: 240_000 }, () => {
     await train();
     const expected = numbersOf(newest());
     let cut = 0;
-    peer.fault = path => (path === 'asample' && cut++ < 20 ? 'cut before' : undefined);
+    peer.fault = path => (path === 'asample' && cut++ < 5 ? 'cut before' : undefined);
     const { code } = await train();
     expect(code).toBe(0);
     const run = newest();
