@@ -82,7 +82,8 @@ export interface Scores {
  * What a step request asks score functions to score, after its actions: the turn, whose outcome the environment process
  * adds, or the complete episode.
  */
-export type ScoreRequest = { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info' | 'calls'> } | { episode: AnsweredEpisode };
+export type ScoreRequest =
+  { turn: Omit<AnsweredTurn, 'executed' | 'reward' | 'info' | 'calls'> } | { episode: AnsweredEpisode };
 
 export interface EpisodeReset {
   /** Episode id, assigned by the trainer; unique while the episode is open. */

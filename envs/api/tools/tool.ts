@@ -40,5 +40,5 @@ export class ToolError extends Error {
 
 /** Declares a tool; the arguments of `run` have the types of the schema `parameters`. */
 export function defineTool<Parameters extends ToolParameters>(tool: Tool<Parameters>): Tool {
-  return tool as Tool;
+  return tool;
 }
