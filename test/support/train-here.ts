@@ -1,4 +1,4 @@
-// Trains a run of the configuration `words` to its end in the test's own process, and reads its results.
+// Trains a run to its end in the test's own process, by default of the configuration `words`, and reads its results.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { meaningOf, parseMetricMeanings } from '../../extension/run-data/metric-meanings';
@@ -42,9 +42,10 @@ export async function trainHere(
   overrides: readonly string[],
   steps = 2,
   look: (control: RunControl) => void = () => undefined,
+  configName = 'words',
 ): Promise<Trained> {
   const { folder } = await makeRun({
-    configName: 'words',
+    configName,
     overrides: [...stepOverrides(steps), 'trainer.test_freq=-1', ...groupOverrides('val', [1]), ...overrides],
     workspace: workspace.folder,
   });

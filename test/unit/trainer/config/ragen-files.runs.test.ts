@@ -1,13 +1,19 @@
 // One step of each of RAGEN's own files in a workspace's config/, with the shipped model and fewer, shorter episodes.
 // Substitutes replace servers and data that are not shipped. ragen-files.test.ts checks that the files load unchanged.
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ragenFolder, ragenNames } from './ragen-files';
-import { document, killAll, ragen, readRun, runsOf } from '../../../support/terminal';
+import { installation } from '../../../../extension/node/installation';
+import { document, killAll, ragen, runsOf } from '../../../support/terminal';
 import { stepOverrides, tinyOverrides } from '../../../support/tiny-overrides';
+import { trainHere } from '../../../support/train-here';
 import { makeWorkspace, root } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
+
+vi.mock(import('../../../../extension/node/installation'), async () =>
+  (await import('../../../support/test-installation')).testInstallation(),
+);
 
 let workspace: Workspace;
 beforeAll(() => {
@@ -17,6 +23,7 @@ beforeAll(() => {
 afterAll(async () => {
   await killAll(workspace.folder);
   workspace.remove();
+  rmSync(installation.cache, { recursive: true, force: true });
 });
 
 const tiny = (validationTags = 1) => ['model_path=ragen-tiny', ...tinyOverrides({ validationTags })];
@@ -38,12 +45,9 @@ interface Answer {
 }
 
 test.each(ragenNames.filter(name => name !== 'eval_webshop'))('%s trains one step', async name => {
-  const args = [...tiny(name === '_1_bandit' ? 2 : 1), ...oneStep, ...(standIns[name] ?? [])];
-  const { code, answer, stderr } = await document<Answer>(workspace.folder, ['train', '--config-name', name, ...args]);
-  expect(code, stderr).toBe(0);
-  expect(answer).toMatchObject({ state: 'finished', steps: 1 });
-  expect(stderr).toMatch(/max_model_len is lowered from \d+ to 2048, the maximum number of positions of ragen-tiny\n/);
-  expect(readRun(answer.folder).metrics.map(({ step }) => step)).toEqual([1]);
+  const overrides = [...tiny(name === '_1_bandit' ? 2 : 1), ...(standIns[name] ?? [])];
+  const { end, lines } = await trainHere(workspace, overrides, 1, () => undefined, name);
+  expect({ end, steps: lines.map(({ step }) => step) }).toEqual({ end: 'finished', steps: [1] });
 });
 
 describe('eval_webshop', () => {
