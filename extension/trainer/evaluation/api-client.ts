@@ -3,6 +3,7 @@
 // texts of the service. If all retries of a request fail, the evaluation ends and can be resumed; an outage of the
 // service is thus never recorded as a failure of the model. The package p-retry is not used, because a pause must delay
 // all requests, and the random length of a pause must come from a seeded stream.
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { secrets } from '../../node/secrets';
 import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
@@ -60,7 +61,9 @@ export class ApiClient {
   constructor(
     private readonly service: ApiService,
     private readonly options: ApiClientOptions,
-  ) {}
+  ) {
+    setMaxListeners(0, options.signal); // each request adds a listener
+  }
 
   /**
    * Returns the model's answer to a conversation.

@@ -42,6 +42,9 @@ beforeAll(async () => {
   write('envs/my-own.ts', environment);
   const guideToStart = readFileSync(join(root, 'docs/GETTING-STARTED.md'), 'utf8');
   write('envs/corridor.ts', /```ts\n(import [\s\S]*?)```/.exec(guideToStart)![1]);
+  const tools = readFileSync(join(root, 'docs/environments/tool-calling.md'), 'utf8');
+  write('envs/parcels.ts', /```ts\n(import [\s\S]*?)```/.exec(tools)![1]);
+  write('config/parcels.yaml', /`config\/parcels\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(tools)![1]);
   const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
   write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
   write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(guideToStart)![1]);

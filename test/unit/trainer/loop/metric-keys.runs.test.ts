@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { meaningOf, parseMetricMeanings } from '../../../../extension/run-data/metric-meanings';
 import { installation } from '../../../../extension/node/installation';
+import { startPeer, type ApiPeer } from '../evaluation/api-peer';
 import { keepAll, trainHere } from '../../../support/train-here';
 import { makeWorkspace, root, wordsEnvironment } from '../../../support/workspace';
 import type { Workspace } from '../../../support/workspace';
@@ -14,8 +15,13 @@ vi.mock(import('../../../../extension/node/installation'), async () =>
 );
 
 let workspace: Workspace;
-beforeAll(() => {
+let judges: ApiPeer;
+beforeAll(async () => {
   workspace = makeWorkspace();
+  judges = await startPeer();
+  judges.answer = () => ({ text: `Score: ${judges.requests.length % 11}` });
+  process.env.RAGEN_TEST_JUDGE_KEY = judges.key;
+  workspace.write('rubric.md', 'Is the answer clear?');
   const result = (extra: string): string =>
     `return { observation: '', ${extra}, terminated: String(action).length % 2 === 0, truncated: false };`;
   workspace.write(
@@ -28,7 +34,9 @@ beforeAll(() => {
   );
   workspace.write('environments/alike.ts', wordsEnvironment(result('reward: 0, info: {}')));
 });
-afterAll(() => {
+afterAll(async () => {
+  delete process.env.RAGEN_TEST_JUDGE_KEY;
+  await judges.close();
   workspace.remove();
   rmSync(installation.cache, { recursive: true });
 });
@@ -45,6 +53,17 @@ const lakes = [
   ...['actor_rollout_ref.rollout.response_length=64', 'actor_rollout_ref.rollout.max_model_len=1024'],
 ];
 const reference = ['actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true'];
+
+/** Two judges of one component, behind a service on this machine. */
+const judged = (url: string): string[] => [
+  `++model_info={${['one', 'other']
+    .map(
+      name =>
+        `${name}: {provider_name: openai, model_name: ${name}, base_url: '${url}/v1', api_key_env: RAGEN_TEST_JUDGE_KEY, price_per_million: {input: 1, output: 1}}`,
+    )
+    .join(', ')}}`,
+  '++custom_envs.Words.rewards={repetition: {weight: -0.1}, judges: {clarity: {weight: 0.1, rubric: rubric.md, models: [one, other]}}}',
+];
 
 const configurations: [what: string, overrides: string[], steps: number][] = [
   [
@@ -98,6 +117,17 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
     1,
   ],
   [
+    'reward components, two of them with judges',
+    [
+      ...judged('JUDGES'),
+      'trainer.test_freq=1',
+      'es_manager.val.env_groups=4',
+      'es_manager.val.env_configs.n_groups=[4]',
+      ...keepAll,
+    ],
+    1,
+  ],
+  [
     'a run that the filter ends',
     [
       ...['custom_envs.Words.env_type=environments/alike.ts', 'es_manager.format_penalty=0'],
@@ -115,6 +145,11 @@ const afterFaults = ['train/skipped_step'];
  */
 const onServers = ['actor/entropy_estimate', 'rollout/overlap', 'rollout/staleness', 'timing_s/rollout_wait'];
 
+/** Keys logged only if the model calls tools; tool-rollout.runs.test.ts covers them. */
+const withTools = ['train', 'val-env'].flatMap(side =>
+  ['tool_calls', 'failed_tool_calls', 'tool_call_ms'].map(key => `${side}/<tag>/${key}`),
+);
+
 /** Keys only in runs of other trainers; foreign-runs/rollout-diagnosis.test.ts covers them. */
 const inAttached = ['response_length/characters'];
 
@@ -126,7 +161,8 @@ test('the document and the runs contain the same keys', async () => {
   const itself = Object.fromEntries(Object.keys(documented).map(key => [key, key]));
   const found = new Set<string>();
   for (const [what, overrides, steps] of configurations) {
-    const { lines } = await trainHere(workspace, overrides, steps);
+    const own = overrides.map(override => override.replaceAll('JUDGES', judges.url));
+    const { lines } = await trainHere(workspace, own, steps);
     const keys = lines.flatMap(Object.keys);
     expect(
       keys.filter(key => meaningOf(documented, key) === undefined),
@@ -135,5 +171,5 @@ test('the document and the runs contain the same keys', async () => {
     for (const key of keys) found.add(meaningOf(itself, key)!);
   }
   const missing = Object.keys(documented).filter(key => !found.has(key) && !onGpus.includes(key));
-  expect(missing.sort()).toEqual([...afterFaults, ...onServers, ...inAttached].sort());
+  expect(missing.sort()).toEqual([...afterFaults, ...onServers, ...withTools, ...inAttached].sort());
 }, 180_000);

@@ -154,6 +154,7 @@ describe.each([
     expect(appended[0]).toContain('calculate');
     expect(appended[1]).toMatch(results);
     expect(metrics).toMatchObject({ 'Table/tool_calls': 3, 'Table/failed_tool_calls': 0 });
+    expect(metrics['Table/tool_call_ms']).toBeGreaterThanOrEqual(0);
     const record = episodeSchema.parse(JSON.parse(JSON.stringify(episodeRecord(episodes[0]))));
     expect(record.turns[0].calls?.[0]).toMatchObject({ name: 'lookup', arguments: { column: 'price' }, error: false });
   });
