@@ -31,8 +31,8 @@ const mostFiles = 500;
 
 /**
  * Returns the built-in presets: `quickstart` first, then the others sorted by name. Numbers in names are compared by
- * value, so `_9_2048` precedes `_10_rubikscube`. Files that other presets extend (`defaults: [base]`) and files without
- * `defaults` (`sft`) are excluded, because no run can start from them.
+ * value, so `_9_2048` precedes `_10_rubikscube`. Files without `defaults` (`sft`) are excluded, because no run can start
+ * from them, and so are files that other presets extend (`defaults: [base]`), except `quickstart`.
  */
 export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const folder = join(extensionPath, 'media', 'presets');
@@ -41,10 +41,10 @@ export async function shippedPresets(extensionPath: string): Promise<Preset[]> {
   const defaults = texts.map(defaultsOf);
   const parts = new Set(defaults.flat());
   const presets = names.map((name, index) => ({ name: basename(name, '.yaml'), description: describe(texts[index]) }));
-  const first = (preset: Preset): number => Number(preset.name === 'quickstart');
+  const isFirst = ({ name }: Preset): boolean => name === 'quickstart';
   return presets
-    .filter((preset, index) => !parts.has(preset.name) && defaults[index].length > 0)
-    .sort((a, b) => first(b) - first(a) || a.name.localeCompare(b.name, 'en', { numeric: true }));
+    .filter((preset, index) => isFirst(preset) || (!parts.has(preset.name) && defaults[index].length > 0))
+    .sort((a, b) => Number(isFirst(b)) - Number(isFirst(a)) || a.name.localeCompare(b.name, 'en', { numeric: true }));
 }
 
 /** Returns the workspace's configurations, sorted by path. */
