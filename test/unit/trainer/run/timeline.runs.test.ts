@@ -70,13 +70,12 @@ describe('a run on this machine', () => {
     expect([...found].sort()).toEqual(lanes.filter(lane => lane !== 'requests' && lane !== 'publishing').toSorted());
   });
 
-  // The other work of a step takes milliseconds; these steps take a few hundred, of which a busy machine adds some to the
-  // other work. On the quickstart, 98 % are covered.
-  test('covers at least 75 % of the time of the steps', () => {
+  // The other work of a step takes milliseconds; these steps take a few hundred. On the quickstart, 98 % are covered.
+  test('covers at least 90 % of the time of the steps', () => {
     const trained = steps.filter(({ step }) => step > 0);
     const total = trained.reduce((sum, { seconds }) => sum + seconds, 0);
     const exposed = trained.flatMap(step => Object.values(exposedSeconds(step))).reduce((sum, x) => sum + x, 0);
-    expect(exposed / total).toBeGreaterThanOrEqual(0.75);
+    expect(exposed / total).toBeGreaterThanOrEqual(0.9);
   });
 
   test('agrees with the times in the metrics', () => {
