@@ -65,7 +65,8 @@ const judged = (url: string): string[] => [
   '++custom_envs.Words.rewards={repetition: {weight: -0.1}, judges: {clarity: {weight: 0.1, rubric: rubric.md, models: [one, other]}}}',
 ];
 
-const configurations: [what: string, overrides: string[], steps: number][] = [
+/** `judgesUrl`: address of the judges' service. */
+const configurations = (judgesUrl: string): [what: string, overrides: string[], steps: number][] => [
   [
     'PPO with KL, collapse diagnosis, validation and checkpoints',
     [
@@ -119,7 +120,7 @@ const configurations: [what: string, overrides: string[], steps: number][] = [
   [
     'reward components, two of them with judges',
     [
-      ...judged('JUDGES'),
+      ...judged(judgesUrl),
       'trainer.test_freq=1',
       'es_manager.val.env_groups=4',
       'es_manager.val.env_configs.n_groups=[4]',
@@ -160,9 +161,8 @@ test('the document and the runs contain the same keys', async () => {
   const documented = parseMetricMeanings(readFileSync(join(root, 'docs/METRICS.md'), 'utf8'));
   const itself = Object.fromEntries(Object.keys(documented).map(key => [key, key]));
   const found = new Set<string>();
-  for (const [what, overrides, steps] of configurations) {
-    const own = overrides.map(override => override.replaceAll('JUDGES', judges.url));
-    const { lines } = await trainHere(workspace, own, steps);
+  for (const [what, overrides, steps] of configurations(judges.url)) {
+    const { lines } = await trainHere(workspace, overrides, steps);
     const keys = lines.flatMap(Object.keys);
     expect(
       keys.filter(key => meaningOf(documented, key) === undefined),
