@@ -6,7 +6,7 @@ import { AssertionError, deepStrictEqual, ok } from 'node:assert';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { runFiles, timelineFile } from '../../extension/run-data/run-file-names';
+import { runFiles } from '../../extension/run-data/run-file-names';
 import { newestValid } from '../../extension/trainer/store/newest-checkpoint';
 import { RunFolder } from '../../extension/trainer/store/run-folder';
 import { scalarSteps } from '../support/events-in';
@@ -26,7 +26,7 @@ export interface Course {
   index: string[];
   /** File names in the folder, except timelines and those that depend on the number of sessions. */
   names: string[];
-  /** Timeline files of steps. A kill between a checkpoint and its step's timeline, written next, loses the timeline. */
+  /** Timeline files of steps. */
   timelines: string[];
 }
 
@@ -124,13 +124,9 @@ export async function inspectFinished(run: string, course: Course, known: Commit
     "steps of TensorBoard's files",
   );
   same(namesOf(run), course.names, 'names in the run folder');
-  const timelines = timelinesOf(run);
-  same(
-    timelines.filter(name => !course.timelines.includes(name)),
-    [],
-    'timelines that the uninterrupted run has not',
-  );
-  ok(timelines.includes(timelineFile(course.steps)), 'the timeline of the last step is missing');
+  same(timelinesOf(run), course.timelines, 'timelines');
+  const lines = completeLines(run, runFiles.timelineSteps).map(line => (line as { step: number }).step);
+  same(lines, [...Array(course.steps + 1).keys()], 'steps of the sums of the timeline');
   const status = statusOf(run);
   same([status?.state, status?.step], ['finished', course.steps], 'status');
   const folder = RunFolder.open(run);

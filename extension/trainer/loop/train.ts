@@ -145,6 +145,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       refuseSkips(state.skipped, run.config);
       const due = checkpointDue(state.step, run.config.trainer.save_freq, state.skipped);
       if (due || run.control.checkpointRequested) {
+        await run.timeline.secure(state.step);
         const clock = run.timeline.stopwatch(state.step);
         await clock.time('save_checkpoint', () => run.checkpoints.write(state));
         state.spent.saving = clock.total;

@@ -44,6 +44,7 @@ async function openTraining(options: OpenOptions): Promise<RunSession> {
     },
     work: async () => {
       const end = await train(run, state);
+      await run.timeline.secure(state.step);
       await run.checkpoints.writeLast(state);
       return end;
     },

@@ -69,7 +69,7 @@ export async function rollBackTo(
   const step = checkpoint?.manifest.step ?? 0;
   const events = evaluates ? [] : keptEvents(folder, step, offsets[runFiles.events] ?? 0);
   if (checkpoint) await removeLater(folder.path, step);
-  await rollBack(folder, step, offsets);
+  await rollBack(folder, checkpoint ? step : null, offsets);
   if (accept && notes.length > 0) await adoptLogs(folder.path);
   return { notes, events };
 }

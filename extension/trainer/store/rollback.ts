@@ -17,13 +17,15 @@ import type { RunFolder } from './run-folder';
 const deepest = 64;
 
 /**
- * Rolls the folder back to the end of `step`: truncates the logs, including TensorBoard's, to `offsets` (by file name),
- * and removes episodes, diagnostics and timelines of later steps. If it fails, it can be called again. The logs must
- * have been synced before the checkpoint was written.
+ * Rolls the folder back to the end of `step`, or to the state before the work of step 0 if `step` is null: truncates
+ * the logs, including TensorBoard's, to `offsets` (by file name), and removes episodes, diagnostics and timelines of
+ * later steps. Episodes of step 0 are kept, because an evaluation continues them. If it fails, it can be called again.
+ * The logs must have been synced before the checkpoint was written. TimelineWriter.continueAfter decides on the timeline
+ * of the step that was in progress.
  */
 export async function rollBack(
   folder: RunFolder,
-  step: number,
+  step: number | null,
   offsets: Readonly<Record<string, number>>,
 ): Promise<void> {
   try {
@@ -33,7 +35,11 @@ export async function rollBack(
   }
 }
 
-async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Record<string, number>>): Promise<void> {
+async function cutToStep(
+  folder: RunFolder,
+  step: number | null,
+  offsets: Readonly<Record<string, number>>,
+): Promise<void> {
   await makeFolder(folder.file(runFiles.episodes), fileSystem, folder.path); // the user may have deleted the folder
   for (const name of [runFiles.metrics, runFiles.events, runFiles.checksums]) {
     if (name === runFiles.checksums && !existsSync(folder.file(name))) continue; // run of a version without checksums
@@ -50,13 +56,12 @@ async function cutToStep(folder: RunFolder, step: number, offsets: Readonly<Reco
     if (offset === 0) await rm(file, { force: true });
     else if (statSync(file).size > offset) await truncate(file, offset);
   }
-  cutLines(folder, runFiles.scores, step);
-  cutLines(folder, runFiles.timelineSteps, step);
-  await rm(folder.file(runFiles.timelineCurrent), { force: true });
+  cutLines(folder, runFiles.scores, step ?? -1);
+  cutLines(folder, runFiles.timelineSteps, step ?? -1);
   await removeTemporaries(folder);
   for (const name of [runFiles.episodes, runFiles.diagnostics, runFiles.timeline]) {
     const later = namesInRunSync(folder.path, name).filter(
-      file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > step,
+      file => Number(/^[a-z][\w-]*-(\d{6,})\.\w+$/.exec(file)?.[1] ?? 0) > (step ?? 0),
     );
     for (const file of later) await rm(join(folder.file(name), file), { force: true });
   }

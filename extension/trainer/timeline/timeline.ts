@@ -78,6 +78,7 @@ export class Timeline {
     this.steps.clear();
     this.current = step + 1;
     this.trained = step;
+    this.writer.continueAfter(step);
   }
 
   /** Returns a stopwatch whose phases are recorded as spans of a step. */
@@ -188,6 +189,15 @@ export class Timeline {
     }
     this.current = step + 1;
     this.trained = Math.max(this.trained, step);
+  }
+
+  /**
+   * Writes the spans of a step whose checkpoint is written next, so that a kill after the checkpoint does not lose them.
+   * Resolves when they are written. A step that has ended is only waited for.
+   */
+  async secure(step: number): Promise<void> {
+    const spans = step < this.current ? undefined : this.steps.get(step);
+    await (spans ? this.writer.secure(spans.timeline(this.now(), false)) : this.writer.settled());
   }
 
   /** Resolves when everything is written. The spans of an unfinished step are dropped. */

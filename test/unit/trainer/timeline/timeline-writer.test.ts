@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { keptSteps, readStepTimeline } from '../../../../extension/node/read-timeline';
-import { stepSummarySchema } from '../../../../extension/run-data/timeline';
+import { decodeStep, encodeStep, stepSummarySchema } from '../../../../extension/run-data/timeline';
 import { TimelineWriter } from '../../../../extension/trainer/timeline/timeline-writer';
 import { generatedStep } from '../../../e2e/preview/timeline-data';
 import { temporaryFolder } from '../../../support/temporary-folder';
@@ -45,6 +45,44 @@ describe('the files', () => {
     await writer.close();
     expect(await readStepTimeline(folder(), 'current')).toBeNull();
     expect(readdirSync(join(folder(), 'timeline')).sort()).toEqual(['step-000004.jsonl', 'steps.jsonl']);
+  });
+
+  it('of a step that was killed right after its checkpoint comes from the file of the step in progress', async () => {
+    const killed = writerOf(2, 0);
+    for (let step = 0; step <= 3; step++) killed.write(step, () => generatedStep(step, { episodes: 2 }), 40);
+    const step4 = decodeStep([...encodeStep(generatedStep(4, { episodes: 2 }))]); // times as a file has them
+    await killed.secure(step4);
+    expect(await keptSteps(folder())).toEqual([2, 3]);
+
+    const next = writerOf(2, 0);
+    next.continueAfter(4);
+    await next.settled();
+    expect(await readStepTimeline(folder(), 4)).toEqual(step4);
+    expect(await readStepTimeline(folder(), 'current')).toBeNull();
+    expect(await keptSteps(folder())).toEqual([3, 4]);
+    expect(summaries().map(({ step, spans }) => [step, spans])).toEqual([
+      ...[0, 1, 2, 3].map(step => [step, 40]),
+      [4, step4.spans.start.length],
+    ]);
+  });
+
+  it('of the step in progress is dropped by a trainer that continues after another step, or has the step already', async () => {
+    const killed = writerOf(2, 0);
+    for (let step = 0; step <= 3; step++) killed.write(step, () => generatedStep(step, { episodes: 2 }), 40);
+    await killed.settled();
+    const before = summaries();
+    for (const [current, checkpoint] of [
+      [4, 3],
+      [3, 3],
+    ]) {
+      await killed.secure(generatedStep(current, { episodes: 1 }));
+      const next = writerOf(2, 0);
+      next.continueAfter(checkpoint);
+      await next.settled();
+      expect(await readStepTimeline(folder(), 'current')).toBeNull();
+      expect(await keptSteps(folder())).toEqual([2, 3]);
+      expect(summaries()).toEqual(before);
+    }
   });
 
   it('that are damaged are refused with their name', async () => {

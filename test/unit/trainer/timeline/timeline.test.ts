@@ -24,6 +24,7 @@ function recorder() {
   const writer = partial<TimelineWriter>({
     write: (_: number, spans: () => StepTimeline) => void written.push(spans()),
     writeCurrent: () => undefined,
+    continueAfter: () => undefined,
     close: () => Promise.resolve(),
   });
   const timeline = new Timeline(writer, () => clock.now);
