@@ -4,7 +4,7 @@
 // of a folder belong together: each restart begins one. Records of more than 16 MiB and other kinds of data are skipped;
 // a record whose length has a wrong checksum ends the file.
 import { dirname } from 'node:path';
-import { Reader } from 'protobufjs';
+import { Reader } from 'protobufjs/minimal';
 import { maskedCrc } from '../common/crc32c';
 import { isMissing, openRegular } from '../node/bounded-file';
 import { readRange } from '../node/json-lines';

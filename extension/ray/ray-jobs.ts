@@ -1,7 +1,7 @@
 // Client of the Ray Jobs REST API: submits, reads, lists, stops and deletes jobs, and reads their logs. `fetch` cannot
 // be used, because it always sends the header sec-fetch-mode, and Ray refuses requests with this header. Every answer
 // is validated. Error messages name the dashboard's address, the reason and the remedy, without secrets.
-import { request, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import { jsonOrNothing } from '../common/json';
 import { printable } from '../common/printable';
@@ -134,6 +134,7 @@ export class RayJobs {
     body?: object,
   ): Promise<{ status: number; text: string }> {
     try {
+      const { request } = await import('undici'); // loaded only here, because few processes use a cluster
       const { statusCode, body: answer } = await request(`${this.url}${path}`, {
         method,
         headers: {

@@ -4,11 +4,12 @@
 // onnxruntime's execution order, see `executionOrder`.
 import { parse } from 'protobufjs';
 import { minimum } from '../../common/lists';
+import { once } from '../../common/once';
 import onnxSchema from '../onnx.proto';
 import { contrib } from './graph';
 import type { Attribute, Constant, Graph, Node, Value } from './graph';
 
-const modelProto = parse(onnxSchema, { keepCase: true }).root.lookupType('onnx.ModelProto');
+const modelProto = once(() => parse(onnxSchema, { keepCase: true }).root.lookupType('onnx.ModelProto'));
 
 const elementCode = {
   float32: 1,
@@ -55,7 +56,7 @@ function encode(
   constants: readonly Constant[],
   named: (name: string) => string,
 ): Uint8Array {
-  const message = modelProto.create({
+  const message = modelProto().create({
     ir_version: irVersion,
     producer_name: 'ragen-workbench',
     opset_import: domains,
@@ -91,7 +92,7 @@ function encode(
       ],
     },
   });
-  return modelProto.encode(message).finish();
+  return modelProto().encode(message).finish();
 }
 
 /**

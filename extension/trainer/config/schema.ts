@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { agentProxy, customEnvs, esManager } from './schema-episodes';
 import { modelConfig, modelInfo, output } from './schema-evaluation';
 import type { JsonSchema } from '../../common/json-schema';
+import { once } from '../../common/once';
 import { klKinds } from '../../algorithms/policy-loss-options';
 import { devices } from '../../engine/session/devices';
 import { contextMasks } from '../../algorithms/context-mask';
@@ -487,5 +488,5 @@ export type RunConfig = z.infer<typeof runConfigSchema>;
 /** Settings of one environment, `custom_envs.<tag>`. */
 export type TagConfig = RunConfig['custom_envs'][string];
 
-/** JSON schema of a complete configuration. */
-export const configJsonSchema = z.toJSONSchema(runConfigSchema, { io: 'input' }) as JsonSchema;
+/** JSON schema of a complete configuration. It is made at the first call, because most processes do not need it. */
+export const configJsonSchema = once(() => z.toJSONSchema(runConfigSchema, { io: 'input' }) as JsonSchema);

@@ -127,7 +127,7 @@ function reportIssues(
         'key',
       );
     } else {
-      const expected = expectation(schemaAt(configJsonSchema, issue.path) ?? {});
+      const expected = expectation(schemaAt(configJsonSchema(), issue.path) ?? {});
       const node = nodeAt(root, issue.path);
       const value = mayHoldSecret(String(issue.path.at(-1))) ? () => '…' : shown;
       if (node) report(issue.path, key => `config: ${key} is ${value(toPlain(node))}: use ${expected}`);
@@ -141,13 +141,13 @@ function reportIssues(
  * another level, or else a schema key with a similar name at the same level.
  */
 export function adviseOnKey(path: readonly PropertyKey[], unknown: string, alsoHere: readonly string[] = []): string {
-  const schema = schemaAt(configJsonSchema, path);
+  const schema = schemaAt(configJsonSchema(), path);
   // The environment's code defines the keys of env_config, so the schema cannot list them.
   if (path.at(-1) === 'env_config') {
     const near = didYouMean(unknown, alsoHere, '');
     return `${near && `${near} otherwise `}put a + before the override to add the key: +${[...path, unknown].join('.')}=…`;
   }
-  knownLeaves ??= leafKeys(configJsonSchema, '');
+  knownLeaves ??= leafKeys(configJsonSchema(), '');
   const elsewhere = knownLeaves.find(key => key.endsWith(`.${unknown}`));
   if (elsewhere) return `did you mean ${elsewhere}?`;
   const near = didYouMean(unknown, [...Object.keys(schema?.properties ?? {}), ...alsoHere], '');
@@ -199,7 +199,7 @@ function steeredBy(path: readonly string[]): string | undefined {
   if (Object.hasOwn(ignoredKeys, own)) return ignoredKeys[own];
   const above = path.slice(0, -1);
   const any = [...above, '*'].join('.');
-  const isOther = Object.hasOwn(ignoredKeys, any) && !schemaAt(configJsonSchema, path);
+  const isOther = Object.hasOwn(ignoredKeys, any) && !schemaAt(configJsonSchema(), path);
   return isOther ? ignoredKeys[any] : undefined;
 }
 
@@ -226,7 +226,7 @@ function respell(root: MapNode): MapNode {
  */
 export function isKnownKey(path: readonly string[]): boolean {
   for (let length = 1; length <= path.length; length++) if (steeredBy(path.slice(0, length)) !== undefined) return true;
-  let schema: JsonSchema | undefined = configJsonSchema;
+  let schema: JsonSchema | undefined = configJsonSchema();
   for (const part of path) {
     const properties: Record<string, JsonSchema> | undefined = schema?.properties;
     schema = properties && Object.hasOwn(properties, part) ? properties[part] : undefined;

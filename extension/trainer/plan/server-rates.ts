@@ -31,7 +31,7 @@ export async function measureRates(config: RunConfig, modelFolder: string, works
   const { workbench, actor_rollout_ref } = config;
   const tokenizer = readTokenizer(modelFolder);
   const quick = { workbench: { ...workbench, engine_outage_s: outage_s } };
-  const engine = openEngine(quick, modelFolder, tokenizer, { event: ignore }, { request: () => ignore }, false);
+  const engine = await openEngine(quick, modelFolder, tokenizer, { event: ignore }, { request: () => ignore }, false);
   try {
     await engine.load({
       ...weightsLoaded(config, modelFolder, workspace, undefined),

@@ -75,7 +75,7 @@ export async function openRun({
   const { timeline_steps: steps, timeline_every: every } = config.workbench;
   const timeline = new Timeline(new TimelineWriter(folder, { steps, every }));
   const engine = timeline.engine(
-    openEngine(config, modelFolder, tokenizer, journal, timeline, checkpoint !== null || returned),
+    await openEngine(config, modelFolder, tokenizer, journal, timeline, checkpoint !== null || returned),
   );
   let environments: LiveEnvironments | undefined;
   let judges: JudgePanel | undefined;

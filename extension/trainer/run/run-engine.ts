@@ -4,7 +4,6 @@ import { withoutSlash } from '../../common/server-url';
 import type { RunConfig } from '../config/schema';
 import { startEngine, type RemoteEngine } from '../../engine/remote-engine';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
-import { TinkerEngine } from '../../models/tinker/tinker-engine';
 import { readTextShape } from '../../models/weights/model-folder';
 import { UserError } from '../../common/user-error';
 import { installation } from '../../node/installation';
@@ -61,16 +60,17 @@ export const serverRows = 64;
  * Starts the engine without a model; `load` then loads the model. `modelFolder` holds the tokenizer and config.json.
  * `resumes` is true if the run has a checkpoint.
  */
-export function openEngine(
+export async function openEngine(
   { workbench }: Pick<RunConfig, 'workbench'>,
   modelFolder: string,
   tokenizer: ChatTokenizer,
   journal: Pick<Journal, 'event'>,
   timeline: Pick<Timeline, 'request'>,
   resumes: boolean,
-): RemoteEngine {
+): Promise<RemoteEngine> {
   const { engine, engine_url, engine_model, engine_api_key_env, engine_requests, engine_outage_s } = workbench;
   if (engine === 'local' || engine_url === null) return startEngine(installation.engineWorker);
+  const { TinkerEngine } = await import('../../models/tinker/tinker-engine'); // loads an HTTP client
   return new TinkerEngine({
     url: withoutSlash(engine_url),
     key: (engine_api_key_env !== null && process.env[engine_api_key_env]?.trim()) || null,

@@ -11,6 +11,7 @@ import { applyOverrides } from '../config/overrides';
 import { devices } from '../../engine/session/devices';
 import { expectation, schemaAt } from '../../common/json-schema';
 import type { JsonSchema } from '../../common/json-schema';
+import { once } from '../../common/once';
 import { appendAll } from '../../common/lists';
 import { count } from '../config/schema-policy';
 import { didYouMean } from '../../common/suggest';
@@ -104,7 +105,7 @@ const sftSchema = z
 
 export type SftConfig = z.infer<typeof sftSchema>;
 
-const jsonSchema = z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema;
+const jsonSchema = once(() => z.toJSONSchema(sftSchema, { io: 'input' }) as JsonSchema);
 
 /**
  * Keys of verl that have no effect here, because they configure GPUs, FSDP, or data files in formats that are not used
@@ -134,7 +135,7 @@ export function loadSftConfig(source: SftSource): { config: SftConfig; hash: str
   const { tree } = compose(file, source.presetFolders, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   const isKnown = (path: readonly string[]): boolean =>
-    ignored.includes(path.join('.')) || schemaAt(jsonSchema, path) !== undefined;
+    ignored.includes(path.join('.')) || schemaAt(jsonSchema(), path) !== undefined;
   const overridden = applyOverrides(tree, source.overrides, { isKnown, advise }, problems);
   const root = interpolate(overridden, problems);
   const { kept, notes } = withoutIgnored(root);
@@ -149,7 +150,7 @@ export function loadSftConfig(source: SftSource): { config: SftConfig; hash: str
 }
 
 function advise(path: readonly PropertyKey[], name: string): string {
-  return didYouMean(name, Object.keys(schemaAt(jsonSchema, path)?.properties ?? {}), 'remove it');
+  return didYouMean(name, Object.keys(schemaAt(jsonSchema(), path)?.properties ?? {}), 'remove it');
 }
 
 function problemsOf(issue: z.core.$ZodIssue, root: MapNode): ConfigProblem[] {
@@ -160,7 +161,7 @@ function problemsOf(issue: z.core.$ZodIssue, root: MapNode): ConfigProblem[] {
       const message = `config: ${path.join('.')} is not a key of fine-tuning: ${advise(issue.path, name)}`;
       return { key: path.join('.'), message, ...nodeAt(root, path)?.location };
     });
-  const wanted = expectation(schemaAt(jsonSchema, issue.path) ?? {});
+  const wanted = expectation(schemaAt(jsonSchema(), issue.path) ?? {});
   const node = nodeAt(root, issue.path);
   const message = node
     ? `config: ${key} is ${JSON.stringify(toPlain(node))}: use ${wanted}`

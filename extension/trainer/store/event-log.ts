@@ -3,7 +3,7 @@
 // Each session of a run has a separate file, as TensorBoard expects. If a session resumes from step n, its file makes
 // TensorBoard discard the earlier values of all steps after n.
 // @roboflow/tfrecords is not used, because it writes TensorFlow's Examples instead of Events.
-import { Writer } from 'protobufjs';
+import { Writer } from 'protobufjs/minimal';
 import { maskedCrc } from '../../common/crc32c';
 import { AppendLog } from './append-log';
 import type { AppendLogOptions } from './append-log';

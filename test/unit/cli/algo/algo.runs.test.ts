@@ -128,7 +128,7 @@ describe('advantage', () => {
   ];
   it('is computed for every estimator of the configuration', () => {
     const tested = ['gae', ...estimates.map(([{ estimator }]) => estimator)];
-    const { adv_estimator } = configJsonSchema.properties!.algorithm.properties!;
+    const { adv_estimator } = configJsonSchema().properties!.algorithm.properties!;
     expect([...new Set(tested)].toSorted()).toEqual(adv_estimator.enum!.toSorted());
   });
   it.each(estimates)('is computed for %o', (input, expected) => {

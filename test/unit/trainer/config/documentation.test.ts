@@ -25,6 +25,6 @@ test('every key has a one-sentence description', () => {
     if (typeof schema.additionalProperties === 'object' && schema.additionalProperties.properties)
       visit(schema.additionalProperties, `${key}.*`);
   };
-  visit(configJsonSchema, '');
+  visit(configJsonSchema(), '');
   expect(silent).toEqual([]);
 });

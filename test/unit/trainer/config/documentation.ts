@@ -50,10 +50,10 @@ environment's next observation.
  * as defaults.
  */
 export function configurationDocument(presets: readonly Preset[], base: Record<string, unknown>): string {
-  const sections = Object.entries(configJsonSchema.properties ?? {});
+  const sections = Object.entries(configJsonSchema().properties ?? {});
   const single = sections.filter(([, schema]) => !schema.properties && typeof schema.additionalProperties !== 'object');
   const grouped = sections.filter(([, schema]) => schema.properties !== undefined);
-  const tag = configJsonSchema.properties?.custom_envs.additionalProperties;
+  const tag = configJsonSchema().properties?.custom_envs.additionalProperties;
   return [
     intro,
     '## Presets\n',

@@ -11,7 +11,7 @@ const reference: JsonSchema = { $ref: '#/definitions/reference' };
 
 /** Returns the schema, with the plain values of the configuration `base` as defaults. */
 export function configurationFileSchema(base: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const root = loosened(configJsonSchema, [], base);
+  const root = loosened(configJsonSchema(), [], base);
   for (const [key, steers] of Object.entries(ignoredKeys)) addIgnored(root, key.split('.'), steers);
   const list: JsonSchema = {
     description:
