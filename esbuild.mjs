@@ -41,6 +41,7 @@ const node = {
   outdir: 'dist',
   outExtension: { '.js': '.cjs' },
   loader: { '.proto': 'text', '.wasm': 'binary' },
+  supported: { 'dynamic-import': false }, // `import()` of a package becomes a deferred `require`
   external: ['vscode', 'onnxruntime-node', '@duckdb/node-api', 'esbuild', '@napi-rs/canvas'],
   define: { 'import.meta.url': '__importMetaUrl' },
   banner: { js: "const __importMetaUrl = require('node:url').pathToFileURL(__filename).href;" },

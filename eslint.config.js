@@ -100,6 +100,7 @@ export default tseslint.config(
       'no-restricted-syntax': ['error', ...everywhere],
     },
   },
+  { files: ['**/*.cjs'], rules: { '@typescript-eslint/no-require-imports': 'off' } },
   {
     files: ['extension/**/*.ts', 'webview/**/*.ts'],
     ignores: ['**/*.d.ts'],

@@ -11,6 +11,9 @@ let storage: string | undefined;
 export function setup(): void {
   storage = mkdtempSync(join(tmpdir(), 'ragen-user-'));
   process.env.RAGEN_USER_STORAGE = storage;
+  const codeCache = resolve(__dirname, 'support/code-cache.cjs');
+  process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --require ${JSON.stringify(codeCache)}`.trim();
+  rmSync(resolve(__dirname, '../node_modules/.cache/ragen-code'), { recursive: true, force: true });
   execFileSync(process.execPath, ['esbuild.mjs'], { cwd: resolve(__dirname, '..'), stdio: 'inherit' });
 }
 
