@@ -4,7 +4,8 @@
 // queries, are packages of their own for each platform: those of another platform are fetched, checked against the
 // lockfile and removed afterwards. 7-Zip then repacks the package written by vsce, because 7-Zip's deflate is about 5 %
 // smaller; `--fast` omits this, which takes minutes, for tests. vsce compares every file below its folder with every line
-// of `.vscodeignore`, so it gets a folder that links only to what may be packed, without the tools of the tests.
+// of `.vscodeignore`, so it gets a folder that links only to what may be packed, without the tools of the tests and
+// without the content of packages that no line includes.
 import { createVSIX } from '@vscode/vsce';
 import { path7za } from '7zip-bin';
 import { execFileSync } from 'node:child_process';
@@ -26,10 +27,13 @@ import { join, resolve } from 'node:path';
 import { billOfMaterials } from './third-party.mjs';
 import { arch, argv, exit, platform, stderr, stdout } from 'node:process';
 
-/** Files and folders that `.vscodeignore` may include, and the lockfile, by which npm lists the dependencies. */
+/**
+ * Files and folders, besides packages, that `.vscodeignore` may include, and the lockfile, by which npm lists the
+ * dependencies.
+ */
 const packable = [
   ...['package.json', 'package-lock.json', 'package.nls.json', 'README.md', 'CHANGELOG.md', 'LICENSE'],
-  ...['THIRD-PARTY-NOTICES.txt', 'licences', 'docs', 'dist', 'media', 'envs', 'node_modules'],
+  ...['THIRD-PARTY-NOTICES.txt', 'licences', 'docs', 'dist', 'media', 'envs'],
 ];
 /** The software bill of materials, written by third-party.mjs. */
 const billFile = 'dist/sbom.cdx.json';
@@ -93,6 +97,40 @@ function linkTree(from, to) {
     if (!entry.isSymbolicLink()) linkTree(join(from, entry.name), join(to, entry.name));
 }
 
+/**
+ * Links the packages below `from`: those that a line of the ignore file includes with all their files, and of the others
+ * only package.json, by which npm lists the dependencies.
+ */
+function linkPackages(from, to, ignoreFile) {
+  const lines = ignoreFile.match(/(?<=^!node_modules\/)(?:@[^/\n]+\/)?[^/\n]+(?=\/)/gm);
+  const included = lines.map(line => {
+    const pattern = line.replace(/\{([^}]*)\}/g, (_, names) => `(?:${names.replaceAll(',', '|')})`);
+    return new RegExp(`^${pattern.replaceAll('*', '[^/]*')}$`);
+  });
+  for (const name of packagesBelow(from)) {
+    mkdirSync(join(to, name, '..'), { recursive: true });
+    if (included.some(pattern => pattern.test(name))) linkTree(join(from, name), join(to, name));
+    else linkManifests(join(from, name), join(to, name));
+  }
+}
+
+/** Links package.json of the package in `from`, and of the packages that are installed in it. */
+function linkManifests(from, to) {
+  mkdirSync(to, { recursive: true });
+  if (existsSync(join(from, 'package.json'))) linkSync(join(from, 'package.json'), join(to, 'package.json'));
+  const inner = join(from, 'node_modules');
+  if (existsSync(inner))
+    for (const name of packagesBelow(inner)) linkManifests(join(inner, name), join(to, 'node_modules', name));
+}
+
+/** Names of the packages in a folder node_modules. */
+const packagesBelow = folder =>
+  readdirSync(folder)
+    .filter(name => !name.startsWith('.'))
+    .flatMap(name =>
+      name.startsWith('@') ? readdirSync(join(folder, name)).map(inner => `${name}/${inner}`) : [name],
+    );
+
 async function pack(target, packagePath, isFast) {
   const native = `node_modules/onnxruntime-node/bin/napi-v6/${target.replace('-', '/')}`;
   if (!existsSync(native)) fail(`${native} is not there: run npm ci; onnxruntime-node knows ${targets.join(', ')}`);
@@ -109,6 +147,7 @@ async function pack(target, packagePath, isFast) {
     writeFileSync(ignoreFile, narrowed);
     writeFileSync(billFile, `${JSON.stringify(billOfMaterials(target), null, 1)}\n`);
     for (const name of packable) linkTree(name, join(staged, name));
+    linkPackages('node_modules', join(staged, 'node_modules'), narrowed);
     const packed = isFast ? resolve(packagePath) : join(folder, 'packed.vsix');
     await createVSIX({ cwd: staged, target, ignoreFile, packagePath: packed, dependencies: true });
     if (!isFast) packAgain(packed, join(folder, 'contents'), resolve(packagePath));
