@@ -72,7 +72,9 @@ scenario('a new environment trains', async () => {
   await editor.page.getByRole('tab', { name: /maze\.ts/ }).waitFor();
   await editor.command('RAGEN: Start Run');
   await editor.choose('maze.yaml');
-  await editor.answer('trainer.total_training_steps=1000 workbench.threads=1');
+  // The update takes a small part of a step, as with most environments of many turns, so a breakpoint is soon reached.
+  const short = 'actor_rollout_ref.rollout.rollout_filter_value=0.25 ppo_mini_batch_size=32';
+  await editor.answer(`trainer.total_training_steps=1000 workbench.threads=1 ${short}`);
   await editor.webview('canvas');
   await until('a step', () => existsSync(runs) && readdirSync(runs).length > 0 && status().step >= 1, 180_000);
 });
