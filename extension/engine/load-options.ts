@@ -20,6 +20,8 @@ export interface LoadOptions {
   modelFolder: string;
   /** Folder of an initial adapter in PEFT format; null for none. */
   adapterFolder: string | null;
+  /** Whether the model is only scored: no weights are trained, and all stay in their files. Defaults to false. */
+  frozen?: boolean;
   device: Device;
   /** Name that error messages use for the device option; defaults to workbench.device. */
   deviceKey?: string;

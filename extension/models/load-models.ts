@@ -1,5 +1,5 @@
-// Loads a model whose weights are all trained and in memory, or a model with trained adapters over a base that is
-// mapped from its files. All files are read and checked before any session is created, so a failed load leaves nothing
+// Loads a model whose weights are all trained and in memory, a model with trained adapters over a base that is mapped
+// from its files, or a mapped model without trained weights. All files are read and checked before any session is created, so a failed load leaves nothing
 // open.
 import type { LoadOptions } from '../engine/load-options';
 import type { LoadedModel } from '../engine/load-options';
@@ -136,6 +136,23 @@ export async function loadAdapted(
       vocabSize: config.vocabSize,
       lora,
     },
+  };
+}
+
+/** Loads a model without trained weights, which stays in its files. */
+export async function loadFrozen(
+  options: LoadOptions,
+  session: SessionOptions,
+  decode: Decode,
+): Promise<LoadedPolicies> {
+  const base = await mapDecoder(options.modelFolder);
+  const { maxPositions, vocabSize } = base.config;
+  const network = withinOptions(frozenNetwork(base.config, base), options);
+  const bank = withoutParameters(session);
+  return {
+    actor: new Policy(network, bank, session),
+    generator: new Generator(network, bank, { ...session, decode }),
+    model: { parameters: base.parameters, trained: 0, maxPositions, vocabSize, lora: null },
   };
 }
 

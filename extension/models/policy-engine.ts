@@ -30,12 +30,15 @@ import { CrossScoring } from './cross-scoring';
 import { EngineUndo } from './engine-undo';
 import type { RowWatch } from './generation/decoding';
 import { analyseGradients } from './gradient-analysis';
-import { loadAdapted, loadTrained } from './load-models';
+import { loadAdapted, loadFrozen, loadTrained } from './load-models';
 import type { LoadedPolicies } from './load-models';
 import { readTokenizer } from './weights/model-folder';
 import { selfCheck, selfCheckApart } from './self-check';
 import { checkIds } from './tokenizer/vocabulary';
 import { Weights } from './weights/weights';
+
+const loaderOf = ({ frozen, lora, adapterFolder }: LoadOptions) =>
+  frozen ? loadFrozen : lora || adapterFolder !== null ? loadAdapted : loadTrained;
 
 export class PolicyEngine implements Engine<LocalState> {
   private loaded?: LoadedPolicies;
@@ -91,8 +94,7 @@ export class PolicyEngine implements Engine<LocalState> {
     this.session = { threads, provider };
     this.crossScoring = undefined;
     const decode = lazyDecoder(options.modelFolder);
-    const load = options.lora || options.adapterFolder !== null ? loadAdapted : loadTrained;
-    this.loaded = await load(options, this.session, decode);
+    this.loaded = await loaderOf(options)(options, this.session, decode);
     this.undo.forget();
     this.modelFolder = options.modelFolder;
     return { ...this.loaded.model, provider, deviceCheck: about };

@@ -30,8 +30,8 @@ const modelConfig = {
 /** Logit of each closing token relative to all other tokens. */
 const leaning = { '</answer>': 5.5, '<|im_end|>': 4.5 };
 
-/** Writes a model folder in Hugging Face's form. */
-export function writeModel(folder: string): void {
+/** Writes a model folder in Hugging Face's form; the weights depend on the seed. */
+export function writeModel(folder: string, seed = 7): void {
   mkdirSync(folder, { recursive: true });
   for (const name of ['tokenizer.json', 'tokenizer_config.json', 'chat_template.jinja', 'generation_config.json'])
     copyFileSync(join(shipped, name), join(folder, name));
@@ -40,7 +40,7 @@ export function writeModel(folder: string): void {
   writeFileSync(join(folder, 'config.json'), JSON.stringify(json));
   const config = parseDecoderConfig(json, folder);
   const weights = new Weights(parameterSpecs(config));
-  initialize(weights, new RandomStream(7), 0.1);
+  initialize(weights, new RandomStream(seed), 0.1);
   // All embeddings have the same large first component, through which the head assigns each token a fixed logit.
   const { hiddenSize } = config;
   const embeddings = weights.view('model.embed_tokens.weight');

@@ -14,6 +14,7 @@ import { fitLength, isMadeOf } from '../../trainer/config/model-length';
 import { installation } from '../../node/installation';
 import { configuredModel } from '../../trainer/evaluation/api-service';
 import { openEnvironments } from '../../trainer/run/run-environments';
+import { checkTeacher } from '../../trainer/distillation/teacher';
 import { openCheckpoint } from '../../trainer/store/checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { presetFolders } from '../options/workspace';
@@ -64,6 +65,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   const { resume_mode, resume_from_path } = config.trainer;
   if (resume_mode === 'resume_path' && resume_from_path !== null)
     await openCheckpoint(resolve(options.workspace, resume_from_path)); // fails before a run folder is created
+  checkTeacher(config, options.workspace, process.env);
   const memory = options.onShortage ? await plannedMemory(config, options.workspace) : null;
   if (memory && exceedsMemory(memory)) await options.onShortage?.(memory);
   const file = options.configFile === undefined ? undefined : resolve(options.workspace, options.configFile);

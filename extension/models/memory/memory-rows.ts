@@ -93,6 +93,13 @@ export class MemoryRows {
         row('loading', 'check of frozen weights', bytes, 'reading all frozen weights once, in parts; measured'),
       );
     }
+    const { teacher } = this.input;
+    if (teacher) {
+      const own = count(parameterSpecs(teacher.decoder));
+      const bytes = bytesOf[teacher.stored];
+      const how = `${millions(own)} parameters × ${bytes} bytes, mapped from the teacher's files`;
+      rows.push(row('loading', 'teacher', own * bytes, how));
+    }
     if (critic) {
       const own = this.criticTrained();
       rows.push(row('loading', 'critic', own * 4, `${millions(own)} parameters of the critic × 4 bytes`));
@@ -150,6 +157,12 @@ export class MemoryRows {
     rows.push(pass('log-probs', 'old log-probs', 'score', scoreTokens, "the policy's graph without gradient"));
     if (reference)
       rows.push(pass('log-probs', 'reference log-probs', 'reference', referenceTokens, "the reference's graph"));
+    const { teacher } = this.input;
+    if (teacher) {
+      const passes = new PassMemory({ ...this.input, ...teacher, lora: null });
+      const what = how(referenceTokens, "the teacher's graph");
+      rows.push(row('log-probs', 'log-probs of the teacher', passes.arenas('reference', referenceTokens), what));
+    }
     if (critic) {
       const values = pass('log-probs', 'values', 'values', criticTokens, "the critic's graph without gradient");
       const update = Math.max(0, this.passes.criticArenas(criticTokens) - values.bytes);

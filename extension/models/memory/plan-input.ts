@@ -20,6 +20,8 @@ export interface PlanInput {
   checkpointed: boolean;
   reference: boolean;
   critic: boolean;
+  /** The teacher of on-policy distillation on this machine, whose weights are mapped; absent without one. */
+  teacher?: { decoder: DecoderConfig; stored: FileTensor['dtype'] };
   klLoss: boolean;
   lossMode: LossMode;
   /** False for an engine that only generates. */

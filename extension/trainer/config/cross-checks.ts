@@ -7,6 +7,7 @@ import type { RunConfig } from './schema';
 import type { JudgeSettings } from './schema-rewards';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
+import { distillationRules } from './distillation-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
 import { engineRules } from './engine-checks';
 import { secretRules } from './secret-checks';
@@ -19,6 +20,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...rewardRules(config),
     ...batchRules(config),
     ...advantageRules(config),
+    ...distillationRules(config),
     ...maskRules(config),
     ...samplingRules(config),
     ...adapterRules(config),

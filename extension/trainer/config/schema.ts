@@ -16,6 +16,7 @@ import { creditMasks } from '../../algorithms/credit-mask';
 import { toolFormats } from '../../models/tokenizer/tool-syntax';
 import { defaultToolLimits } from '../../protocol/tool-link';
 import { alarmNames } from '../../run-data/alarm-rules';
+import { distillation } from './schema-distillation';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
 const algorithm = z
@@ -311,6 +312,8 @@ const workbench = z
       .describe('Tools that an environment offers to the model (docs/environments/tool-calling.md).')
       // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
       .prefault({}),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    distillation: distillation.nullable().default(null),
     max_skipped_steps: z
       .int()
       .min(0)

@@ -51,7 +51,7 @@ const mostReadBytes = 65_536;
  */
 const longestAskedMs = 15 * 60_000;
 
-export class ApiClient {
+export class ApiClient<Question = readonly ChatMessage[], Answer extends object = ApiAnswer> {
   /** Total number of retries over all requests. */
   retries = 0;
   /** Earliest time of the next request, in milliseconds of `performance.now()`. */
@@ -59,21 +59,21 @@ export class ApiClient {
   private readonly pauses = new RandomStream(deriveSeed('api-pauses'));
 
   constructor(
-    private readonly service: ApiService,
+    private readonly service: ApiService<Question, Answer>,
     private readonly options: ApiClientOptions,
   ) {
     setMaxListeners(0, options.signal); // each request adds a listener
   }
 
   /**
-   * Returns the model's answer to a conversation.
-   * @throws RequestRefused if the service refuses this conversation; UserError if the service refuses all requests, or
+   * Returns the model's answer to a question, by default to a conversation.
+   * @throws RequestRefused if the service refuses this question; UserError if the service refuses all requests, or
    * if all retries failed
    */
-  async ask(messages: readonly ChatMessage[]): Promise<ApiAnswer> {
+  async ask(question: Question): Promise<Answer> {
     const { maxRetries, signal, pauseMs = { first: 1000, longest: 60_000 } } = this.options;
     const { consequence = 'resume the evaluation later; its finished episodes are kept' } = this.options;
-    const body = JSON.stringify(this.service.body(messages));
+    const body = JSON.stringify(this.service.body(question));
     for (let attempt = 0; ; attempt++) {
       await this.untilOpen();
       const result = await this.attempt(body);
@@ -96,7 +96,7 @@ export class ApiClient {
       await sleep(wait, undefined, { signal: this.options.signal });
   }
 
-  private async attempt(body: string): Promise<ApiAnswer | Failure> {
+  private async attempt(body: string): Promise<Answer | Failure> {
     const { url, headers } = this.service;
     const { timeoutMs, signal } = this.options;
     const request = new AbortController();
@@ -129,10 +129,9 @@ export class ApiClient {
     }
   }
 
-  private read(text: string): ApiAnswer | Failure {
+  private read(text: string): Answer | Failure {
     try {
-      const answer = this.service.read(JSON.parse(text));
-      return { ...answer, text: secrets.text(answer.text) }; // because later requests contain the text
+      return this.service.read(JSON.parse(text));
     } catch {
       return { why: `the reply does not follow the protocol: ${this.withoutSecrets(text, 80)}` };
     }

@@ -9,15 +9,15 @@ import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
-/** A configured service, with its key. */
-export interface ApiService {
+/** A configured service, with its key. By default, it answers conversations. */
+export interface ApiService<Question = readonly ChatMessage[], Answer extends object = ApiAnswer> {
   url: string;
   headers: Record<string, string>;
   /** The API key; it must never be shown. */
   secret: string;
-  body(messages: readonly ChatMessage[]): Record<string, unknown>;
+  body(question: Question): Record<string, unknown>;
   /** Converts a reply to an answer. Throws if the reply does not follow the protocol. */
-  read(reply: unknown): ApiAnswer;
+  read(reply: unknown): Answer;
 }
 
 export interface ApiAnswer {
@@ -79,6 +79,21 @@ export function apiService(
   limit: number,
   environment: Readonly<Record<string, string | undefined>>,
 ): ApiService {
+  const { root, secret } = apiAddress(name, model, environment);
+  return model.provider_name === 'anthropic'
+    ? anthropic(root, secret, model, limit)
+    : chatCompletions(root, secret, model);
+}
+
+/**
+ * Returns the base address (without a slash at its end) and the key of an entry of `model_info`; parameters and errors
+ * as for `apiService`.
+ */
+export function apiAddress(
+  name: string,
+  model: ApiModel,
+  environment: Readonly<Record<string, string | undefined>>,
+): { root: string; secret: string } {
   const { base, key } = providers[model.provider_name];
   const variable = model.api_key_env ?? key;
   const address = new URL(model.base_url ?? base);
@@ -96,10 +111,7 @@ export function apiService(
     throw new UserError(
       `environment: ${variable} contains a blank or an invalid character: set it to the API key alone`,
     );
-  const root = address.href.replace(/\/+$/, '');
-  return model.provider_name === 'anthropic'
-    ? anthropic(root, secret, model, limit)
-    : chatCompletions(root, secret, model);
+  return { root: address.href.replace(/\/+$/, ''), secret };
 }
 
 /** Whether the system message is left out of requests to this model. */
@@ -133,7 +145,7 @@ function chatCompletions(root: string, secret: string, model: ApiModel): ApiServ
       const [{ message, finish_reason }] = choices;
       const refused = finish_reason === 'content_filter' || Boolean(message.refusal);
       return {
-        text: message.content ?? '',
+        text: secrets.text(message.content ?? ''), // because later requests contain the text
         finish: refused ? 'content_filter' : finish_reason === 'length' ? 'length' : 'stop',
         usage: { input_tokens: usage?.prompt_tokens ?? 0, output_tokens: usage?.completion_tokens ?? 0 },
       };
@@ -171,7 +183,9 @@ function anthropic(root: string, secret: string, model: ApiModel, limit: number)
       const { content, stop_reason, usage } = messageReply.parse(reply);
       const { input_tokens, output_tokens, cache_creation_input_tokens: made, cache_read_input_tokens: read } = usage;
       return {
-        text: content.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : [])).join(''),
+        text: secrets.text(
+          content.flatMap(({ type, text }) => (type === 'text' && text !== undefined ? [text] : [])).join(''),
+        ),
         finish: stop_reason === 'refusal' ? 'content_filter' : isCut(stop_reason) ? 'length' : 'stop',
         usage: { input_tokens: input_tokens + (made ?? 0) + (read ?? 0), output_tokens },
       };

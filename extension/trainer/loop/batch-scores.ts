@@ -79,6 +79,24 @@ export async function referenceLogprobs(
     : zeros(samples);
 }
 
+/**
+ * Returns the log-probs of the trained tokens under the teacher, in nats; undefined without a teacher.
+ * @throws UserError if the teacher cannot score them
+ */
+export async function teacherLogprobs(
+  run: Run,
+  samples: readonly BatchSample[],
+  clock: Stopwatch,
+): Promise<Float32Array[] | undefined> {
+  const { teacher, journal } = run;
+  if (!teacher) return undefined;
+  return clock.time('teacher', () =>
+    teacher.logprobs(samples, (done, of) =>
+      journal.progress(done / of, `teacher's log-probs: pass ${done + 1} of ${of}`),
+    ),
+  );
+}
+
 /** Returns the critic's values at the tokens for which advantages are estimated. */
 export async function oldValues(run: Run, samples: readonly BatchSample[], clock: Stopwatch): Promise<Float32Array[]> {
   const { config, engine } = run;

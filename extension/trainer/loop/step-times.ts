@@ -38,7 +38,7 @@ export function withTimes(
 }
 
 /** Phases whose time verl divides by the number of all tokens in the trained samples. */
-const overTrainedTokens = ['ref', 'values', 'adv', 'update_critic', 'update_actor'];
+const overTrainedTokens = ['ref', 'teacher', 'values', 'adv', 'update_critic', 'update_actor'];
 
 /**
  * Returns the milliseconds per token of each phase that ran: per sampled token for generation, per token of the trained

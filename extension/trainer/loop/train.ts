@@ -44,7 +44,8 @@ import { runValidation, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms, textMetrics } from './alarm-monitor';
 import type { EstimatorName, Estimator } from './advantage-batch';
 import { trainingRecords, throughput, trainedTokens } from './trained-episodes';
-import { oldLogprobs, referenceLogprobs, oldValues } from './batch-scores';
+import { oldLogprobs, referenceLogprobs, oldValues, teacherLogprobs } from './batch-scores';
+import { addTeacherAdvantages } from './teacher-advantages';
 import { penalisedRewards } from './kl-penalty';
 import { advantageBatch, estimatorName, sum } from './advantage-batch';
 
@@ -319,6 +320,7 @@ async function prepare(
   const correction = rolloutWeights(drawn, rolloutCorrection(config));
   if (!algorithm.rollout_correction.bypass_mode) Object.assign(metrics, correction.metrics);
   const values = await oldValues(run, samples, clock);
+  const teacher = await teacherLogprobs(run, samples, clock);
 
   // Convert scores to token rewards, subtract the KL penalty, and estimate advantages.
   const endAdvantages = clock.begin('adv');
@@ -335,6 +337,11 @@ async function prepare(
     metrics,
     applyFactors(advantages, { ...batch, samples, corrections: correction.weights, keptRatio }, config),
   );
+  const { distillation } = config.workbench;
+  if (teacher && distillation) {
+    const input = { samples, old, teacher, corrections: correction.weights };
+    Object.assign(metrics, addTeacherAdvantages(advantages, input, distillation));
+  }
   endAdvantages();
   Object.assign(metrics, describe('critic/score', plain.map(sum)), describe('critic/rewards', rewards.map(sum)));
   Object.assign(metrics, describe('critic/advantages', numbersWhere(advantages, masks)));

@@ -8,6 +8,7 @@ import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
 import type { RunConfig } from '../config/schema';
+import { teacherSource } from '../distillation/teacher-source';
 import type { LoadOptions } from '../../engine/load-options';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
@@ -93,6 +94,7 @@ export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, wor
  * @throws UserError if config.json, existing weights or the adapter cannot be used
  */
 export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
+  const teacherFolder = plannedTeacher(config, workspace);
   const { actor, ref, rollout, model } = config.actor_rollout_ref;
   const { decoder, stored } = await decoderPlanned(modelFolder);
   checkLength(config, decoder);
@@ -118,6 +120,7 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     checkpointed: isCheckpointed(config, countParameters(decoder)),
     reference: usesReference(config),
     critic: usesCritic(config),
+    ...(teacherFolder !== undefined && { teacher: await decoderPlanned(teacherFolder) }),
     klLoss: actor.use_kl_loss,
     lossMode: actor.policy_loss.loss_mode,
     trains,
@@ -136,6 +139,14 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     promptSharedBy: trains && config.agent_proxy.max_turn === 1 ? train.group_size : 0,
     rollouts: Math.max(trains ? episodesOf(train) : 0, episodesOf(val)),
   };
+}
+
+/** Returns the teacher's folder; undefined without a teacher on this machine, or if it is not downloaded yet. */
+function plannedTeacher(config: RunConfig, workspace: string): string | undefined {
+  const teacher = config.workbench.distillation?.teacher ?? null;
+  if (teacher === null || !usesTeacher(config)) return undefined;
+  const source = teacherSource(teacher, workspace);
+  return 'folder' in source ? source.folder : undefined;
 }
 
 /** Returns the number of environment processes: the maximum over the tags in use (run-environments.ts). */

@@ -2,6 +2,7 @@
 // the checkpoint to continue from. The caller must hold the run's lease, so that only one trainer writes to the folder.
 import { openJudges } from './run-judges';
 import type { JudgePanel } from '../rewards/judge-panel';
+import { openTeacher, type Teacher } from '../distillation/teacher';
 import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
@@ -79,6 +80,7 @@ export async function openRun({
   );
   let environments: LiveEnvironments | undefined;
   let judges: JudgePanel | undefined;
+  let teacher: Teacher | undefined;
   try {
     control.stopped.addEventListener('abort', () => engine.interrupt(), { once: true });
     const loading = engine.load({
@@ -108,6 +110,7 @@ export async function openRun({
     );
     environments = live;
     control.serveEnvironments(live);
+    teacher = await openTeacher({ config, workspace, modelFolder, control, journal });
     judges = openJudges({ config, tags, workspace, folder, journal });
 
     const sampler = timeline.generator({
@@ -166,6 +169,7 @@ export async function openRun({
       tokenizer,
       timeline,
       judges,
+      teacher,
     );
     if (!checkpoint) return { run, state: firstState(run.config) };
     const state = await run.checkpoints.restore(checkpoint);
@@ -176,6 +180,7 @@ export async function openRun({
     await engine.stop();
     await environments?.stop();
     judges?.close();
+    await teacher?.close();
     throw error;
   }
 }

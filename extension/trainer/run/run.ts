@@ -17,6 +17,7 @@ import { SystemUse } from '../loop/system-use';
 import { trainingSuccess } from '../loop/metric-statistics';
 import type { RunFolder } from '../store/run-folder';
 import type { JudgePanel } from '../rewards/judge-panel';
+import type { Teacher } from '../distillation/teacher';
 import type { Timeline } from '../timeline/timeline';
 import { BatchPlayer } from './batch-player';
 import { TrainingCheckpoints } from './training-checkpoints';
@@ -53,6 +54,8 @@ export class Run {
     readonly tokenizer: ChatTokenizer,
     readonly timeline: Timeline,
     private readonly judges?: JudgePanel,
+    /** The teacher of on-policy distillation; undefined without one. */
+    readonly teacher?: Teacher,
   ) {
     this.batches = new BatchPlayer(this, openProxy);
     this.rollouts = stepRollouts(this);
@@ -197,6 +200,7 @@ export class Run {
   async close(): Promise<void> {
     await this.timeline.close();
     this.judges?.close();
+    await this.teacher?.close();
     await this.engine.stop();
     await this.environments.stop();
   }

@@ -1,0 +1,81 @@
+// A teacher on this machine: a model folder, a bundled model or a model of the Hugging Face hub, in a second engine. Its
+// weights are frozen and stay in their files.
+import { abortable } from '../../node/abortable';
+import { UserError } from '../../common/user-error';
+import { startEngine } from '../../engine/remote-engine';
+import { RunStopped } from '../../engine/run-stopped';
+import { fetchHubModel } from '../../hub/hub-model';
+import { readDecoderConfig } from '../../models/weights/model-folder';
+import { installation } from '../../node/installation';
+import { passBudget } from '../run/pass-budget';
+import { requireSameVocabulary } from './same-vocabulary';
+import { teacherSource } from './teacher-source';
+import type { Teacher, TeacherOptions } from './teacher';
+
+/**
+ * Loads the teacher. A hub model is downloaded if it is missing.
+ * @throws UserError if the folder is unusable, has another vocabulary or fewer positions than `max_model_len`
+ */
+export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher> {
+  const { config, modelFolder, control, journal } = options;
+  const { rollout } = config.actor_rollout_ref;
+  const folder = await teacherFolder(options);
+  requireSameVocabulary(modelFolder, folder);
+  const { maxPositions } = readDecoderConfig(folder);
+  if (maxPositions < rollout.max_model_len)
+    throw new UserError(
+      `config: workbench.distillation.teacher is ${folder}, which has ${maxPositions} positions, fewer than max_model_len ${rollout.max_model_len}: lower max_model_len to at most ${maxPositions}`,
+    );
+  const engine = startEngine(installation.engineWorker);
+  const interrupt = (): void => engine.interrupt();
+  control.stopped.addEventListener('abort', interrupt, { once: true });
+  const close = async (): Promise<void> => {
+    control.stopped.removeEventListener('abort', interrupt);
+    await engine.stop();
+  };
+  try {
+    const loading = engine.load({
+      modelFolder: folder,
+      adapterFolder: null,
+      frozen: true,
+      device: config.workbench.device,
+      threads: config.workbench.threads,
+      lora: null,
+      rolloutQuantization: 'none',
+      baseQuantization: 'none',
+      checkpointed: false,
+      referenceFolder: null,
+      critic: false,
+      seed: 0,
+      maxPositions: rollout.max_model_len,
+      cacheFolder: installation.cache,
+    });
+    const { parameters } = await abortable(control.stopped, loading);
+    journal.event('setting', `the teacher is ${folder} (${(parameters / 1e6).toPrecision(3)} M parameters)`);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    logprobs: async (samples, onPass) => {
+      engine.onUnits = onPass;
+      const episodes = config.actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu;
+      const { logprobs } = await engine.score('actor', [...samples], passBudget(config, episodes, samples.length), 1);
+      return logprobs;
+    },
+    close,
+  };
+}
+
+async function teacherFolder({ config, workspace, control, journal }: TeacherOptions): Promise<string> {
+  const source = teacherSource(config.workbench.distillation!.teacher!, workspace);
+  if ('folder' in source) return source.folder;
+  const signal = control.stopped;
+  try {
+    const { folder, commit } = await fetchHubModel(source.hub, { signal, onProgress: () => undefined });
+    journal.event('download', `the teacher ${source.hub.repo} is at commit ${commit}`);
+    return folder;
+  } catch (error) {
+    throw signal.aborted ? new RunStopped() : error;
+  }
+}

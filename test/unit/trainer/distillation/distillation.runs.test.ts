@@ -1,0 +1,150 @@
+// On-policy distillation in whole runs: the policy approaches a teacher on this machine and one behind an API, which
+// give the same results; rewards are added or left out; and what cannot be used is refused in one sentence.
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { installation } from '../../../../extension/node/installation';
+import { PolicyEngine } from '../../../../extension/models/policy-engine';
+import { document, killAll } from '../../../support/terminal';
+import { keepAll, trainHere } from '../../../support/train-here';
+import { makeWorkspace, writeModel, type Workspace } from '../../../support/workspace';
+
+vi.mock(import('../../../../extension/node/installation'), async () =>
+  (await import('../../../support/test-installation')).testInstallation(),
+);
+
+let workspace: Workspace;
+let server: Server;
+/** Bodies of the requests to the service. */
+let asked: { prompt: number[]; echo: boolean; logprobs: number; max_tokens: number }[] = [];
+/** What the service answers instead of log-probs. */
+let refusal: { status: number; body: object } | undefined;
+
+const teacherFolder = () => join(workspace.folder, 'models/teacher');
+
+beforeAll(async () => {
+  workspace = makeWorkspace();
+  writeModel(teacherFolder(), 11);
+  const engine = new PolicyEngine();
+  await engine.load({
+    ...{ modelFolder: teacherFolder(), adapterFolder: null, device: 'cpu', threads: 1, lora: null, frozen: true },
+    ...{ rolloutQuantization: 'none', baseQuantization: 'none', checkpointed: false, referenceFolder: null },
+    ...{ critic: false, seed: 0, maxPositions: null, cacheFolder: workspace.folder },
+  });
+  server = createServer((request, response) => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('end', () => {
+      const body = JSON.parse(Buffer.concat(parts).toString()) as (typeof asked)[number];
+      asked.push(body);
+      const answer = async (): Promise<object> => {
+        const ids = Int32Array.from(body.prompt);
+        const mask = Uint8Array.from(ids, (_, t) => Number(t > 0));
+        const { logprobs } = await engine.score('actor', [{ ids, mask }], { maxTokens: 4096 }, 1);
+        return { choices: [{ logprobs: { token_logprobs: [null, ...logprobs[0].slice(1), -1] } }] };
+      };
+      const send = ({ status, body }: { status: number; body: object }): void =>
+        void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      if (refusal) return send(refusal);
+      void answer().then(body => send({ status: 200, body }));
+    });
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  process.env.TEACHER_KEY = 'sk-of-the-teacher';
+});
+beforeEach(() => {
+  asked = [];
+  refusal = undefined;
+});
+afterAll(async () => {
+  delete process.env.TEACHER_KEY;
+  await new Promise(resolve => server.close(resolve));
+  await killAll(workspace.folder);
+  workspace.remove();
+  rmSync(installation.cache, { recursive: true, force: true });
+});
+
+const local = ['++workbench.distillation={teacher: models/teacher}'];
+const service = (): string[] => [
+  `++model_info={big: {provider_name: openai, model_name: big, base_url: 'http://127.0.0.1:${(server.address() as AddressInfo).port}/v1', api_key_env: TEACHER_KEY, max_retries: 1}}`,
+  '++workbench.distillation={service: big}',
+];
+const only = ['++workbench.distillation.use_rewards=false', 'actor_rollout_ref.actor.optim.lr=3e-2', ...keepAll];
+
+test('a policy that learns only from its teacher approaches it', async () => {
+  const { lines, events } = await trainHere(workspace, [...local, ...only, 'trainer.save_freq=-1'], 8);
+  const kl = lines.map(line => Number(line['distillation/kl']));
+  expect(kl.every(Number.isFinite)).toBe(true);
+  expect(kl[0]).toBeGreaterThan(0.05);
+  expect(kl.at(-1)).toBeLessThan(kl[0] / 2);
+  expect(lines.every(line => Number(line['timing_s/teacher']) > 0)).toBe(true);
+  expect(events.some(event => event.includes('the teacher is') && event.includes('models/teacher'))).toBe(true);
+});
+
+test('a service gives the same results as the folder, and receives token ids', async () => {
+  const rows = async (overrides: string[]) =>
+    (await trainHere(workspace, [...overrides, ...keepAll], 2)).lines.map(line => [
+      line['distillation/kl'],
+      line['distillation/teacher_log_prob'],
+      line['actor/pg_loss'],
+      line['actor/grad_norm'],
+    ]);
+  const expected = await rows(local);
+  const found = await rows(service());
+  found.forEach((row, step) => row.forEach((x, i) => expect(x).toBeCloseTo(Number(expected[step][i]), 4)));
+  expect(asked.length).toBe(16); // two steps of eight episodes
+  expect(asked[0]).toMatchObject({ model: 'big', echo: true, logprobs: 1, max_tokens: 1, temperature: 1 });
+  expect(asked[0].prompt.every(Number.isInteger)).toBe(true);
+});
+
+test('rewards and teacher are added; without rewards, only the teacher counts', async () => {
+  const of = async (...overrides: string[]) =>
+    (await trainHere(workspace, [...keepAll, ...overrides], 1)).lines[0] as Record<string, number>;
+  const [plain, both, alone] = [await of(), await of(...local), await of(...local, only[0])];
+  expect(plain['distillation/kl']).toBeUndefined();
+  expect(both['distillation/kl']).toBe(alone['distillation/kl']);
+  expect(alone['critic/advantages/mean']).toBeCloseTo(-alone['distillation/kl'], 5);
+  expect(both['critic/advantages/mean']).toBeCloseTo(
+    plain['critic/advantages/mean'] + alone['critic/advantages/mean'],
+    5,
+  );
+});
+
+test('a service that returns no log-probs ends the run with one sentence', async () => {
+  refusal = { status: 400, body: { error: { message: 'echo is not supported' } } };
+  await expect(trainHere(workspace, [...service(), ...keepAll], 1)).rejects.toThrow(
+    /^api: the teacher model_info.big refuses a sample \(400 echo is not supported\): use a service/,
+  );
+  refusal = { status: 200, body: { choices: [{ logprobs: { token_logprobs: [null] } }] } };
+  await expect(trainHere(workspace, [...service(), ...keepAll], 1)).rejects.toThrow(
+    /^api: the teacher model_info.big returned 1 log-probs for a sample of \d+ tokens/,
+  );
+});
+
+test.each([
+  ['{teacher: models/nowhere}', /^config: workbench.distillation.teacher is .*nowhere.*no config.json/],
+  ['{}', /workbench.distillation.teacher is null, and so is service/],
+  ['{service: larger}', /workbench.distillation.service is "?larger"?, which is not a model of model_info/],
+  ['{teacher: ragen-tiny}', /ragen-tiny, whose vocabulary differs|has \d+ positions/],
+])('%s is refused in one sentence', async (value, sentence) => {
+  if (value === '{teacher: ragen-tiny}') {
+    const file = join(workspace.folder, 'models/random/tokenizer.json');
+    const original = readFileSync(file, 'utf8');
+    const json = JSON.parse(original) as { model: { vocab: Record<string, number> } };
+    const [token] = Object.keys(json.model.vocab);
+    json.model.vocab[`${token}-`] = json.model.vocab[token];
+    delete json.model.vocab[token];
+    writeFileSync(file, JSON.stringify(json));
+    await expect(
+      trainHere(workspace, [`++workbench.distillation=${value}`], 1).finally(() => writeFileSync(file, original)),
+    ).rejects.toThrow(sentence);
+    return;
+  }
+  const { code, answer } = await document<{ error: { message: string } }>(workspace.folder, [
+    ...['train', '--config-name', 'words', `++workbench.distillation=${value}`],
+  ]);
+  expect(code).not.toBe(0);
+  expect(answer.error.message).toMatch(sentence);
+});
