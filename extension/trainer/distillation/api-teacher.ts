@@ -18,6 +18,8 @@ const completion = z.looseObject({
 
 /** Maximum concurrent requests. */
 const concurrency = 16;
+/** Maximum bytes of a reply, which has about a hundred bytes for each token of the sample. */
+const mostBytes = 2 ** 25;
 
 /**
  * @param pauseMs pauses between attempts, for tests
@@ -30,33 +32,37 @@ export function openApiTeacher(
 ): Teacher {
   const name = config.workbench.distillation!.service!;
   const model = config.model_info![name];
-  const signal = control.stopped;
-  const client = new ApiClient(completionsWithLogprobs(name, model, environment), {
-    timeoutMs: model.timeout_s * 1000,
-    maxRetries: model.max_retries,
-    pauseMs,
-    consequence: 'start the service and resume the run',
-    signal,
-  });
-  const slots = new RequestSlots(concurrency);
-  const score = async ({ ids, mask }: ScoredSample): Promise<Float32Array> => {
-    const answer = await slots.run(() => client.ask([...ids]));
-    return sampledLogprobs(answer.logprobs, mask, `model_info.${name}`);
-  };
+  const service = completionsWithLogprobs(name, model, environment);
+  const closed = new AbortController();
   return {
     logprobs: async (samples, onPass) => {
+      const failed = new AbortController(); // after a failure, the other samples are not requested any more
+      const signal = AbortSignal.any([control.stopped, closed.signal, failed.signal]);
+      const client = new ApiClient(service, {
+        timeoutMs: model.timeout_s * 1000,
+        maxRetries: model.max_retries,
+        mostBytes,
+        pauseMs,
+        consequence: 'start the service and resume the run',
+        signal,
+      });
+      const slots = new RequestSlots(concurrency);
       let done = 0;
+      const score = async ({ ids, mask }: ScoredSample): Promise<Float32Array> => {
+        const { logprobs } = await slots.run(() => {
+          signal.throwIfAborted();
+          return client.ask([...ids]);
+        });
+        const found = sampledLogprobs(logprobs, mask, `model_info.${name}`);
+        if (++done < samples.length) onPass(done, samples.length);
+        return found;
+      };
       onPass(0, samples.length);
       try {
-        return await Promise.all(
-          samples.map(async sample => {
-            const found = await score(sample);
-            if (++done < samples.length) onPass(done, samples.length);
-            return found;
-          }),
-        );
+        return await Promise.all(samples.map(score));
       } catch (error) {
-        if (signal.aborted) throw new RunStopped();
+        failed.abort();
+        if (control.stopped.aborted) throw new RunStopped();
         if (error instanceof RequestRefused)
           throw new UserError(
             `api: the teacher model_info.${name} refuses a sample (${error.message}): use a service whose completions accept token ids with echo and logprobs, and whose context is at least max_model_len`,
@@ -64,7 +70,7 @@ export function openApiTeacher(
         throw error;
       }
     },
-    close: () => Promise.resolve(),
+    close: () => Promise.resolve(closed.abort()),
   };
 }
 
@@ -94,16 +100,19 @@ function completionsWithLogprobs(
 
 /**
  * Returns the log-probs at tokens with mask 1, and 0 elsewhere.
+ * @param found one log-prob for each token of the sample; a service may append those of the tokens that it sampled
  * @throws UserError if the reply lacks one of them
  */
 export function sampledLogprobs(found: readonly (number | null)[], mask: Uint8Array, name: string): Float32Array {
+  const missing = (at: number): UserError =>
+    new UserError(
+      `api: the teacher ${name} returned ${found.length} log-probs for a sample of ${mask.length} tokens, without one for token ${at}: use a service that returns the log-probs of the prompt (echo with logprobs)`,
+    );
+  if (found.length < mask.length) throw missing(found.length); // the service may have left out tokens at the beginning
   return Float32Array.from(mask, (own, t) => {
     if (own === 0) return 0;
-    const logprob = found[t] ?? NaN;
-    if (!Number.isFinite(logprob))
-      throw new UserError(
-        `api: the teacher ${name} returned ${found.length} log-probs for a sample of ${mask.length} tokens, without one for token ${t}: use a service that returns the log-probs of the prompt (echo with logprobs)`,
-      );
+    const logprob = found[t];
+    if (logprob === null) throw missing(t);
     return logprob;
   });
 }

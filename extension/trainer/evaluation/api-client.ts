@@ -19,6 +19,8 @@ export interface ApiClientOptions {
   maxRetries: number;
   /** First and maximum pause, in milliseconds. */
   pauseMs?: { first: number; longest: number };
+  /** Maximum bytes of a response body; the default is enough for the longest answers to conversations. */
+  mostBytes?: number;
   /** What happens if all retries of a request fail, for the message; by default, the evaluation ends. */
   consequence?: string;
   signal: AbortSignal;
@@ -111,7 +113,7 @@ export class ApiClient<Question = readonly ChatMessage[], Answer extends object 
         redirect: 'manual', // a redirect would send the key to another address
         signal: request.signal,
       });
-      const text = await bodyText(response, mostBodyBytes).catch((error: unknown) => {
+      const text = await bodyText(response, this.options.mostBytes ?? mostBodyBytes).catch((error: unknown) => {
         if (error instanceof BodyTooLong && !response.ok) return ''; // the HTTP status suffices for the error message
         throw error;
       });
