@@ -3,11 +3,10 @@
 import { abortable } from '../../node/abortable';
 import { UserError } from '../../common/user-error';
 import { startEngine } from '../../engine/remote-engine';
-import { RunStopped } from '../../engine/run-stopped';
-import { fetchHubModel } from '../../hub/hub-model';
 import { readDecoderConfig } from '../../models/weights/model-folder';
 import { installation } from '../../node/installation';
 import { passBudget } from '../run/pass-budget';
+import { fetchedHubModel } from '../run/run-model';
 import { requireSameVocabulary } from './same-vocabulary';
 import { teacherSource } from './teacher-source';
 import type { Teacher, TeacherOptions } from './teacher';
@@ -60,7 +59,8 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
     logprobs: async (samples, onPass) => {
       engine.onUnits = onPass;
       const episodes = config.actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu;
-      const { logprobs } = await engine.score('actor', [...samples], passBudget(config, episodes, samples.length), 1);
+      const own = samples.map(({ ids, mask }) => ({ ids, mask })); // only these fields are copied to the worker
+      const { logprobs } = await engine.score('actor', own, passBudget(config, episodes, samples.length), 1);
       return logprobs;
     },
     close,
@@ -68,14 +68,7 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
 }
 
 async function teacherFolder({ config, workspace, control, journal }: TeacherOptions): Promise<string> {
-  const source = teacherSource(config.workbench.distillation!.teacher!, workspace);
-  if ('folder' in source) return source.folder;
-  const signal = control.stopped;
-  try {
-    const { folder, commit } = await fetchHubModel(source.hub, { signal, onProgress: () => undefined });
-    journal.event('download', `the teacher ${source.hub.repo} is at commit ${commit}`);
-    return folder;
-  } catch (error) {
-    throw signal.aborted ? new RunStopped() : error;
-  }
+  const teacher = config.workbench.distillation!.teacher!;
+  const source = teacherSource(teacher, workspace);
+  return 'folder' in source ? source.folder : fetchedHubModel(source.hub, teacher, control, journal);
 }

@@ -12,6 +12,7 @@ import type { Journal } from './journal';
 import { RunStopped } from '../../engine/run-stopped';
 import type { RunControl } from './run-control';
 import { replaceFile, storeError } from '../../node/files';
+import type { HubModel } from '../../hub/hub-call';
 import { fetchHubModel, fetchHubTexts, findHubModel } from '../../hub/hub-model';
 import type { HubProgress } from '../../hub/hub-model';
 import { readRegular } from '../../node/regular-file';
@@ -39,15 +40,33 @@ export async function runModelFolder(
   const source = modelSource(path, { workspace, modelFolders: [installation.models] });
   if ('folder' in source) return source.folder;
   const hub = { ...source.hub, revision: model.revision ?? source.hub.revision };
+  if (workbench.engine !== 'tinker') return fetchedHubModel(hub, path, control, journal);
   const signal = control.stopped;
   try {
-    if (workbench.engine === 'tinker') return (await fetchHubTexts(hub, { signal })).folder;
+    return (await fetchHubTexts(hub, { signal })).folder;
+  } catch (error) {
+    throw signal.aborted ? new RunStopped() : error;
+  }
+}
+
+/**
+ * Returns the folder of a hub model, which is downloaded if it is not in the cache. The status shows the progress.
+ * @param name the model's name in the configuration, for the journal
+ * @throws RunStopped if the run is stopped during the download; downloaded data is kept
+ */
+export async function fetchedHubModel(
+  hub: HubModel,
+  name: string,
+  { stopped: signal }: Pick<RunControl, 'stopped'>,
+  journal: Pick<Journal, 'event' | 'update'>,
+): Promise<string> {
+  try {
     const facts = await findHubModel(hub, { signal });
     if (facts.folder !== null) return facts.folder;
     const fetched = await fetchHubModel(hub, { signal, onProgress: progressReporter(journal) });
     journal.update({ phase: 'idle', download: undefined, eta_s: null });
     const total = fetched.files.reduce((sum, { bytes }) => sum + bytes, 0);
-    journal.event('download', `fetched ${path} (${Math.ceil(total / 1e6)} MB) at commit ${fetched.commit}`);
+    journal.event('download', `fetched ${name} (${Math.ceil(total / 1e6)} MB) at commit ${fetched.commit}`);
     return fetched.folder;
   } catch (error) {
     throw signal.aborted ? new RunStopped() : error;
@@ -85,7 +104,7 @@ export async function presentModelFolder(folder: RunFolder, workspace: string): 
  * Returns a function that shows download progress in the status. The remaining time is computed from the average speed
  * of the last updates.
  */
-function progressReporter(journal: Journal): (progress: HubProgress) => void {
+function progressReporter(journal: Pick<Journal, 'update'>): (progress: HubProgress) => void {
   const updates: { at: number; file: string; bytes: number }[] = [];
   return download => {
     const { file, bytes, total } = download;
