@@ -1,6 +1,6 @@
 // Loads a model whose weights are all trained and in memory, a model with trained adapters over a base that is mapped
-// from its files, or a mapped model without trained weights. All files are read and checked before any session is created, so a failed load leaves nothing
-// open.
+// from its files, or a mapped model without trained weights. All files are read and checked before any session is
+// created, so a failed load leaves nothing open.
 import type { LoadOptions } from '../engine/load-options';
 import type { LoadedModel } from '../engine/load-options';
 import { RandomStream } from '../engine/sampling/random-stream';

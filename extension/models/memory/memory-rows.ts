@@ -87,15 +87,16 @@ export class MemoryRows {
       rows.push(row('loading', 'weights', all * 4, `${millions(all)} parameters × 4 bytes`));
       if (reference) rows.push(row('loading', 'reference', all * width, mapped));
     }
-    if (lora ?? reference) {
-      const bytes = Math.min(measured.reading, all * 8);
+    const { teacher } = this.input;
+    const own = teacher ? count(parameterSpecs(teacher.decoder)) : 0;
+    const frozen = lora || reference ? Math.max(all, own) : own;
+    if (frozen > 0) {
+      const bytes = Math.min(measured.reading, frozen * 8);
       rows.push(
         row('loading', 'check of frozen weights', bytes, 'reading all frozen weights once, in parts; measured'),
       );
     }
-    const { teacher } = this.input;
     if (teacher) {
-      const own = count(parameterSpecs(teacher.decoder));
       const bytes = bytesOf[teacher.stored];
       const how = `${millions(own)} parameters × ${bytes} bytes, mapped from the teacher's files`;
       rows.push(row('loading', 'teacher', own * bytes, how));
@@ -159,7 +160,7 @@ export class MemoryRows {
       rows.push(pass('log-probs', 'reference log-probs', 'reference', referenceTokens, "the reference's graph"));
     const { teacher } = this.input;
     if (teacher) {
-      const passes = new PassMemory({ ...this.input, ...teacher, lora: null });
+      const passes = new PassMemory({ ...this.input, ...teacher, lora: null, baseQuantization: 'none' });
       const what = how(referenceTokens, "the teacher's graph");
       rows.push(row('log-probs', 'log-probs of the teacher', passes.arenas('reference', referenceTokens), what));
     }

@@ -56,6 +56,10 @@ export function usesReference({ actor_rollout_ref: { actor }, algorithm, trainer
   return !trainer.val_only && actor.use_ref && (actor.use_kl_loss || algorithm.use_kl_in_reward);
 }
 
+/** Whether a teacher scores the sampled tokens (workbench.distillation). */
+export const usesTeacher = ({ trainer, workbench }: RunConfig): boolean =>
+  !trainer.val_only && workbench.distillation !== null;
+
 /**
  * Whether any weights are read from the model's folder: as the complete model, as the base of adapters, or as the
  * reference policy.
