@@ -80,11 +80,12 @@ export const groupsOfCharts: PlannedGroup[] = [
     charts: [
       { id: 'entropy', title: 'Entropy', keys: ['actor/entropy', 'actor/entropy_loss'], first: true, always: true },
       { id: 'KL', title: 'KL', keys: ['actor/ppo_kl', 'actor/kl_loss'] },
+      { id: 'divergence from the teacher', title: 'Divergence from the teacher', keys: ['distillation/kl'] },
       { id: 'clip fraction', title: 'Clip fraction', keys: ['actor/pg_clipfrac'] },
       { id: 'policy loss', title: 'Policy loss', keys: ['actor/pg_loss'] },
       { id: 'learning rate', title: 'Learning rate', keys: ['actor/lr', 'critic/lr'] },
     ],
-    rest: /^(actor|critic)\//,
+    rest: /^(actor|critic|distillation)\//,
   },
   {
     id: 'stability',
