@@ -26,7 +26,8 @@ function idsOf(folder: string): Map<string, number> {
   const { model, added_tokens: added } = isRecord(json) ? json : {};
   const vocab = isRecord(model) ? model.vocab : undefined;
   const ids = new Map<string, number>();
-  if (Array.isArray(vocab)) vocab.forEach((entry: unknown, id) => Array.isArray(entry) && ids.set(String(entry[0]), id));
+  if (Array.isArray(vocab))
+    vocab.forEach((entry: unknown, id) => Array.isArray(entry) && ids.set(String(entry[0]), id));
   else if (isRecord(vocab))
     for (const [token, id] of Object.entries(vocab)) if (typeof id === 'number') ids.set(token, id);
   for (const token of Array.isArray(added) ? added : [])

@@ -31,13 +31,11 @@ it.each(golden.cases)(
 
 describe('for any log-probs', () => {
   const logprob = fc.double({ min: -20, max: 0, noNaN: true });
-  const sequence = fc
-    .array(fc.tuple(logprob, logprob, fc.boolean()), { maxLength: 20 })
-    .map(tokens => ({
-      policy: tokens.map(([own]) => own),
-      teacher: tokens.map(([, other]) => other),
-      mask: Uint8Array.from(tokens, ([, , isTrained]) => Number(isTrained)),
-    }));
+  const sequence = fc.array(fc.tuple(logprob, logprob, fc.boolean()), { maxLength: 20 }).map(tokens => ({
+    policy: tokens.map(([own]) => own),
+    teacher: tokens.map(([, other]) => other),
+    mask: Uint8Array.from(tokens, ([, , isTrained]) => Number(isTrained)),
+  }));
   const options = fc.record({
     kl_penalty_coef: fc.double({ min: 0.01, max: 10, noNaN: true }),
     kl_discount_factor: fc.double({ min: 0, max: 1, noNaN: true }),

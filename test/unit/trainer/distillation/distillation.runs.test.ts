@@ -1,15 +1,19 @@
-// On-policy distillation in whole runs: the policy approaches a teacher on this machine and one behind an API, which
-// give the same results; rewards are added or left out; and what cannot be used is refused in one sentence.
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+// On-policy distillation in complete runs: the policy approaches its teacher; a teacher on this machine and one behind an
+// API give the same results; rewards are added or left out; and unusable teachers are refused in one sentence.
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
 import { PolicyEngine } from '../../../../extension/models/policy-engine';
+import { RandomStream } from '../../../../extension/engine/sampling/random-stream';
+import { readDecoder } from '../../../../extension/models/weights/model-folder';
+import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { document, killAll } from '../../../support/terminal';
 import { keepAll, trainHere } from '../../../support/train-here';
-import { makeWorkspace, writeModel, type Workspace } from '../../../support/workspace';
+import { groupOverrides } from '../../../support/tiny-overrides';
+import { makeWorkspace, root, writeModel, type Workspace } from '../../../support/workspace';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -42,7 +46,7 @@ beforeAll(async () => {
       const answer = async (): Promise<object> => {
         const ids = Int32Array.from(body.prompt);
         const mask = Uint8Array.from(ids, (_, t) => Number(t > 0));
-        const { logprobs } = await engine.score('actor', [{ ids, mask }], { maxTokens: 4096 }, 1);
+        const { logprobs } = await engine.score('actor', [{ ids, mask }], { maxTokens: 4096, maxRows: 1 }, 1);
         return { choices: [{ logprobs: { token_logprobs: [null, ...logprobs[0].slice(1), -1] } }] };
       };
       const send = ({ status, body }: { status: number; body: object }): void =>
@@ -66,22 +70,43 @@ afterAll(async () => {
   rmSync(installation.cache, { recursive: true, force: true });
 });
 
+/** Writes a copy of ragen-tiny to whose weights noise was added. */
+async function writeDisturbed(folder: string): Promise<void> {
+  const original = join(root, 'media/models/ragen-tiny');
+  cpSync(original, folder, { recursive: true });
+  const { weights } = await readDecoder(original);
+  const noise = new RandomStream(3);
+  const tensors = weights.specs.map(({ name, dims }) => {
+    const values = weights.view(name);
+    const spread = Math.sqrt(values.reduce((sum, x) => sum + x * x, 0) / values.length);
+    return { name, shape: dims, data: values.map(x => x + (spread / 2) * noise.normal()) };
+  });
+  await writeSafetensors(join(folder, 'model.safetensors'), tensors);
+}
+
 const local = ['++workbench.distillation={teacher: models/teacher}'];
 const service = (): string[] => [
   `++model_info={big: {provider_name: openai, model_name: big, base_url: 'http://127.0.0.1:${(server.address() as AddressInfo).port}/v1', api_key_env: TEACHER_KEY, max_retries: 1}}`,
   '++workbench.distillation={service: big}',
 ];
-const only = ['++workbench.distillation.use_rewards=false', 'actor_rollout_ref.actor.optim.lr=3e-2', ...keepAll];
+const only = '++workbench.distillation.use_rewards=false';
 
 test('a policy that learns only from its teacher approaches it', async () => {
-  const { lines, events } = await trainHere(workspace, [...local, ...only, 'trainer.save_freq=-1'], 8);
+  await writeDisturbed(join(workspace.folder, 'models/disturbed'));
+  const settings = [
+    ...['model_path=models/disturbed', '++workbench.distillation={teacher: ragen-tiny, use_rewards: false}'],
+    ...[...groupOverrides('train', [4]), 'ppo_mini_batch_size=32', 'actor_rollout_ref.actor.optim.lr=1e-3'],
+    ...['agent_proxy.max_turn=2', 'actor_rollout_ref.rollout.response_length=32', 'workbench.threads=1'],
+    ...['trainer.save_freq=-1', ...keepAll],
+  ];
+  const { lines, events } = await trainHere(workspace, settings, 5, undefined, 'quickstart');
   const kl = lines.map(line => Number(line['distillation/kl']));
-  expect(kl.every(Number.isFinite)).toBe(true);
-  expect(kl[0]).toBeGreaterThan(0.05);
-  expect(kl.at(-1)).toBeLessThan(kl[0] / 2);
+  expect(kl[0]).toBeGreaterThan(1);
+  expect(kl[4]).toBeLessThan(kl[0] / 2);
+  expect(kl[4]).toBeLessThan(kl[1]);
   expect(lines.every(line => Number(line['timing_s/teacher']) > 0)).toBe(true);
-  expect(events.some(event => event.includes('the teacher is') && event.includes('models/teacher'))).toBe(true);
-});
+  expect(events.some(event => /^setting: the teacher is .*ragen-tiny \(0.373 M parameters\)/.test(event))).toBe(true);
+}, 180_000);
 
 test('a service gives the same results as the folder, and receives token ids', async () => {
   const rows = async (overrides: string[]) =>
@@ -102,7 +127,7 @@ test('a service gives the same results as the folder, and receives token ids', a
 test('rewards and teacher are added; without rewards, only the teacher counts', async () => {
   const of = async (...overrides: string[]) =>
     (await trainHere(workspace, [...keepAll, ...overrides], 1)).lines[0] as Record<string, number>;
-  const [plain, both, alone] = [await of(), await of(...local), await of(...local, only[0])];
+  const [plain, both, alone] = [await of(), await of(...local), await of(...local, only)];
   expect(plain['distillation/kl']).toBeUndefined();
   expect(both['distillation/kl']).toBe(alone['distillation/kl']);
   expect(alone['critic/advantages/mean']).toBeCloseTo(-alone['distillation/kl'], 5);
@@ -127,24 +152,27 @@ test.each([
   ['{teacher: models/nowhere}', /^config: workbench.distillation.teacher is .*nowhere.*no config.json/],
   ['{}', /workbench.distillation.teacher is null, and so is service/],
   ['{service: larger}', /workbench.distillation.service is "?larger"?, which is not a model of model_info/],
-  ['{teacher: ragen-tiny}', /ragen-tiny, whose vocabulary differs|has \d+ positions/],
-])('%s is refused in one sentence', async (value, sentence) => {
-  if (value === '{teacher: ragen-tiny}') {
-    const file = join(workspace.folder, 'models/random/tokenizer.json');
-    const original = readFileSync(file, 'utf8');
-    const json = JSON.parse(original) as { model: { vocab: Record<string, number> } };
-    const [token] = Object.keys(json.model.vocab);
-    json.model.vocab[`${token}-`] = json.model.vocab[token];
-    delete json.model.vocab[token];
-    writeFileSync(file, JSON.stringify(json));
-    await expect(
-      trainHere(workspace, [`++workbench.distillation=${value}`], 1).finally(() => writeFileSync(file, original)),
-    ).rejects.toThrow(sentence);
-    return;
-  }
+])('%s is refused before a run folder is created', async (value, sentence) => {
   const { code, answer } = await document<{ error: { message: string } }>(workspace.folder, [
     ...['train', '--config-name', 'words', `++workbench.distillation=${value}`],
   ]);
   expect(code).not.toBe(0);
   expect(answer.error.message).toMatch(sentence);
+});
+
+test('a teacher with another vocabulary, or with too few positions, ends the run at its start', async () => {
+  const file = join(workspace.folder, 'models/random/tokenizer.json');
+  const original = readFileSync(file, 'utf8');
+  const json = JSON.parse(original) as { model: { vocab: Record<string, number> } };
+  const [[token, id]] = Object.entries(json.model.vocab);
+  json.model.vocab[`${token}-`] = id;
+  delete json.model.vocab[token];
+  writeFileSync(file, JSON.stringify(json));
+  await expect(trainHere(workspace, local, 1).finally(() => writeFileSync(file, original))).rejects.toThrow(
+    `models/teacher, whose vocabulary differs from that of the policy's model: ${JSON.stringify(`${token}-`)} is token ${id} of the policy, but the teacher has no such token`,
+  );
+  const longer = ['model_path=ragen-tiny', 'actor_rollout_ref.rollout.max_model_len=600'];
+  await expect(trainHere(workspace, [...local, ...longer], 1)).rejects.toThrow(
+    /^config: workbench.distillation.teacher is .*teacher, which has 512 positions, fewer than max_model_len 600: lower/,
+  );
 });

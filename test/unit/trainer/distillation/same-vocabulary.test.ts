@@ -23,7 +23,13 @@ test('equal vocabularies, and a teacher with further tokens, are accepted', () =
   const teacher = model('teacher', { b: 1, a: 0, c: 3 }, [{ id: 2, content: '<end>' }]);
   requireSameVocabulary(policy, policy);
   requireSameVocabulary(policy, teacher);
-  requireSameVocabulary(model('pieces', [['a', -1], ['b', -2]]), teacher); // a list of pieces with scores
+  requireSameVocabulary(
+    model('pieces', [
+      ['a', -1],
+      ['b', -2],
+    ]),
+    teacher,
+  ); // a list of pieces with scores
 });
 
 test.each([

@@ -128,6 +128,7 @@ const configurations = (judgesUrl: string): [what: string, overrides: string[], 
     ],
     1,
   ],
+  ['on-policy distillation', ['++workbench.distillation={teacher: models/random}', ...keepAll], 1],
   [
     'a run that the filter ends',
     [
