@@ -121,6 +121,10 @@ export const episodeSchema = z.object({
       .array(z.number().nullable())
       .optional()
       .describe('log-probs under the reference policy; absent without a reference policy'),
+    teacher_logprobs: z
+      .array(z.number().nullable())
+      .optional()
+      .describe('log-probs under the teacher of on-policy distillation; absent without a teacher'),
     values: z
       .array(z.number().nullable())
       .optional()

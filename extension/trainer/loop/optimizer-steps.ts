@@ -20,6 +20,8 @@ export interface PreparedBatch {
   /** Log-probs of the tokens: `old` under the policy before the update, `reference` under the reference policy. */
   old: readonly Float32Array[];
   reference: readonly Float32Array[];
+  /** Log-probs under the teacher; absent without a teacher. */
+  teacher?: readonly Float32Array[];
   values: readonly Float32Array[];
   /** Entropies under the policy before the update; absent if they were not computed. */
   entropies?: readonly Float32Array[];

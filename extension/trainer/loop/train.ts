@@ -357,6 +357,7 @@ async function prepare(
     advantages,
     order: positions,
     ...(entropies && { entropies }),
+    ...(teacher && { teacher }),
     ...(returns && { returns }),
   };
 }

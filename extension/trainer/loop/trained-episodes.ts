@@ -19,7 +19,7 @@ import type { Episode } from '../../run-data/episode';
 export function trainedTokens(
   run: Run,
   own: readonly BatchSample[],
-  { samples, advantages, entropies, reference, values }: PreparedBatch,
+  { samples, advantages, entropies, reference, teacher, values }: PreparedBatch,
 ): Map<RolloutSample, TrainedTokens> {
   const trained = new Map(
     samples.map(({ sample }, i): [RolloutSample, TrainedTokens] => [
@@ -28,6 +28,7 @@ export function trainedTokens(
         advantages: advantages[i],
         ...(entropies && { entropies: entropies[i] }),
         ...(run.usesReference && { reference: reference[i] }),
+        ...(teacher && { teacher: teacher[i] }),
         ...(run.usesCritic && { values: values[i] }),
       },
     ]),

@@ -9,6 +9,7 @@ export interface TrainedTokens {
   advantages: Float32Array;
   entropies?: Float32Array;
   reference?: Float32Array;
+  teacher?: Float32Array;
   values?: Float32Array;
 }
 
@@ -22,8 +23,8 @@ export interface EpisodeTraining {
 
 /**
  * Returns the episode's record, which is one line of `episodes/*.jsonl`. Log-probs and advantages are written with nine
- * significant digits, which are enough to restore a float32 exactly. Entropies, reference log-probs and values have six
- * digits, because they are only displayed.
+ * significant digits, which are enough to restore a float32 exactly. Entropies, values and the log-probs of reference and
+ * teacher have six digits, because they are only displayed.
  */
 export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTraining): Episode {
   const { samples } = episode;
@@ -38,14 +39,15 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
   const trained = training?.samples;
   const advantages = trained?.map(sample => sample.advantages);
   /** Returns one value per token, null at untrained tokens; undefined if the update did not compute the values. */
-  const column = (name: 'entropies' | 'reference' | 'values'): (number | null)[] | undefined => {
+  const column = (name: 'entropies' | 'reference' | 'teacher' | 'values'): (number | null)[] | undefined => {
     if (!trained?.every(sample => sample[name])) return undefined;
     return trained.flatMap((sample, index) => {
       const trainedMask = name === 'values' ? sampledMask(samples[index]) : samples[index].mask;
       return Array.from(sample[name]!, (x, token) => (trainedMask[token] ? Number(x.toPrecision(6)) : null));
     });
   };
-  const [entropies, ref_logprobs, values] = [column('entropies'), column('reference'), column('values')];
+  const [entropies, values] = [column('entropies'), column('values')];
+  const [ref_logprobs, teacher_logprobs] = [column('reference'), column('teacher')];
   return {
     id: episode.id,
     step: episode.step,
@@ -80,6 +82,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
       ...(advantages ? { advantages: advantages.flatMap(row => Array.from(row, shortest)) } : {}),
       ...(entropies && { entropies }),
       ...(ref_logprobs && { ref_logprobs }),
+      ...(teacher_logprobs && { teacher_logprobs }),
       ...(values && { values }),
       ...(samples.length > 1 ? { starts } : {}),
     },

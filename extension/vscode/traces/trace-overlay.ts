@@ -19,6 +19,7 @@ const overlayNames = (): Record<OverlayKind, string> => ({
   advantage: vscode.l10n.t('advantage'),
   ratio: vscode.l10n.t('ratio'),
   kl: vscode.l10n.t('KL to reference'),
+  teacher: vscode.l10n.t('divergence from teacher'),
   mask: vscode.l10n.t('loss mask'),
   value: vscode.l10n.t('value'),
 });
@@ -34,6 +35,9 @@ const meanings = (): Record<OverlayKind, string> => ({
     'probability under the checkpoint divided by the probability at sampling; orange below one, blue above one',
   ),
   kl: vscode.l10n.t('log-prob minus the reference policy’s log-prob'),
+  teacher: vscode.l10n.t(
+    'log-prob at sampling minus the teacher’s log-prob; orange: the teacher prefers this token, blue: the teacher avoids it',
+  ),
   mask: vscode.l10n.t('tokens with mask 1, which are trained on, are shaded'),
   value: vscode.l10n.t('the critic’s value before the token'),
 });

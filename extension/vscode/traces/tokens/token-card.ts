@@ -23,7 +23,7 @@ export function tokenCard(
   { facts, text, location: position }: CardToken,
   { checkpoint, step, clip }: CardSource,
 ): string {
-  const { id, then, now, rank, entropy, advantage, ratio, clipped, kl, value, top, trained } = facts;
+  const { id, then, now, rank, entropy, advantage, ratio, clipped, kl, teacher, value, top, trained } = facts;
   const rows: [string, string | null][] = [
     ['log-prob at sampling', logprob(then)],
     [`log-prob at checkpoint`, logprob(now)],
@@ -32,6 +32,7 @@ export function tokenCard(
     ['advantage', advantage === null ? null : formatSigned(advantage)],
     ['ratio', ratio === null ? null : `${formatNumber(ratio)}${formatClip(clipped, clip)}`],
     ['KL to reference', kl === null ? null : formatSigned(kl)],
+    ['log-prob under teacher', logprob(teacher)],
     ['value', number(value, '')],
     ['loss mask', trained ? '1, trained on' : '0, not trained on'],
   ];

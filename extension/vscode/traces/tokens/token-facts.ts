@@ -46,6 +46,8 @@ export interface TokenFacts {
    * Log-prob minus the reference policy's log-prob: a one-sample estimate of the KL divergence, which may be negative.
    */
   kl: number | null;
+  /** Log-prob under the teacher of on-policy distillation. */
+  teacher: number | null;
   value: number | null;
 }
 
@@ -91,6 +93,7 @@ export function tokenFacts(
     ratio,
     clipped: ratio === null || advantage === null || !clip ? null : isClipped(ratio, advantage, clip),
     kl: policy === null || reference === null ? null : policy - reference,
+    teacher: tokens.teacher_logprobs?.[index] ?? null,
     value: scored?.value ?? tokens.values?.[index] ?? null,
   };
 }

@@ -5,7 +5,17 @@
 import { formatNumber, formatSigned } from '../../../common/numbers';
 import type { TokenFacts } from './token-facts';
 
-export const overlayKinds = ['none', 'logprob', 'entropy', 'advantage', 'ratio', 'kl', 'mask', 'value'] as const;
+export const overlayKinds = [
+  'none',
+  'logprob',
+  'entropy',
+  'advantage',
+  'ratio',
+  'kl',
+  'teacher',
+  'mask',
+  'value',
+] as const;
 export type OverlayKind = (typeof overlayKinds)[number];
 
 /** Shade of a token: 0 for none, 1 to 5 on a sequential scale, −3 to 3 on a signed scale. */
@@ -36,6 +46,12 @@ export const overlays: Record<Exclude<OverlayKind, 'none'>, Overlay> = {
     edges: [0.01, 0.1, 0.25],
   },
   kl: { scale: 'signed', needsModel: true, value: facts => facts.kl, edges: [0.01, 0.1, 0.5] },
+  teacher: {
+    scale: 'signed',
+    needsModel: false,
+    value: ({ then, teacher }) => (then === null || teacher === null ? null : then - teacher),
+    edges: [0.1, 0.5, 2],
+  },
   mask: { scale: 'sequential', needsModel: false, value: facts => (facts.trained ? 1 : 0), edges: [1, 1] },
   value: { scale: 'signed', needsModel: true, value: facts => facts.value, edges: null },
 };
@@ -74,7 +90,8 @@ export function formatRange(kind: OverlayKind, [low, high]: [number, number]): s
         ? 'all tokens are trained on'
         : 'no token is trained on'
       : 'shaded tokens are trained on';
-  const format = kind === 'advantage' || kind === 'kl' || kind === 'value' ? formatSigned : formatNumber;
+  const isSigned = kind !== 'none' && kind !== 'ratio' && overlays[kind].scale === 'signed';
+  const format = isSigned ? formatSigned : formatNumber;
   const [from, to] = kind === 'ratio' ? [Math.exp(low), Math.exp(high)] : [low, high];
   return low === high ? format(from) : `${format(from)} … ${format(to)}`;
 }

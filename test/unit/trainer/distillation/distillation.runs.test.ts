@@ -11,7 +11,7 @@ import { RandomStream } from '../../../../extension/engine/sampling/random-strea
 import { readDecoder } from '../../../../extension/models/weights/model-folder';
 import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { document, killAll } from '../../../support/terminal';
-import { keepAll, trainHere } from '../../../support/train-here';
+import { keepAll, mean, trainHere } from '../../../support/train-here';
 import { groupOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, root, writeModel, type Workspace } from '../../../support/workspace';
 
@@ -107,6 +107,17 @@ test('a policy that learns only from its teacher approaches it', async () => {
   expect(lines.every(line => Number(line['timing_s/teacher']) > 0)).toBe(true);
   expect(events.some(event => /^setting: the teacher is .*ragen-tiny \(0.373 M parameters\)/.test(event))).toBe(true);
 }, 180_000);
+
+test('the records of episodes contain log-probs under the teacher', async () => {
+  const { lines, episodes } = await trainHere(workspace, [...local, ...keepAll], 1);
+  const [found, trained] = [
+    episodes.map(({ tokens }) => tokens.teacher_logprobs!),
+    episodes.map(({ tokens }) => tokens),
+  ];
+  found.forEach((row, e) => expect(row.map(x => x !== null)).toEqual(trained[e].mask.map(bit => bit === 1)));
+  const scored = found.flat().filter(x => x !== null);
+  expect(mean(scored)).toBeCloseTo(Number(lines[0]['distillation/teacher_log_prob']), 4);
+});
 
 test('a service gives the same results as the folder, and receives token ids', async () => {
   const rows = async (overrides: string[]) =>

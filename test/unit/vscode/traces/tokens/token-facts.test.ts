@@ -49,8 +49,9 @@ describe('token facts', () => {
     episode.tokens.entropies = episode.tokens.ids.map(() => 0.7);
     episode.tokens.ref_logprobs = episode.tokens.ids.map(() => -0.5);
     episode.tokens.values = episode.tokens.ids.map(() => 0.1);
+    episode.tokens.teacher_logprobs = episode.tokens.ids.map(() => -0.2);
     const more = tokenFacts(episode, 3, undefined, clip);
-    expect([more.entropy, more.kl, more.value]).toEqual([0.7, expect.closeTo(0.1), 0.1]);
+    expect([more.entropy, more.kl, more.teacher, more.value]).toEqual([0.7, expect.closeTo(0.1), -0.2, 0.1]);
   });
 
   it('take ratio, clipping and divergence from the checkpoint', () => {
@@ -119,6 +120,16 @@ describe('overlays', () => {
     expect(paint('mask', [facts({ trained: true }), facts({ trained: false })]).shades).toEqual([2, 0]);
   });
 
+  it('shade the divergence from the teacher on both sides of zero', () => {
+    const teachers = [-0.4, -0.75, -1.4, -4.4, 0, null];
+    const { shades, range } = paint(
+      'teacher',
+      teachers.map(teacher => facts({ then: -0.4, teacher })),
+    );
+    expect(shades).toEqual([0, 1, 2, 3, -1, 0]);
+    expect(formatRange('teacher', range!)).toBe('−0.400 … +4');
+  });
+
   it('are empty without data', () => {
     for (const kind of overlayKinds.filter(each => each !== 'none' && overlays[each].needsModel))
       expect(paint(kind, [facts({})])).toEqual({ shades: [0], range: null });
@@ -129,6 +140,7 @@ describe('overlays', () => {
 describe('a token’s card', () => {
   it('is one table, with the alternatives below it', () => {
     const episode = lakeEpisode();
+    episode.tokens.teacher_logprobs = episode.tokens.ids.map(() => -0.2);
     const facts = tokenFacts(episode, 3, rescored(episode), clip);
     const card = tokenCard({ facts, text: 'go', location: [1, 9] }, { checkpoint: 'step-000020', step: 18, clip });
     expect(card).toBe(
@@ -144,6 +156,7 @@ describe('a token’s card', () => {
         '| advantage | +0.500 |',
         '| ratio | 0.746, not clipped (0.800 … 1.28) |',
         '| KL to reference | +0.693 |',
+        '| log-prob under teacher | −0.200 (p 81.9 %) |',
         '| value | 0.400 |',
         '| loss mask | 1, trained on |',
         '',
