@@ -4,6 +4,13 @@ import { runColours } from './run-colour';
 import { z } from 'zod';
 import { isRunId } from './run-file-names';
 
+const modelSchema = z.object({
+  path: z.string(),
+  sha256: z.string(),
+  parameters: z.number(),
+  revision: z.string().optional().describe('commit of a hub model; absent for a model in a folder'),
+});
+
 /** `manifest.json`: written once when the run is created; a resume never changes it. */
 export const manifestSchema = z.object({
   schema: z.literal(1),
@@ -18,12 +25,10 @@ export const manifestSchema = z.object({
   seeds: z.record(z.string(), z.number()),
   versions: z.record(z.string(), z.string()),
   hardware: z.record(z.string(), z.union([z.string(), z.number()])),
-  model: z.object({
-    path: z.string(),
-    sha256: z.string(),
-    parameters: z.number(),
-    revision: z.string().optional().describe('commit of a hub model; absent for a model in a folder'),
-  }),
+  model: modelSchema,
+  teacher: modelSchema
+    .optional()
+    .describe('the teacher of on-policy distillation; absent without a teacher on this machine'),
   environments: z.array(z.object({ tag: z.string(), name: z.string(), source: z.string(), version: z.string() })),
   sweep: z
     .object({ id: z.string(), point: z.string().describe('label of the run’s point in the sweep') })

@@ -4,6 +4,7 @@
 import type { Manifest } from '../../run-data/run-manifest';
 import { UserError } from '../../common/user-error';
 import { modelSource } from '../../trainer/config/model-path';
+import { askedForTeacher, teacherSource } from '../../trainer/distillation/teacher-source';
 import { installation } from '../../node/installation';
 import { checksumTogether, isWeights, modelChecksum } from '../../models/weights/model-checksum';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
@@ -40,6 +41,17 @@ export async function modelFacts(
 }
 
 /**
+ * Checks the teacher's model and returns its facts.
+ * @throws ConfigError or UserError if the model cannot be used
+ */
+export async function teacherFacts(teacher: string, workspace: string): Promise<Manifest['model']> {
+  const source = teacherSource(teacher, workspace);
+  const facts =
+    'folder' in source ? folderFacts(teacher, source.folder) : hubFacts(teacher, source.hub, askedForTeacher);
+  return (await facts).model;
+}
+
+/**
  * Returns the facts about a model whose weights are on a server. The folder contains only the tokenizer and
  * config.json.
  */
@@ -54,12 +66,12 @@ async function folderFacts(path: string, folder: string): Promise<ModelFacts> {
   return { model: { path, sha256: await modelChecksum(folder, true), parameters }, maxPositions };
 }
 
-async function hubFacts(path: string, model: HubModel): Promise<ModelFacts> {
+async function hubFacts(path: string, model: HubModel, asked = 'config: model_path'): Promise<ModelFacts> {
   const facts = await findHubModel(model);
   const { commit: revision, folder, files } = facts;
   if (files.some(({ name }) => name === 'adapter_config.json'))
     throw new UserError(
-      `config: model_path is ${JSON.stringify(path)}, which is an adapter, not a model: give the adapter’s base model`,
+      `${asked} is ${JSON.stringify(path)}, which is an adapter, not a model: give the adapter’s base model`,
     );
   if (folder !== null) {
     const own = await folderFacts(path, folder);

@@ -11,14 +11,16 @@ import { configHash } from '../../trainer/config/config-hash';
 import { loadConfig, overrideConfig } from '../../trainer/config/load-config';
 import type { LoadedConfig } from '../../trainer/config/loaded-config';
 import { fitLength, isMadeOf } from '../../trainer/config/model-length';
+import type { RunConfig } from '../../trainer/config/schema';
 import { installation } from '../../node/installation';
 import { configuredModel } from '../../trainer/evaluation/api-service';
 import { openEnvironments } from '../../trainer/run/run-environments';
-import { checkTeacher } from '../../trainer/distillation/teacher';
+import { usesTeacher } from '../../trainer/plan/memory-input';
+import { checkTeacher } from '../../trainer/distillation/open-teacher';
 import { openCheckpoint } from '../../trainer/store/checkpoint';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { presetFolders } from '../options/workspace';
-import { modelFacts } from '../model-files/model-facts';
+import { modelFacts, teacherFacts } from '../model-files/model-facts';
 import type { ModelFacts } from '../model-files/model-facts';
 
 export interface StartOptions {
@@ -65,6 +67,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
   const { resume_mode, resume_from_path } = config.trainer;
   if (resume_mode === 'resume_path' && resume_from_path !== null)
     await openCheckpoint(resolve(options.workspace, resume_from_path)); // fails before a run folder is created
+  const teacher = await teacherOf(config, options.workspace);
   checkTeacher(config, options.workspace, process.env);
   const memory = options.onShortage ? await plannedMemory(config, options.workspace) : null;
   if (memory && exceedsMemory(memory)) await options.onShortage?.(memory);
@@ -86,6 +89,7 @@ export async function makeRun(options: StartOptions): Promise<{ folder: RunFolde
       platform: `${platform()}-${arch()}`,
     },
     model,
+    ...(teacher && { teacher }),
     environments: await aboutEnvironments(loaded, options.workspace),
     ...(options.sweep && { sweep: options.sweep }),
     ...(options.parent && { parent: options.parent }),
@@ -158,6 +162,12 @@ async function modelOf({ config }: LoadedConfig, workspace: string): Promise<Mod
   const { model } = configuredModel(config, process.env);
   const path = `${model.provider_name}:${model.model_name}`;
   return { model: { path, sha256: '', parameters: 0 }, maxPositions: Infinity };
+}
+
+/** Returns the facts about a teacher on this machine; undefined without one. */
+async function teacherOf(config: RunConfig, workspace: string): Promise<Manifest['teacher']> {
+  const teacher = config.workbench.distillation?.teacher ?? null;
+  return teacher === null || !usesTeacher(config) ? undefined : teacherFacts(teacher, workspace);
 }
 
 function versions(): Record<string, string> {

@@ -7,6 +7,7 @@ import { unitOf } from '../charts/catalogue';
 import { outcomes } from '../charts/group-curves';
 import { metricName } from '../charts/metric-names';
 import type { ComparedGroup } from '../compared-runs';
+import type { Manifest } from '../run-manifest';
 import { placeEvents, type MarkKind } from '../event-marks';
 import { endingFacts, endingOf } from '../run-ending';
 import { isInterrupted, progressOf } from '../run-progress';
@@ -24,10 +25,14 @@ const mostEvents = 60;
 export const withoutFolders = (path: string): string =>
   /^([/\\~]|[A-Za-z]:)/.test(path) ? (path.split(/[/\\]/).findLast(part => part !== '') ?? path) : path;
 
+/** Returns a model's name, with the commit of a hub model. */
+const nameOf = ({ path, revision }: Manifest['model']): string =>
+  `${withoutFolders(path)}${revision === undefined ? '' : ` @ ${revision}`}`;
+
 /** Returns what a run is: state, steps, validation, cost, model, seeds and identity. */
 export function runFacts({ run, series }: DrawnRun): ReportBlock {
   const { manifest, status, events, checkpoints, live } = run;
-  const { model, seeds } = manifest;
+  const { model, teacher, seeds } = manifest;
   const ending = status && endingOf({ manifest, status, events, checkpoints, table: series });
   const formats = { percent: formatPercent, duration: formatDuration, short: formatNumber };
   const progress = status && progressOf(status);
@@ -38,9 +43,10 @@ export function runFacts({ run, series }: DrawnRun): ReportBlock {
       ['State', progress ? `${state}, ${progress.unit} ${progress.done} of ${progress.of}` : state],
       ...(ending ? endingFacts(ending, formats) : []),
       ['Configuration', manifest.config_name || 'unnamed'],
-      ['Model', `${withoutFolders(model.path)}${model.revision === undefined ? '' : ` @ ${model.revision}`}`],
+      ['Model', nameOf(model)],
       ['Parameters', model.parameters.toLocaleString('en-US')],
       ['Model SHA-256', model.sha256],
+      ...(teacher ? ([['Teacher', nameOf(teacher)]] as const) : []),
       [
         'Seeds',
         Object.entries(seeds)

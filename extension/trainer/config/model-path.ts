@@ -29,11 +29,12 @@ const isFolder = (path: string): boolean => statOf(path)?.isDirectory() ?? false
  * then `organisation/name` as a hub model. If the workspace has a folder `organisation`, a name without a revision is
  * treated as a mistyped path, and no network request is made.
  * @param where.asked source of the path in error messages: the key `model_path` by default, or a command-line option
+ * @param where.key configuration key of the error; `model_path` by default
  * @throws ConfigError if none of these is found
  */
 export function modelSource(
   modelPath: string,
-  where: { workspace: string; modelFolders: readonly string[]; asked?: string },
+  where: { workspace: string; modelFolders: readonly string[]; asked?: string; key?: string },
 ): ModelSource {
   const bare = /^[\w.-]+$/.test(modelPath);
   const candidates = [
@@ -49,5 +50,5 @@ export function modelSource(
     ? `${modelPath}@main for the Hugging Face model of that name`
     : 'the organisation/name of a Hugging Face model';
   const message = `${where.asked ?? 'config: model_path'} is ${shown(modelPath)}, but there is no config.json in ${candidates.join(' or ')}: give a folder (with config.json, tokenizer.json and *.safetensors), the name of a bundled model (ragen-tiny or ragen-small), or ${ofHub}`;
-  throw new ConfigError([{ key: 'model_path', message }]);
+  throw new ConfigError([{ key: where.key ?? 'model_path', message }]);
 }

@@ -3,8 +3,10 @@
 import { abortable } from '../../node/abortable';
 import { UserError } from '../../common/user-error';
 import { startEngine } from '../../engine/remote-engine';
+import { requireSameModel } from '../../models/weights/model-checksum';
 import { readDecoderConfig } from '../../models/weights/model-folder';
 import { installation } from '../../node/installation';
+import type { RunConfig } from '../config/schema';
 import { passBudget } from '../run/pass-budget';
 import { fetchedHubModel } from '../run/run-model';
 import { requireSameVocabulary } from './same-vocabulary';
@@ -13,18 +15,16 @@ import type { Teacher, TeacherOptions } from './teacher';
 
 /**
  * Loads the teacher. A hub model is downloaded if it is missing.
- * @throws UserError if the folder is unusable, has another vocabulary or fewer positions than `max_model_len`
+ * @throws UserError if the model cannot be used, or if its weights differ from those at the start of the run
  */
 export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher> {
   const { config, modelFolder, control, journal } = options;
   const { rollout } = config.actor_rollout_ref;
   const folder = await teacherFolder(options);
-  requireSameVocabulary(modelFolder, folder);
-  const { maxPositions } = readDecoderConfig(folder);
-  if (maxPositions < rollout.max_model_len)
-    throw new UserError(
-      `config: workbench.distillation.teacher is ${folder}, which has ${maxPositions} positions, fewer than max_model_len ${rollout.max_model_len}: lower max_model_len to at most ${maxPositions}`,
-    );
+  requireUsableTeacher(config, modelFolder, folder);
+  const { id, manifest } = options.folder;
+  if (manifest.teacher)
+    await abortable(control.stopped, requireSameModel({ id, manifest: { model: manifest.teacher } }, folder));
   const engine = startEngine(installation.engineWorker);
   const interrupt = (): void => engine.interrupt();
   control.stopped.addEventListener('abort', interrupt, { once: true });
@@ -67,8 +67,28 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
   };
 }
 
-async function teacherFolder({ config, workspace, control, journal }: TeacherOptions): Promise<string> {
+/**
+ * Throws a UserError if a model cannot score the policy's episodes: if it has another vocabulary or fewer positions than
+ * `max_model_len`.
+ */
+export function requireUsableTeacher(
+  { actor_rollout_ref: { rollout } }: Pick<RunConfig, 'actor_rollout_ref'>,
+  policyFolder: string,
+  teacherFolder: string,
+): void {
+  requireSameVocabulary(policyFolder, teacherFolder);
+  const { maxPositions } = readDecoderConfig(teacherFolder);
+  if (maxPositions < rollout.max_model_len)
+    throw new UserError(
+      `config: workbench.distillation.teacher is ${teacherFolder}, which has ${maxPositions} positions, fewer than max_model_len ${rollout.max_model_len}: lower max_model_len to at most ${maxPositions}`,
+    );
+}
+
+/** Returns the teacher's folder. A hub model is read at the commit in the manifest, as by earlier parts of the run. */
+async function teacherFolder({ config, folder, workspace, control, journal }: TeacherOptions): Promise<string> {
   const teacher = config.workbench.distillation!.teacher!;
   const source = teacherSource(teacher, workspace);
-  return 'folder' in source ? source.folder : fetchedHubModel(source.hub, teacher, control, journal);
+  if ('folder' in source) return source.folder;
+  const revision = folder.manifest.teacher?.revision ?? source.hub.revision;
+  return fetchedHubModel({ ...source.hub, revision }, teacher, control, journal);
 }

@@ -9,6 +9,7 @@ import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
 import type { RunConfig } from '../config/schema';
 import { teacherSource } from '../distillation/teacher-source';
+import { HubCache } from '../../hub/hub-cache';
 import type { LoadOptions } from '../../engine/load-options';
 import { elements, parameterSpecs } from '../../models/decoder/decoder-config';
 import type { DecoderConfig } from '../../models/decoder/decoder-config';
@@ -98,7 +99,7 @@ export const diagnosesCollapse = ({ agent_proxy, collapse_detection: wanted, wor
  * @throws UserError if config.json, existing weights or the adapter cannot be used
  */
 export async function planInput(config: RunConfig, modelFolder: string, workspace: string): Promise<PlanInput> {
-  const teacherFolder = plannedTeacher(config, workspace);
+  const teacherFolder = await plannedTeacher(config, workspace);
   const { actor, ref, rollout, model } = config.actor_rollout_ref;
   const { decoder, stored } = await decoderPlanned(modelFolder);
   checkLength(config, decoder);
@@ -146,11 +147,14 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
 }
 
 /** Returns the teacher's folder; undefined without a teacher on this machine, or if it is not downloaded yet. */
-function plannedTeacher(config: RunConfig, workspace: string): string | undefined {
+async function plannedTeacher(config: RunConfig, workspace: string): Promise<string | undefined> {
   const teacher = config.workbench.distillation?.teacher ?? null;
   if (teacher === null || !usesTeacher(config)) return undefined;
   const source = teacherSource(teacher, workspace);
-  return 'folder' in source ? source.folder : undefined;
+  if ('folder' in source) return source.folder;
+  const cache = new HubCache(source.hub.repo);
+  const commit = await cache.commitOf(source.hub.revision);
+  return commit === null ? undefined : (await cache.complete(commit))?.folder;
 }
 
 /** Returns the number of environment processes: the maximum over the tags in use (run-environments.ts). */

@@ -2,7 +2,8 @@
 // the checkpoint to continue from. The caller must hold the run's lease, so that only one trainer writes to the folder.
 import { openJudges } from './run-judges';
 import type { JudgePanel } from '../rewards/judge-panel';
-import { openTeacher, type Teacher } from '../distillation/teacher';
+import { openTeacher } from '../distillation/open-teacher';
+import type { Teacher } from '../distillation/teacher';
 import { Run } from './run';
 import { abortable } from '../../node/abortable';
 import { presentConfig } from './stored-config';
@@ -110,7 +111,7 @@ export async function openRun({
     );
     environments = live;
     control.serveEnvironments(live);
-    teacher = await openTeacher({ config, workspace, modelFolder, control, journal });
+    teacher = await openTeacher({ config, folder, workspace, modelFolder, control, journal });
     judges = openJudges({ config, tags, workspace, folder, journal });
 
     const sampler = timeline.generator({

@@ -56,6 +56,7 @@ const manifestOf = (run: string) =>
     config_hash: string;
     config: { model_path: string };
     model: Record<string, unknown>;
+    teacher?: Record<string, unknown>;
   };
 
 test('fetches the model before training, records its commit, and trains like the same model in a folder; later runs need no network', async () => {
@@ -119,6 +120,33 @@ test('resumes with the weights of the start, whatever the branch now contains', 
   const { code, stderr } = await document(workspace.folder, ['resume', basename(answer.folder)]);
   expect(code, stderr).toBe(0);
   expect(manifestOf(answer.folder).model.revision).toBe(commit);
+});
+
+test("a teacher is fetched like the policy's model, and a resume uses the weights of the start", async () => {
+  const { code, stderr, answer } = await document<{ folder: string }>(
+    workspace.folder,
+    train(`++workbench.distillation={teacher: ${repo}}`),
+  );
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain(`\nfetched ${repo} (1 MB) at commit ${commit}\n`);
+  expect(manifestOf(answer.folder).teacher).toEqual({
+    ...manifestOf(answer.folder).model,
+    ...{ path: repo, revision: commit },
+  });
+  peer.models[repo].commit = 'd'.repeat(40);
+  peer.models[repo].revisions = [commit];
+  peer.models[repo].files['model.safetensors'] = { content: Buffer.from('other weights') };
+  const resumed = await document(workspace.folder, [
+    'resume',
+    basename(answer.folder),
+    'trainer.total_training_steps=2',
+  ]);
+  expect(resumed.code, resumed.stderr).toBe(0);
+  const { events, metrics } = readRun(answer.folder);
+  const trained = metrics.filter(({ step }) => step > 0);
+  expect(trained.map(line => typeof line['distillation/kl'])).toEqual(['number', 'number']);
+  const teachers = events.filter(({ message }) => message.startsWith('the teacher is'));
+  expect(teachers.map(({ message }) => message.includes(commit))).toEqual([true, true]);
 });
 
 test('refuses before a run is created: a missing model, no network, no tokenizer, unknown architecture', async () => {

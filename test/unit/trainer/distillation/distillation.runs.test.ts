@@ -171,7 +171,7 @@ test.each([
   expect(answer.error.message).toMatch(sentence);
 });
 
-test('a teacher with another vocabulary, or with too few positions, ends the run at its start', async () => {
+test('a teacher with another vocabulary, or with too few positions, is refused before a run folder is created', async () => {
   const file = join(workspace.folder, 'models/random/tokenizer.json');
   const original = readFileSync(file, 'utf8');
   const json = JSON.parse(original) as { model: { vocab: Record<string, number> } };

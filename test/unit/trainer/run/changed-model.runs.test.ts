@@ -72,6 +72,7 @@ const sentence = (run: string): RegExp =>
 test.each([
   ['the base under adapters', ['lora.rank=2', 'lora.alpha=4']],
   ['the reference of a KL loss', ['actor_rollout_ref.actor.use_ref=true', 'actor_rollout_ref.actor.use_kl_loss=true']],
+  ['the teacher', ['++workbench.distillation={teacher: models/random}']],
 ])(
   '%s: a changed model is refused, and the restored model produces the same run',
   async (_, overrides) => {
