@@ -78,6 +78,7 @@ const filled = (words: readonly string[]): string[] =>
     word
       .replace(/^(\d{8}-\d{6}-quickstart-[0-9a-f]{4}|<run>|<id>)$/, run)
       .replace(/^step-\d{6}$/, 'step-000003')
+      .replace(/<run>\/checkpoints\/step-\d{6}/, `${run}/checkpoints/step-000003`)
       .replace(/^train-\d{6}-g\d{3}-m\d{2}$/, episode)
       .replace(/^<folder, hub id or ragen-tiny>$/, 'ragen-tiny')
       .replace('http://ray-head:8265', ray.url),
