@@ -11,7 +11,7 @@ import { ServerCritic } from './server-critic';
 import { ServerModel } from './server-model';
 import { probeServer, type ServerFacts } from './server-probe';
 import { openSession } from './server-session';
-import { ServerRefusal } from './server-refusal';
+import { engineKeyNames, ServerRefusal } from './server-refusal';
 import type { ConnectionOptions, TinkerConnection } from './tinker-connection';
 import { capabilitiesSchema, type SampledSequence } from './tinker-wire';
 
@@ -156,11 +156,14 @@ async function whenRoom(
  * Returns the name of the base model to use. @throws UserError if the server lists models and the chosen model is not
  * among them, or if no model is chosen and the server does not list exactly one model
  */
-function chosenModel(chosen: string | null, offered: readonly string[], url: string): string {
+export function chosenModel(
+  chosen: string | null,
+  offered: readonly string[],
+  url: string,
+  key = engineKeyNames.model,
+): string {
   if (chosen === null && offered.length === 1) return offered[0];
   if (chosen !== null && (offered.length === 0 || offered.includes(chosen))) return chosen;
   const models = offered.length > 0 ? offered.join(', ') : 'no model by name';
-  throw new UserError(
-    `config: workbench.engine_model is ${chosen}, but ${url} offers ${models}: set it to one of the server's models`,
-  );
+  throw new UserError(`config: ${key} is ${chosen}, but ${url} offers ${models}: set it to one of the server's models`);
 }

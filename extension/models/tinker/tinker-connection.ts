@@ -12,7 +12,7 @@ import { explainFailure, isLasting } from './connection-failures';
 import { attempt, detailOf, jsonOf, passingFailure, timedOut, type Answer, type Failure } from './http-attempt';
 import { ServerAvailability, type AvailabilityOptions } from './server-availability';
 import { heartbeatMs } from './server-heartbeat';
-import { refusalOf, shownText } from './server-refusal';
+import { engineKeyNames, refusalOf, shownText, type KeyNames } from './server-refusal';
 import { failedSchema, notReadySchema, pendingSchema } from './tinker-wire';
 
 export interface ConnectionOptions extends AvailabilityOptions {
@@ -20,6 +20,8 @@ export interface ConnectionOptions extends AvailabilityOptions {
   url: string;
   /** API key, sent in the header X-API-Key; null if no key is needed. */
   key: string | null;
+  /** Configuration keys of URL and key, for error messages; the default keys are those of workbench.engine. */
+  keyNames?: KeyNames;
   /** Maximum milliseconds of one HTTP request. */
   timeoutMs: number;
   /** Maximum number of concurrent HTTP requests; heartbeats are not counted. */
@@ -343,7 +345,7 @@ export class TinkerConnection {
 
   private unreachable(path: string, reason: string): UserError {
     return new UserError(
-      `engine: ${this.options.url} does not answer ${path} (${secrets.text(reason)}): start the server or correct workbench.engine_url, then resume the run`,
+      `engine: ${this.options.url} does not answer ${path} (${secrets.text(reason)}): start the server or correct ${(this.options.keyNames ?? engineKeyNames).url}, then resume the run`,
     );
   }
 }

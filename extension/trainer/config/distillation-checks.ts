@@ -1,4 +1,5 @@
 // Checks the settings of on-policy distillation: one teacher, temperature 1, and no settings without effect.
+import { isServerUrl } from '../../common/server-url';
 import { didYouMean } from '../../common/suggest';
 import type { BrokenRule } from './broken-rule';
 import { shown } from './config-error';
@@ -9,13 +10,25 @@ const at = 'workbench.distillation';
 export function distillationRules({ workbench, model_info, actor_rollout_ref, algorithm }: RunConfig): BrokenRule[] {
   const { distillation } = workbench;
   if (distillation === null) return [];
-  const { teacher, service, use_rewards } = distillation;
+  const { teacher, service, server, use_rewards } = distillation;
   const broken: BrokenRule[] = [];
   const add = (key: string, sentence: string): void => void broken.push({ key, sentence });
-  if (teacher === null && service === null)
-    add(`${at}.teacher`, 'is null, and so is service: name the model or the service that scores the tokens');
-  if (teacher !== null && service !== null)
-    add(`${at}.service`, `is ${shown(service)}, but teacher is set too: set one of the two to null`);
+  const given = Object.entries({ teacher, service, server }).filter(([, value]) => value !== null);
+  if (given.length === 0)
+    add(
+      `${at}.teacher`,
+      'is null, and so are service and server: name the model, service or server that scores the tokens',
+    );
+  if (given.length > 1) {
+    const [[first], [second, value]] = given;
+    add(`${at}.${second}`, `is ${shown(value)}, but ${first} is set too: set one of the two to null`);
+  }
+  if (server !== null && !isServerUrl(server.url))
+    broken.push({
+      key: `${at}.server.url`,
+      unshown: true,
+      sentence: "is not the URL of a server: give the server's http or https URL without user, path or query",
+    });
   const known = model_info ?? {};
   if (service !== null && !Object.hasOwn(known, service)) {
     const remedy = didYouMean(service, Object.keys(known), 'add it to model_info');

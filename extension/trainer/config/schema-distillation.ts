@@ -1,5 +1,6 @@
 // Schema of on-policy distillation (docs/DISTILLATION.md). The names of the coefficients are those of tinker-cookbook.
 import { z } from 'zod';
+import { defaultKeyVariable } from '../../common/server-url';
 import { flag } from './schema-policy';
 
 export const distillation = z
@@ -19,6 +20,26 @@ export const distillation = z
       .describe(
         'Name in model_info of a service that scores them instead: text completions with token ids, echo and logprobs, such as vLLM.',
       )
+      .default(null),
+    server: z
+      .strictObject({
+        url: z.string().min(1).describe('URL of the server, such as https://host:8000.'),
+        model: z
+          .string()
+          .min(1)
+          .nullable()
+          .describe('Name of the model on the server; may be null if the server offers only one model.')
+          .default(null),
+        api_key_env: z
+          .string()
+          .nullable()
+          .describe(
+            "Environment variable that holds the server's API key. If the variable is not set, or with null, no key is sent.",
+          )
+          .default(defaultKeyVariable),
+      })
+      .nullable()
+      .describe('A server of the Tinker API whose base model scores them instead.')
       .default(null),
     kl_penalty_coef: z
       .number()

@@ -1,5 +1,6 @@
 // The teacher of on-policy distillation (workbench.distillation): a model that scores the tokens that the policy
-// sampled. local-teacher.ts runs a model folder on this machine, api-teacher.ts asks a service; open-teacher.ts chooses.
+// sampled. local-teacher.ts runs a model folder on this machine, api-teacher.ts asks a service, and
+// tinker-teacher.ts a server of the Tinker API; open-teacher.ts chooses.
 // Token ids are exchanged, not texts, so both models must have the same vocabulary. A teacher's log-probs are those of
 // temperature 1.
 import type { TrainingSample } from '../../engine/training-samples';

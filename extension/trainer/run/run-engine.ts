@@ -16,7 +16,7 @@ import type { SavedState } from './trainer-state';
  * Maximum milliseconds of one HTTP request to a server. A computation may take longer, because its result is fetched by
  * separate requests.
  */
-const requestMs = 120_000;
+export const requestMs = 120_000;
 
 /**
  * Number of published versions of the weights that stay on a server's disk, in addition to the

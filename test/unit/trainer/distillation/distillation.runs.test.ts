@@ -12,6 +12,7 @@ import { readDecoder } from '../../../../extension/models/weights/model-folder';
 import { writeSafetensors } from '../../../../extension/models/weights/safetensors-writer';
 import { document, killAll } from '../../../support/terminal';
 import { keepAll, mean, trainHere } from '../../../support/train-here';
+import { TinkerPeer } from '../../../support/tinker-peer';
 import { groupOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, root, writeModel, type Workspace } from '../../../support/workspace';
 
@@ -148,6 +149,19 @@ test('rewards and teacher are added; without rewards, only the teacher counts', 
   );
 });
 
+test("a server of the Tinker API scores a local policy's episodes", async () => {
+  const { vocab_size } = JSON.parse(readFileSync(join(teacherFolder(), 'config.json'), 'utf8')) as {
+    vocab_size: number;
+  };
+  const peer = await TinkerPeer.start({ vocabSize: vocab_size });
+  const settings = [`++workbench.distillation={server: {url: '${peer.url}'}}`, only, ...keepAll];
+  const { lines, events } = await trainHere(workspace, settings, 2);
+  expect(lines.map(line => Number.isFinite(line['distillation/kl']))).toEqual([true, true]);
+  expect(events).toContain(`setting: the teacher is peer/bigram on ${peer.url}`);
+  expect([peer.sent('create_model'), peer.sent('unload_model'), peer.sent('optim_step')]).toEqual([1, 1, 0]);
+  await peer.stop();
+});
+
 test('a service that returns no log-probs ends the run with one sentence', async () => {
   refusal = { status: 400, body: { error: { message: 'echo is not supported' } } };
   await expect(trainHere(workspace, [...service(), ...keepAll], 1)).rejects.toThrow(
@@ -161,7 +175,9 @@ test('a service that returns no log-probs ends the run with one sentence', async
 
 test.each([
   ['{teacher: models/nowhere}', /^config: workbench.distillation.teacher is .*nowhere.*no config.json/],
-  ['{}', /workbench.distillation.teacher is null, and so is service/],
+  ['{}', /workbench.distillation.teacher is null, and so are service and server/],
+  ['{teacher: ragen-tiny, service: big}', /workbench.distillation.service is .*big.*, but teacher is set too: set one/],
+  ['{server: {url: here}}', /workbench.distillation.server.url is not the URL of a server: give the server's http/],
   ['{service: larger}', /workbench.distillation.service is "?larger"?, which is not a model of model_info/],
 ])('%s is refused before a run folder is created', async (value, sentence) => {
   const { code, answer } = await document<{ error: { message: string } }>(workspace.folder, [
