@@ -160,6 +160,29 @@ export const groupsOfCharts: PlannedGroup[] = [
     ],
     rest: /^(rollout\/(filter_|in_group|chosen_in_group|empty_)|train\/(soft_reweight|rollout_attempts))/,
   },
+  {
+    id: 'curriculum',
+    title: 'Curriculum',
+    charts: [
+      { id: 'groups by tag', title: 'Groups by tag', keys: [/^curriculum\/[^/]+\/groups$/] },
+      {
+        id: 'difficulty pool by tag',
+        title: 'Difficulty pool by tag (0 hard, 1 normal, 2 easy)',
+        keys: [/^curriculum\/[^/]+\/pool$/],
+      },
+      {
+        id: 'success by tag, moving average',
+        title: 'Success by tag, moving average',
+        keys: [/^curriculum\/[^/]+\/success$/],
+      },
+      {
+        id: 'tags by pool',
+        title: 'Tags by pool',
+        keys: ['hard', 'normal', 'easy'].map(pool => `curriculum/${pool}`),
+      },
+    ],
+    rest: /^curriculum\//,
+  },
   { id: 'environments', title: 'Environments', charts: [], rest: /^(train|val-env|rollout|response)(\/|$)/ },
   {
     id: 'system',

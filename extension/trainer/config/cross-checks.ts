@@ -16,6 +16,7 @@ import { secretRules } from './secret-checks';
 export function brokenRules(config: RunConfig): BrokenRule[] {
   return [
     ...groupRules(config),
+    ...curriculumRules(config),
     ...contextRules(config),
     ...rewardRules(config),
     ...batchRules(config),
@@ -72,6 +73,38 @@ function gradientRules({ trainer, es_manager }: RunConfig): BrokenRule[] {
   if (groups === null || n_groups.every(n => (n * groups) % env_groups === 0)) return [];
   const sentence = `is ${groups}, which cannot be split among the tags in the ratio ${n_groups.join(':')}: use a multiple of ${env_groups}`;
   return [{ key: 'trainer.gradient_analysis_env_groups', sentence }];
+}
+
+/** Rules for the curriculum over tags. */
+function curriculumRules({ es_manager, workbench: { curriculum, compat } }: RunConfig): BrokenRule[] {
+  if (!curriculum) return [];
+  const at = 'workbench.curriculum';
+  const { tags } = es_manager.train.env_configs;
+  const { easy_above, hard_below } = curriculum;
+  return [
+    ...(new Set(tags).size > 1
+      ? []
+      : [{ key: at, sentence: 'is set, but training has one tag: set it to null, or train on several tags' }]),
+    ...(new Set(tags).size === tags.length
+      ? []
+      : [{ key: at, sentence: 'is set, but a tag occurs twice in es_manager.train.env_configs.tags: name it once' }]),
+    ...(hard_below < easy_above
+      ? []
+      : [
+          {
+            key: `${at}.hard_below`,
+            sentence: `is ${hard_below}, but easy_above is ${easy_above}: use a smaller value`,
+          },
+        ]),
+    ...(compat === 'ragen'
+      ? [
+          {
+            key: at,
+            sentence: 'is set, but RAGEN (workbench.compat=ragen) plays fixed numbers of groups: set it to null',
+          },
+        ]
+      : []),
+  ];
 }
 
 /** Rules for reward components. */

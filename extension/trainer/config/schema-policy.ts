@@ -6,7 +6,7 @@ import { filterStrategies, filterTypes, topPModes } from '../../algorithms/group
 import { klKinds, lossAggModes, lossModes } from '../../algorithms/policy-loss-options';
 
 export const count = (about: string) => z.int().min(1).describe(about);
-const share = (about: string) => z.number().min(0).max(1).describe(about);
+export const share = (about: string) => z.number().min(0).max(1).describe(about);
 export const flag = (about: string) => z.boolean().describe(about);
 const weight = (about: string) => z.number().min(0).describe(about);
 

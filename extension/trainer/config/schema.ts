@@ -16,6 +16,7 @@ import { creditMasks } from '../../algorithms/credit-mask';
 import { toolFormats } from '../../models/tokenizer/tool-syntax';
 import { defaultToolLimits } from '../../protocol/tool-link';
 import { alarmNames } from '../../run-data/alarm-rules';
+import { curriculum } from './schema-curriculum';
 import { distillation } from './schema-distillation';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 
@@ -395,6 +396,8 @@ const workbench = z
       })
       .describe('Filters single episodes; advantages are still computed over complete groups.')
       .default({ strategy: 'none', value: 0.25, metric: 'reward', only_successful: true }),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    curriculum: curriculum.nullable().default(null),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,

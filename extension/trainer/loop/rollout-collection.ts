@@ -78,22 +78,23 @@ export interface CollectingRun {
  * @param aside if given, a separate rollout with this layout and its own prompts is played; the seed counter of the
  * training does not advance
  * @param ahead if given, the rollout is played while earlier steps train
+ * @param groups layout of the batches, by default that of `es_manager.train`
  * @throws errors of the rollout
  */
 export async function collectRollout(
   run: CollectingRun,
   step: number,
   clock: Stopwatch,
-  { aside, ahead }: { aside?: EnvGroups; ahead?: PlayedAhead } = {},
+  { aside, ahead, groups }: { aside?: EnvGroups; ahead?: PlayedAhead; groups?: EnvGroups } = {},
 ): Promise<RolloutCollection> {
   const { algorithm, es_manager, workbench } = run.config;
   const { enable, max_num_gen_batches } = algorithm.filter_groups;
-  const layout = aside ?? es_manager.train;
+  const layout = aside ?? groups ?? es_manager.train;
   const { env_groups: wanted, group_size } = layout;
   const seeds = run.batches.seeds;
   const rounds: Round[] = [];
   const play = (round: number) =>
-    aside ? run.batches.rolloutAside(step, round, aside) : run.batches.rollout('train', step, round, ahead);
+    aside ? run.batches.rolloutAside(step, round, aside) : run.batches.rollout('train', step, round, ahead, groups);
   try {
     do {
       const round = rounds.length;

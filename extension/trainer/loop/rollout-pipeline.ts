@@ -8,7 +8,7 @@ import { KeyedQueue } from '../../common/keyed-queue';
 import type { PublishedVersions } from '../../engine/published-versions';
 import { RunStopped } from '../../engine/run-stopped';
 import { abortable } from '../../node/abortable';
-import type { SeedState } from '../rollout/group-layout';
+import type { EnvGroups, SeedState } from '../rollout/group-layout';
 import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
 import type { RunControl } from '../run/run-control';
 import { collectRollout, type CollectingRun, type RolloutCollection } from './rollout-collection';
@@ -20,8 +20,11 @@ export interface StepRollouts {
   readonly seeds: SeedState;
   /** The rollouts that are played ahead of their steps; null if there are none because each step plays its own. */
   readonly ahead: RolloutsAhead | null;
-  /** Returns the rollout of step `step`, and adds its times to `clock`. Callers must request the steps in order. */
-  next(step: number, clock: Stopwatch): Promise<RolloutCollection>;
+  /**
+   * Returns the rollout of step `step`, and adds its times to `clock`. Callers must request the steps in order.
+   * @param groups layout for rollouts that are sampled with the weights before this step; by default the configured one
+   */
+  next(step: number, clock: Stopwatch, groups?: EnvGroups): Promise<RolloutCollection>;
   /** Runs `work`, such as a validation, while no rollout is played, because `work` needs the environments. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** Uses the run's changed settings for rollouts that begin after this call. */
@@ -61,9 +64,9 @@ export type PlayingRun = PipelinedRun & CollectingRun;
 export function stepRollouts(run: PlayingRun): StepRollouts {
   if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);
   const follow = (what: string): void => run.follow(what);
-  return new RolloutPipeline(run, (step, clock, ahead) => {
+  return new RolloutPipeline(run, (step, clock, ahead, groups) => {
     const { config, batches, engine } = run; // the configuration at the rollout's start
-    return collectRollout({ config, batches, engine, follow }, step, clock, { ahead });
+    return collectRollout({ config, batches, engine, follow }, step, clock, { ahead, groups });
   });
 }
 
@@ -73,7 +76,7 @@ const eachItsOwn = (run: PlayingRun): StepRollouts => ({
     return run.batches.seeds;
   },
   ahead: null,
-  next: (step, clock) => collectRollout(run, step, clock),
+  next: (step, clock, groups) => collectRollout(run, step, clock, { groups }),
   exclusively: work => work(),
   applySettings: () => run.batches.applySettings(),
   stepMetrics: () => ({}),
@@ -83,7 +86,12 @@ const eachItsOwn = (run: PlayingRun): StepRollouts => ({
 });
 
 /** Plays and filters the rollout of a step. */
-export type Collect = (step: number, clock: Stopwatch, ahead: PlayedAhead) => Promise<RolloutCollection>;
+export type Collect = (
+  step: number,
+  clock: Stopwatch,
+  ahead: PlayedAhead,
+  groups?: EnvGroups,
+) => Promise<RolloutCollection>;
 
 /** A finished rollout. */
 interface Collected {
@@ -111,6 +119,8 @@ export class RolloutPipeline implements StepRollouts {
   private readonly signal: AbortSignal;
   /** Published weights that a rollout may still need, by the step after which they were published. */
   private readonly versions = new Map<number, string>();
+  /** Layouts of the rollouts that are sampled with these weights. */
+  private readonly layouts = new Map<number, EnvGroups>();
   /** Rollouts that no step has used, in the order of their steps. */
   private planned: Planned[] = [];
   /** Step of the last planned rollout. */
@@ -149,12 +159,14 @@ export class RolloutPipeline implements StepRollouts {
     return { playing: this.playing ? this.begun : null, next: Math.max(this.begun, this.first) + 1 };
   }
 
-  async next(step: number, clock: Stopwatch): Promise<RolloutCollection> {
+  async next(step: number, clock: Stopwatch, groups?: EnvGroups): Promise<RolloutCollection> {
     const { max_staleness } = this.run.config.workbench;
     this.first ??= this.lastPlanned = step - 1;
     this.used ??= this.run.batches.seeds;
     this.versions.set(step - 1, await this.run.engine.versions!.publish());
-    for (const made of this.versions.keys()) if (made < step - 1 - max_staleness) this.versions.delete(made);
+    if (groups) this.layouts.set(step - 1, groups);
+    for (const kept of [this.versions, this.layouts])
+      for (const made of kept.keys()) if (made < step - 1 - max_staleness) kept.delete(made);
     this.plan(step, max_staleness);
     const rollout = this.planned.shift()!;
     const { collection, times, seeds } = await clock.time('rollout_wait', () => this.awaited(rollout, step));
@@ -206,16 +218,17 @@ export class RolloutPipeline implements StepRollouts {
       awaited,
       isAwaited: () => isAwaited,
     };
+    const groups = this.layouts.get(version);
     const inTurn = async (): Promise<Collected> => {
       await before;
-      return this.turns.acquire(environments, () => this.play(step, ahead));
+      return this.turns.acquire(environments, () => this.play(step, ahead, groups));
     };
     const result = inTurn();
     result.catch(() => undefined); // `next` reports the error
     return { result, version, want };
   }
 
-  private async play(step: number, ahead: PlayedAhead): Promise<Collected> {
+  private async play(step: number, ahead: PlayedAhead, groups?: EnvGroups): Promise<Collected> {
     const { batches, control } = this.run;
     if (!(await abortable(this.signal, control.gate()))) throw new RunStopped();
     if (this.settingsChanged) batches.applySettings();
@@ -225,7 +238,7 @@ export class RolloutPipeline implements StepRollouts {
     this.playing = true;
     this.sampling.since = performance.now();
     try {
-      const collection = await this.collect(step, times, ahead);
+      const collection = await this.collect(step, times, ahead, groups);
       return { collection, times, seeds: batches.seeds };
     } finally {
       this.sampling = { seconds: this.sampledSeconds, since: null };

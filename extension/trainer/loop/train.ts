@@ -36,6 +36,7 @@ import { deriveSeed } from '../rollout/seeds';
 import { describe, finiteOnly, lengthsOf, meanOf, numbersWhere } from './metric-statistics';
 import { afterSkips, refuseSkips, stepOrSkip } from './skipped-steps';
 import { checkpointDue } from './checkpoint-due';
+import { curriculumGroups, followCurriculum } from './curriculum';
 import { withTimes } from './step-times';
 import { Stopwatch } from './stopwatch';
 import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batch';
@@ -200,7 +201,7 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   // rollouts are sampled ahead (workbench.max_staleness). Filter: keep the groups whose episodes have different scores,
   // because the other groups carry no signal (RAGEN-2, SNR-adaptive filtering).
   journal.update({ phase: 'rollout' });
-  const rollout = await run.rollouts.next(step, clock);
+  const rollout = await run.rollouts.next(step, clock, curriculumGroups(config, state.curriculum));
   const { episodes, kept, metrics } = rollout;
   run.environments.noteRan(step, episodes);
   Object.assign(metrics, {
@@ -221,13 +222,15 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   const made =
     kept.length > 0 ? await update(run, state, rollout, updates, clock) : new Map<RolloutSample, TrainedTokens>();
   // From here on, the step writes its results, and a stop no longer interrupts the step.
+  const curriculum = followCurriculum(run, state.curriculum, rollout.trainable);
+  state.curriculum = curriculum.state;
   if (config.trainer.log_group_rv_table) journal.groups(step, rollout.groups);
   journal.scores(step, rollout.trainable);
   await run.writeDiagnoses();
   await clock.time('dump_rollouts', async () => journal.episodes('train', step, trainingRecords(episodes, kept, made)));
 
   return {
-    ...{ ...metrics, ...throughput(clock, episodes, kept) },
+    ...{ ...metrics, ...curriculum.metrics, ...throughput(clock, episodes, kept) },
     ...{ ...run.systemUse.metrics(), ...run.rollouts.stepMetrics(clock.total) },
   };
 }

@@ -73,7 +73,7 @@ export class AgentProxy {
     const { mode, step } = request;
     const manager = this.managers[mode];
     const before = manager.state;
-    const laidOut = manager.layOut(step, request.environments, request.seed, request.round);
+    const laidOut = manager.layOut(step, request.environments, request.seed, request.round, request.groups);
     const entries = laidOut.filter(({ env_id }) => request.only?.has(env_id) ?? true);
     const playing = entries.map(entry => ({ entry, context: this.openContext(entry) }));
     this.options.observer?.begun({ mode, step }, playing);

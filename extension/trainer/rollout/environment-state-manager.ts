@@ -112,9 +112,16 @@ export class EnvironmentStateManager {
    * @param environments the loaded environment of each tag
    * @param seed overrides the seed of the first group
    * @param round number of the batch within its step, from 0
+   * @param groups layout of the batch, by default the configured one
    */
-  layOut(step: number, environments: readonly LoadedEnvironment[], seed?: number, round = 0): EpisodeEntry[] {
-    const { mode, groups, custom_envs } = this.options;
+  layOut(
+    step: number,
+    environments: readonly LoadedEnvironment[],
+    seed?: number,
+    round = 0,
+    groups = this.options.groups,
+  ): EpisodeEntry[] {
+    const { mode, custom_envs } = this.options;
     const before = round * groups.env_groups;
     const byTag = new Map(environments.map(environment => [environment.tag, environment]));
     const plans = new Map(environments.map(each => [each.tag, rewardPlan(each, custom_envs[each.tag]?.rewards)]));

@@ -86,6 +86,8 @@ export interface RolloutRequest {
    * step.
    */
   round?: number;
+  /** Layout of the batch; by default that of `es_manager`. The number of groups must be the same. */
+  groups?: EnvGroups;
   /** The loaded environments, one per tag. */
   environments: readonly LoadedEnvironment[];
   /**

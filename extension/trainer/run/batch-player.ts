@@ -80,12 +80,21 @@ export class BatchPlayer {
     this.proxy.restore(state);
   }
 
-  /** Plays batch number `round` (from 0) of a step. A stop or an error leaves the seed counter unchanged. */
-  async rollout(mode: 'train' | 'val', step: number, round = 0, ahead?: PlayedAhead): Promise<RolloutBatch> {
+  /**
+   * Plays batch number `round` (from 0) of a step. A stop or an error leaves the seed counter unchanged.
+   * @param groups layout of a training batch, by default the configured one
+   */
+  async rollout(
+    mode: 'train' | 'val',
+    step: number,
+    round = 0,
+    ahead?: PlayedAhead,
+    groups?: EnvGroups,
+  ): Promise<RolloutBatch> {
     const { seed, es_manager, workbench } = this.run.config;
     const further = mode === 'val' && round > 0 && workbench.compat !== 'ragen'; // RAGEN repeats the same groups
     const from = further ? { seed: seed.val + round * es_manager.val.env_groups } : {};
-    return this.play(this.proxy, { mode, step, round, ...from }, ahead);
+    return this.play(this.proxy, { mode, step, round, ...from, ...(groups && { groups }) }, ahead);
   }
 
   /**
@@ -120,7 +129,7 @@ export class BatchPlayer {
    */
   private async play(
     proxy: AgentProxy,
-    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed' | 'groups'>,
     ahead?: PlayedAhead,
   ): Promise<RolloutBatch> {
     for (;;) {
@@ -138,7 +147,7 @@ export class BatchPlayer {
 
   private async playOnce(
     proxy: AgentProxy,
-    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed'>,
+    request: Pick<RolloutRequest, 'mode' | 'step' | 'round' | 'seed' | 'groups'>,
     ahead?: PlayedAhead,
   ): Promise<RolloutBatch> {
     const failures = new FailureReporter(this.run.journal);

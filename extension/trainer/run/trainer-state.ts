@@ -1,6 +1,7 @@
 // The state of a trainer between steps, without weights and optimizer, and the form in which a checkpoint's manifest
 // stores this state. Checkpoints of earlier versions lack newer keys; a missing key gets the value that it has before
 // the first step.
+import { nothingPlayed, type CurriculumState } from '../../algorithms/curriculum';
 import type { ServerState } from '../../engine/engine';
 import type { RunConfig } from '../config/schema';
 import { nothingSeen } from '../loop/early-stops';
@@ -25,6 +26,8 @@ export interface TrainerState {
   /** States of the collapse diagnosis and of the alarms. */
   collapse: CollapseState;
   alarms: WatchState;
+  /** Success rates and difficulty pools of the tags. */
+  curriculum: CurriculumState;
   /** Counters of steps with non-finite numbers. */
   skipped: SkippedSteps;
   /** Seconds that training and validation have taken in all sessions of the run. */
@@ -41,6 +44,7 @@ export interface SavedState {
   kl_coef?: number;
   collapse?: CollapseState;
   alarms?: WatchState;
+  curriculum?: CurriculumState;
   skipped?: SkippedSteps;
   spent?: TimeSpent;
   /** Environment version of each tag at the time of the checkpoint. */
@@ -63,6 +67,7 @@ export function firstState(config: RunConfig): TrainerState {
     klCoefficient: config.algorithm.kl_ctrl.kl_coef,
     collapse: nothingDiagnosed,
     alarms: nothingWatched,
+    curriculum: nothingPlayed,
     skipped: nothingSkipped,
     spent: noTimeSpent,
   };

@@ -80,6 +80,7 @@ export class TrainingCheckpoints {
         kl_coef: state.klCoefficient,
         collapse: state.collapse,
         alarms: state.alarms,
+        curriculum: state.curriculum,
         skipped: state.skipped,
         spent: state.spent,
         environments: this.run.environments.versions,
@@ -156,7 +157,7 @@ export class TrainingCheckpoints {
     const { unvalidated } = saved;
     const first = firstState(this.run.config); // for keys that a checkpoint of an earlier version lacks
     const { watch = first.watch, collapse = first.collapse, alarms = first.alarms, skipped = first.skipped } = saved;
-    const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent } = saved;
+    const { kl_coef: klCoefficient = first.klCoefficient, spent = first.spent, curriculum = first.curriculum } = saved;
     this.run.validated = saved.validated;
     const state = await engineState(checkpoint, saved, this.run.usesCritic);
     // Verify the checksum of the weights here, because the engine loaded the file without verifying it.
@@ -165,7 +166,8 @@ export class TrainingCheckpoints {
     this.run.batches.restoreSeeds({ seed_counter });
     this.run.environments.compareWith(saved.environments ?? {});
     this.saved = unvalidated ? 0 : step;
-    return { step, watch, klCoefficient, collapse, alarms, skipped, spent, ...(unvalidated && { unvalidated }) };
+    const counters = { watch, klCoefficient, collapse, alarms, curriculum, skipped, spent };
+    return { step, ...counters, ...(unvalidated && { unvalidated }) };
   }
 }
 

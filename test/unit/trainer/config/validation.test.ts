@@ -218,6 +218,18 @@ describe('rules between keys', () => {
       'config: es_manager.train.group_size is 1, but reward_variance needs at least two episodes in a group: use 2 or more, or keep all groups (rollout_filter_strategy top_p, rollout_filter_value 1, rollout_filter_include_zero true)',
     ],
     [
+      ['workbench.curriculum={}'],
+      'config: workbench.curriculum is set, but training has one tag: set it to null, or train on several tags',
+    ],
+    [
+      [
+        'workbench.curriculum={easy_above: 0.2, hard_below: 0.3}',
+        'es_manager.train.env_configs.tags=[CoordSokoban,Bandit]',
+        'es_manager.train.env_configs.n_groups=[4,4]',
+      ],
+      'config: workbench.curriculum.hard_below is 0.3, but easy_above is 0.2: use a smaller value',
+    ],
+    [
       ['workbench.trajectory_filter.strategy=top', 'workbench.compat=ragen', 'ppo_mini_batch_size=4'],
       'config: workbench.trajectory_filter.strategy is top, but RAGEN (workbench.compat=ragen) filters only whole groups: set it to none',
     ],

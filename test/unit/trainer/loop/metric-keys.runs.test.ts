@@ -130,6 +130,16 @@ const configurations = (judgesUrl: string): [what: string, overrides: string[], 
   ],
   ['on-policy distillation', ['++workbench.distillation={teacher: models/random}', ...keepAll], 1],
   [
+    'a curriculum over two tags',
+    [
+      '+custom_envs.Alike={env_type: environments/alike.ts, max_actions_per_traj: 4}',
+      'es_manager.train.env_configs.tags=[Words,Alike]',
+      'es_manager.train.env_configs.n_groups=[1,1]',
+      ...['workbench.curriculum={}', ...keepAll],
+    ],
+    1,
+  ],
+  [
     'a run that the filter ends',
     [
       ...['custom_envs.Words.env_type=environments/alike.ts', 'es_manager.format_penalty=0'],
