@@ -4,6 +4,8 @@
 // `hysteresis`, so that it does not alternate between two pools. Follows the difficulty pools of prime-rl, which sorts
 // single problems; here a tag is an environment with its configuration, such as a board size.
 
+import { maximum } from '../common/lists';
+
 export type Pool = 'hard' | 'normal' | 'easy';
 
 /** Options under `workbench.curriculum`; rates are 0…1. */
@@ -28,6 +30,10 @@ export type TagDifficulty = { success: number; pool: Pool };
 export type CurriculumState = Readonly<Record<string, TagDifficulty>>;
 
 export const nothingPlayed: CurriculumState = {};
+
+/** Returns a tag's difficulty; undefined if the tag has not been played. */
+export const difficultyOf = (state: CurriculumState, tag: string): TagDifficulty | undefined =>
+  Object.hasOwn(state, tag) ? state[tag] : undefined; // a tag may have the name of a property of all objects
 
 /** A tag that has moved to another pool. */
 export interface PoolMove {
@@ -55,7 +61,7 @@ export function afterEpisodes(
   const moves: PoolMove[] = [];
   for (const [tag, { played, succeeded }] of counts) {
     const rate = succeeded / played;
-    const before = Object.hasOwn(state, tag) ? state[tag] : undefined;
+    const before = difficultyOf(state, tag);
     const success = before ? options.decay * before.success + (1 - options.decay) * rate : rate;
     const from = before?.pool ?? 'normal';
     const to = poolOf(from, success, options);
@@ -90,18 +96,17 @@ export function mixedGroups(
   options: CurriculumOptions,
 ): number[] {
   const weights = { normal: 1, easy: options.easy_weight, hard: options.hard_weight };
-  const shares = counts.map(
-    (count, i) => count * weights[Object.hasOwn(state, tags[i]) ? state[tags[i]].pool : 'normal'],
-  );
+  const shares = counts.map((count, i) => count * weights[difficultyOf(state, tags[i])?.pool ?? 'normal']);
   const total = sum(counts);
   const all = sum(shares);
   if (all === 0) return [...counts];
   const quotas = shares.map(share => (share / all) * total);
   const groups = quotas.map((quota, i) => (counts[i] === 0 ? 0 : Math.max(1, Math.floor(quota))));
   for (let left = total - sum(groups); left !== 0; left -= Math.sign(left)) {
-    const lack = groups.map((count, i) => (left > 0 ? quotas[i] - count : count > 1 ? count - quotas[i] : -Infinity));
-    groups[lack.indexOf(lack.reduce((most, value, i) => (counts[i] > 0 ? Math.max(most, value) : most), -Infinity))] +=
-      Math.sign(left);
+    const change = Math.sign(left);
+    const mayChange = (i: number): boolean => counts[i] > 0 && (change > 0 || groups[i] > 1);
+    const need = groups.map((count, i) => (mayChange(i) ? change * (quotas[i] - count) : -Infinity));
+    groups[need.indexOf(maximum(need))] += change;
   }
   return groups;
 }

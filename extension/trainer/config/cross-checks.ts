@@ -80,31 +80,18 @@ function curriculumRules({ es_manager, workbench: { curriculum, compat } }: RunC
   if (!curriculum) return [];
   const at = 'workbench.curriculum';
   const { tags } = es_manager.train.env_configs;
+  const different = new Set(tags).size;
   const { easy_above, hard_below } = curriculum;
-  return [
-    ...(new Set(tags).size > 1
-      ? []
-      : [{ key: at, sentence: 'is set, but training has one tag: set it to null, or train on several tags' }]),
-    ...(new Set(tags).size === tags.length
-      ? []
-      : [{ key: at, sentence: 'is set, but a tag occurs twice in es_manager.train.env_configs.tags: name it once' }]),
-    ...(hard_below < easy_above
-      ? []
-      : [
-          {
-            key: `${at}.hard_below`,
-            sentence: `is ${hard_below}, but easy_above is ${easy_above}: use a smaller value`,
-          },
-        ]),
-    ...(compat === 'ragen'
-      ? [
-          {
-            key: at,
-            sentence: 'is set, but RAGEN (workbench.compat=ragen) plays fixed numbers of groups: set it to null',
-          },
-        ]
-      : []),
-  ];
+  const broken: BrokenRule[] = [];
+  const add = (key: string, sentence: string): void => void broken.push({ key, sentence });
+  if (different === 1) add(at, 'is set, but training has one tag: set it to null, or train on several tags');
+  if (different < tags.length)
+    add(at, 'is set, but a tag occurs twice in es_manager.train.env_configs.tags: name it once');
+  if (hard_below >= easy_above)
+    add(`${at}.hard_below`, `is ${hard_below}, but easy_above is ${easy_above}: use a smaller value`);
+  if (compat === 'ragen')
+    add(at, 'is set, but RAGEN (workbench.compat=ragen) plays fixed numbers of groups: set it to null');
+  return broken;
 }
 
 /** Rules for reward components. */

@@ -1,6 +1,6 @@
 // The curriculum of a run (algorithms/curriculum.ts): the groups of the next step by tag, and the state, metrics and
 // events of a finished step. Does nothing unless `workbench.curriculum` is set.
-import { afterEpisodes, mixedGroups, type CurriculumState } from '../../algorithms/curriculum';
+import { afterEpisodes, difficultyOf, mixedGroups, type CurriculumState } from '../../algorithms/curriculum';
 import type { RunConfig } from '../config/schema';
 import type { EnvGroups } from '../rollout/group-layout';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
@@ -41,7 +41,7 @@ export function followCurriculum(
     );
   const metrics: Record<string, number> = { 'curriculum/easy': 0, 'curriculum/normal': 0, 'curriculum/hard': 0 };
   for (const tag of new Set(config.es_manager.train.env_configs.tags)) {
-    const { success, pool } = next[tag] ?? { pool: 'normal' };
+    const { success, pool } = difficultyOf(next, tag) ?? { pool: 'normal' };
     metrics[`curriculum/${pool}`]++;
     metrics[`curriculum/${tag}/pool`] = poolNumber[pool];
     metrics[`curriculum/${tag}/groups`] = new Set(
