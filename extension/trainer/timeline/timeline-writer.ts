@@ -65,8 +65,9 @@ export class TimelineWriter {
   continueAfter(step: number): void {
     this.queue(async () => {
       const current = await readStepTimeline(this.folder.path, 'current').catch(() => null); // a damaged file is removed
-      if (current?.step !== step || this.hasSummary(step)) await this.removeUnkept(step);
-      else await this.writeStep(step, current, recorded(current));
+      if (current?.step === step && !this.hasSummary(step)) await this.writeStep(step, current, recorded(current));
+      else await rm(this.folder.file(runFiles.timelineCurrent), { force: true });
+      for (const kept of await keptSteps(this.folder.path)) await this.removeUnlessKept(kept, step);
     });
   }
 
@@ -86,14 +87,12 @@ export class TimelineWriter {
     await makeFolder(this.folder.file(runFiles.timeline), fileSystem, this.folder.path);
     if (this.keeps(step, step)) await this.replace(timelineFile(step), timeline);
     await appendFile(this.folder.file(runFiles.timelineSteps), line);
-    await this.removeUnkept(step);
+    await rm(this.folder.file(runFiles.timelineCurrent), { force: true });
+    await this.removeUnlessKept(step - this.settings.steps, step);
   }
 
-  /** Removes the file of the step in progress, and the files of steps that are not kept when `newest` is the newest. */
-  private async removeUnkept(newest: number): Promise<void> {
-    await rm(this.folder.file(runFiles.timelineCurrent), { force: true });
-    for (const step of await keptSteps(this.folder.path))
-      if (!this.keeps(step, newest)) await rm(this.folder.file(timelineFile(step)), { force: true });
+  private async removeUnlessKept(step: number, newest: number): Promise<void> {
+    if (step >= 0 && !this.keeps(step, newest)) await rm(this.folder.file(timelineFile(step)), { force: true });
   }
 
   /** Whether steps.jsonl has a line of `step`. */
