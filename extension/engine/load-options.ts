@@ -59,6 +59,17 @@ export interface LoadOptions {
   cacheFolder: string;
 }
 
+/** The options of a model that is not trained and has no reference policy or critic. */
+export const untrained = {
+  lora: null,
+  rolloutQuantization: 'none',
+  baseQuantization: 'none',
+  checkpointed: false,
+  referenceFolder: null,
+  critic: false,
+  seed: 0,
+} as const satisfies Partial<LoadOptions>;
+
 export interface LoadedModel {
   /** `parameters`: number of all parameters. `trained`: number of trained parameters. */
   parameters: number;

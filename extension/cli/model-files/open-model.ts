@@ -2,6 +2,7 @@
 // thread. Reads the tokenizer if the folder has a usable one. Also converts input rows to token ids, and checks the ids
 // against vocabulary and context length.
 import { UserError } from '../../common/user-error';
+import { untrained } from '../../engine/load-options';
 import { chooseProvider, providerStates } from '../../engine/session/devices';
 import type { Device } from '../../engine/session/devices';
 import { startEngine } from '../../engine/remote-engine';
@@ -73,18 +74,12 @@ export const loadModel = (
   { adapter, device, threads }: { adapter?: string; device: Device; threads: number },
 ): Promise<unknown> =>
   engine.load({
+    ...untrained,
     modelFolder: folder,
     adapterFolder: adapter ?? null,
     device,
     deviceKey: '--device',
     threads,
-    lora: null,
-    rolloutQuantization: 'none',
-    baseQuantization: 'none',
-    checkpointed: false,
-    referenceFolder: null,
-    critic: false,
-    seed: 0,
     maxPositions: null,
     cacheFolder: installation.cache,
   });

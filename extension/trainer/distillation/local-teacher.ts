@@ -2,6 +2,7 @@
 // weights are frozen and stay in their files.
 import { abortable } from '../../node/abortable';
 import { UserError } from '../../common/user-error';
+import { untrained } from '../../engine/load-options';
 import { startEngine } from '../../engine/remote-engine';
 import { requireSameModel } from '../../models/weights/model-checksum';
 import { readDecoderConfig } from '../../models/weights/model-folder';
@@ -34,18 +35,12 @@ export async function openLocalTeacher(options: TeacherOptions): Promise<Teacher
   };
   try {
     const loading = engine.load({
+      ...untrained,
       modelFolder: folder,
       adapterFolder: null,
       frozen: true,
       device: config.workbench.device,
       threads: config.workbench.threads,
-      lora: null,
-      rolloutQuantization: 'none',
-      baseQuantization: 'none',
-      checkpointed: false,
-      referenceFolder: null,
-      critic: false,
-      seed: 0,
       maxPositions: rollout.max_model_len,
       cacheFolder: installation.cache,
     });
