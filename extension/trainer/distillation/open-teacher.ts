@@ -7,7 +7,6 @@ import { apiAddress } from '../evaluation/api-service';
 import { usesTeacher } from '../plan/memory-input';
 import { openApiTeacher } from './api-teacher';
 import { openLocalTeacher, requireUsableTeacher } from './local-teacher';
-import { openTinkerTeacher } from './tinker-teacher';
 import type { Teacher, TeacherOptions } from './teacher';
 import { teacherSource } from './teacher-source';
 
@@ -35,6 +34,9 @@ export function checkTeacher(
 export async function openTeacher(options: TeacherOptions): Promise<Teacher | undefined> {
   const { distillation } = options.config.workbench;
   if (distillation === null || !usesTeacher(options.config)) return undefined;
-  if (distillation.server !== null) return openTinkerTeacher(options);
+  if (distillation.server !== null) {
+    const { openTinkerTeacher } = await import('./tinker-teacher'); // loads an HTTP client
+    return openTinkerTeacher(options);
+  }
   return distillation.service === null ? openLocalTeacher(options) : openApiTeacher(options);
 }
