@@ -65,7 +65,8 @@ export class TimelineWriter {
   continueAfter(step: number): void {
     this.queue(async () => {
       const current = await readStepTimeline(this.folder.path, 'current').catch(() => null); // a damaged file is removed
-      if (current?.step === step && !this.hasSummary(step)) await this.writeStep(step, current, recorded(current));
+      if (current?.step === step && !this.hasSummary(step))
+        await this.writeStep(step, { ...current, partial: false }, recorded(current));
       else await rm(this.folder.file(runFiles.timelineCurrent), { force: true });
       for (const kept of await keptSteps(this.folder.path)) await this.removeUnlessKept(kept, step);
     });
