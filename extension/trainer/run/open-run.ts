@@ -76,6 +76,7 @@ export async function openRun({
   requireSameEngine(config, checkpoint, journal);
   const { timeline_steps: steps, timeline_every: every } = config.workbench;
   const timeline = new Timeline(new TimelineWriter(folder, { steps, every }));
+  if (!checkpoint) timeline.start();
   const engine = timeline.engine(
     await openEngine(config, modelFolder, tokenizer, journal, timeline, checkpoint !== null || returned),
   );

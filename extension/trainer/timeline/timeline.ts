@@ -61,7 +61,8 @@ export class Timeline {
   private current = 0;
   /** The newest step that has updated the weights. */
   private trained = 0;
-  private readonly timer: NodeJS.Timeout;
+  /** Updates the file of the step in progress; undefined before `start`. */
+  private timer?: NodeJS.Timeout;
   /** Time at which the file of the step in progress is updated next. */
   private nextLive = 0;
 
@@ -70,15 +71,26 @@ export class Timeline {
     private readonly now: () => number = unixTime,
   ) {
     this.episodes = new EpisodeSpans(this.now, id => this.stepOf(id));
+  }
+
+  /**
+   * Begins to write the file of the step in progress. Until then that file is not changed, because `continueAfter` may
+   * need what a killed trainer left in it.
+   */
+  start(): void {
     this.timer = setInterval(() => this.writeCurrent(), liveMs).unref();
   }
 
-  /** Continues after the checkpoint of step `step`. Spans that were recorded while the run was opened are dropped. */
+  /**
+   * Continues after the checkpoint of step `step`, and starts. Spans that were recorded while the run was opened are
+   * dropped.
+   */
   continueAfter(step: number): void {
     this.steps.clear();
     this.current = step + 1;
     this.trained = step;
     this.writer.continueAfter(step);
+    this.start();
   }
 
   /** Returns a stopwatch whose phases are recorded as spans of a step. */
@@ -202,8 +214,9 @@ export class Timeline {
 
   /** Resolves when everything is written. The spans of an unfinished step are dropped. */
   async close(): Promise<void> {
-    clearInterval(this.timer);
     this.steps.clear();
+    if (this.timer === undefined) return this.writer.settled();
+    clearInterval(this.timer);
     await this.writer.close();
   }
 

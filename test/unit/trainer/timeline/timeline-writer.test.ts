@@ -1,14 +1,16 @@
 // The timeline's files: which steps keep their spans, and that a disk which refuses them does not matter.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { keptSteps, readStepTimeline } from '../../../../extension/node/read-timeline';
 import { decodeStep, encodeStep, stepSummarySchema } from '../../../../extension/run-data/timeline';
+import { Timeline } from '../../../../extension/trainer/timeline/timeline';
 import { TimelineWriter } from '../../../../extension/trainer/timeline/timeline-writer';
 import { generatedStep } from '../../../e2e/preview/timeline-data';
 import { temporaryFolder } from '../../../support/temporary-folder';
 
 const folder = temporaryFolder();
+afterEach(() => void vi.useRealTimers());
 const writerOf = (steps: number, every: number) =>
   new TimelineWriter({ path: folder(), file: name => join(folder(), name) }, { steps, every });
 const summaries = () =>
@@ -84,6 +86,22 @@ describe('the files', () => {
       expect(summaries()).toEqual(before);
     }
   });
+
+  it.each(['continues', 'is stopped'])(
+    'of a killed step outlive a trainer that opens the run slowly and %s',
+    async what => {
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+      const step4 = decodeStep([...encodeStep(generatedStep(4, { episodes: 2 }))]);
+      await writerOf(2, 0).secure(step4);
+
+      const opening = new Timeline(writerOf(2, 0));
+      opening.begin('phases', 'open environments')();
+      vi.advanceTimersByTime(60_000);
+      if (what === 'continues') opening.continueAfter(4);
+      await opening.close();
+      expect(await readStepTimeline(folder(), what === 'continues' ? 4 : 'current')).toEqual(step4);
+    },
+  );
 
   it('that are damaged are refused with their name', async () => {
     mkdirSync(join(folder(), 'timeline'));

@@ -25,6 +25,7 @@ function recorder() {
     write: (_: number, spans: () => StepTimeline) => void written.push(spans()),
     writeCurrent: () => undefined,
     continueAfter: () => undefined,
+    settled: () => Promise.resolve(),
     close: () => Promise.resolve(),
   });
   const timeline = new Timeline(writer, () => clock.now);
