@@ -98,6 +98,8 @@ const names: readonly (readonly [key: string, name: string])[] = [
   ['curriculum/<tag>/groups', 'Groups by the curriculum'],
   ['curriculum/<tag>/pool', 'Difficulty pool'],
   ['curriculum/<tag>/success', 'Success, moving average of the curriculum'],
+  ['rollout/gibberish_rate', 'Episodes with gibberish'],
+  ['rollout/repetition_rate', 'Episodes with loops of tokens'],
   ['rollout/empty_after_filter', 'Update skipped after the filters'],
   ['rollout/empty_steps', 'Steps in a row without a kept group'],
   ['rollout/greedy_score', 'Score of greedy episodes'],

@@ -19,6 +19,7 @@ import { alarmNames } from '../../run-data/alarm-rules';
 import { curriculum } from './schema-curriculum';
 import { distillation } from './schema-distillation';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
+import { responseFilters } from './schema-response-filters';
 
 const algorithm = z
   .strictObject({
@@ -398,6 +399,8 @@ const workbench = z
       .default({ strategy: 'none', value: 0.25, metric: 'reward', only_successful: true }),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     curriculum: curriculum.nullable().default(null),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    response_filters: responseFilters.nullable().default(null),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,

@@ -10,6 +10,7 @@ import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
 import type { RunConfig } from '../config/schema';
 import type { Engine } from '../../engine/engine';
+import type { LoadedModel } from '../../engine/load-options';
 import { passBudget } from '../run/pass-budget';
 import type { BatchPlayer, PlayedAhead } from '../run/batch-player';
 import { isTrainable, sampledTokens, scoreOf } from '../rollout/rollout-batch';
@@ -19,6 +20,7 @@ import type { RolloutSample } from '../rollout/rollout-sample';
 import { measureRollout } from '../rollout/rollout-metrics';
 import { deriveSeed } from '../rollout/seeds';
 import { metricsOfRollout } from './metric-statistics';
+import { filterResponses } from './response-filters';
 import type { Stopwatch } from './stopwatch';
 
 /** Log-probs and entropies of a sample's tokens under the policy before the update. */
@@ -69,6 +71,7 @@ export interface CollectingRun {
   readonly config: RunConfig;
   readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'rollout' | 'rolloutAside' | 'rolloutGreedy'>;
   readonly engine: Pick<Engine, 'score'>;
+  readonly model: Pick<LoadedModel, 'vocabSize'>;
   /** Shows the progress of the next engine call under the label `what`. */
   follow(what: string): void;
 }
@@ -120,12 +123,13 @@ export async function collectRollout(
     },
     workbench.trajectory_filter,
   );
+  const readable = filterResponses(ofKeptGroups, workbench, run.model.vocabSize);
   const baselines = new Map(rounds.flatMap(round => [...(round.baselines ?? [])]));
   const played = rounds.reduce((sum, { filtered }) => sum + filtered.groups.length, 0);
   return {
     episodes,
     trainable,
-    kept: ofKeptGroups.filter((_, i) => best.kept[i]),
+    kept: ofKeptGroups.filter((_, i) => best.kept[i] && readable.kept[i]),
     keptRatio: played > 0 ? keptGroups.size / played : 0,
     scored: new Map(rounds.flatMap(round => [...round.scored])),
     baselines,
@@ -135,6 +139,7 @@ export async function collectRollout(
       'timing_s/env': rounds.reduce((sum, { environmentSeconds }) => sum + environmentSeconds, 0),
       ...filterMetrics(rounds, keptGroups.size, played),
       ...best.metrics,
+      ...readable.metrics,
       ...(baselines.size > 0 && { 'rollout/greedy_score': meanOf([...baselines.values()]) }),
       ...(algorithm.filter_groups.enable && { 'train/rollout_attempts': rounds.length }),
     },
