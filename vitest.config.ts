@@ -1,10 +1,11 @@
 // Three suites. `runs` (`*.runs.test.ts`) contains tests that train, tests that start many processes, and the longest
-// property tests. Of the other files, `isolated` contains those that replace modules or need a DOM, each in a process of
-// its own; the files of `fast` share two processes and their loaded modules, which halves their time. A file named on
-// the command line is found in its suite.
+// property tests; RAGEN_PART leaves out some of these (test/parts.mjs). Of the other files, `isolated` contains those
+// that replace modules or need a DOM, each in a process of its own; the files of `fast` share two processes and their
+// loaded modules, which halves their time. A file named on the command line is found in its suite.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { leftOut } from './test/parts.mjs';
 
 const runs = 'test/{unit,property}/**/*.runs.test.ts';
 const isolated = ['unit', 'property', 'golden']
@@ -47,7 +48,10 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: 'isolated', include: isolated } },
-      { extends: true, test: { name: 'runs', include: [runs] } },
+      {
+        extends: true,
+        test: { name: 'runs', include: [runs], exclude: [...configDefaults.exclude, ...leftOut('tests')] },
+      },
     ],
   },
 });
