@@ -11,6 +11,7 @@ import { exportRun } from '../../extension/vscode/run-files/run-export';
 import { RunReader } from '../../extension/vscode/run-files/run-reader';
 import { restoreRun } from '../e2e/fixtures/stored-run.mjs';
 import { attachOnce } from '../support/attached';
+import { scoreAndCall } from '../support/scored-calls';
 import { document } from '../support/terminal';
 
 const tools = resolve(import.meta.dirname, '../../.export-tools');
@@ -25,6 +26,7 @@ let run: string;
 beforeAll(() => {
   workspace = mkdtempSync(join(tmpdir(), 'ragen-export-'));
   run = restoreRun(workspace, 'lake-run');
+  scoreAndCall(run);
 });
 afterAll(() => rmSync(workspace, { recursive: true, force: true }));
 
@@ -60,9 +62,14 @@ function rowOf(runId: string, episode: Episode): Record<string, unknown> {
   return {
     ...{ run: runId, episode: id, step, mode, tag, environment: environment.name, version: environment.version, seed },
     ...{ group_id, member, success, score, reward, penalty, messages },
-    turns: turns.map(({ turn, state, raw, thought, answer, executed, reward: own, penalty: fine, finish }) => ({
-      ...{ turn, state, raw, thought, answer, executed, reward: own, penalty: fine, finish },
-    })),
+    turns: turns.map(
+      ({ turn, state, raw, thought, answer, executed, reward: own, penalty: fine, finish, ...more }) => ({
+        ...{ turn, state, raw, thought, answer, executed, reward: own, penalty: fine, finish },
+        component_reward: more.component_reward ?? null,
+        components: more.components ? JSON.stringify(more.components) : null,
+        calls: more.calls?.map(call => ({ ...call, arguments: JSON.stringify(call.arguments) })) ?? null,
+      }),
+    ),
     ...{ token_ids: tokens.ids, token_mask: tokens.mask, token_logprobs: tokens.logprobs },
   };
 }

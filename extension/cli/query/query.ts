@@ -13,7 +13,8 @@ import { wholeNumber } from '../options/model-options';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer } from '../output/answer';
-import { fillTables, queryTables } from './run-tables';
+import { fillTables } from './run-tables';
+import { queryTables } from './table-columns';
 import { SqlEngine } from './sql-engine';
 
 interface QueryFlags extends CommonFlags {

@@ -1,5 +1,4 @@
-// The tables of `ragen query`: runs, metrics, episodes, turns and events, filled from run folders. A table is filled only
-// if the SQL contains its name. Files are read line by line by this program, never by DuckDB, so links out of a run folder
+// Fills the tables of `ragen query` (table-columns.ts) from run folders. A table is filled only if the SQL contains its name. Files are read line by line by this program, never by DuckDB, so links out of a run folder
 // are not followed and an incomplete last line is left out. A damaged line ends the reading of its file with a note.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,78 +13,8 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 import { rowOf } from '../runs/runs';
 import { z } from 'zod';
 import type { SqlEngine } from './sql-engine';
+import { queryTables, type ColumnType, type TableName } from './table-columns';
 
-/** Columns of each table with their types, in the order of insertion. Times are in UTC. */
-export const queryTables = {
-  runs: {
-    run: 'VARCHAR',
-    name: 'VARCHAR',
-    config_name: 'VARCHAR',
-    state: 'VARCHAR',
-    live: 'BOOLEAN',
-    step: 'INTEGER',
-    total_steps: 'INTEGER',
-    success: 'DOUBLE',
-    created: 'TIMESTAMP',
-    tags: 'VARCHAR[]',
-    archived: 'BOOLEAN',
-    sweep: 'VARCHAR',
-    error: 'VARCHAR',
-    folder: 'VARCHAR',
-    config: 'JSON',
-  },
-  metrics: { run: 'VARCHAR', step: 'INTEGER', time: 'TIMESTAMP', key: 'VARCHAR', value: 'DOUBLE' },
-  episodes: {
-    run: 'VARCHAR',
-    episode: 'VARCHAR',
-    step: 'INTEGER',
-    mode: 'VARCHAR',
-    tag: 'VARCHAR',
-    environment: 'VARCHAR',
-    version: 'VARCHAR',
-    group_id: 'INTEGER',
-    member: 'INTEGER',
-    seed: 'BIGINT',
-    success: 'BOOLEAN',
-    score: 'DOUBLE',
-    reward: 'DOUBLE',
-    penalty: 'DOUBLE',
-    advantage: 'DOUBLE',
-    kept: 'BOOLEAN',
-    terminated: 'BOOLEAN',
-    truncated: 'BOOLEAN',
-    turns: 'INTEGER',
-    tokens: 'INTEGER',
-    final_state: 'VARCHAR',
-    error: 'VARCHAR',
-    metrics: 'JSON',
-    component_reward: 'DOUBLE',
-    components: 'JSON',
-  },
-  turns: {
-    run: 'VARCHAR',
-    episode: 'VARCHAR',
-    step: 'INTEGER',
-    mode: 'VARCHAR',
-    turn: 'INTEGER',
-    state: 'VARCHAR',
-    raw: 'VARCHAR',
-    thought: 'VARCHAR',
-    answer: 'VARCHAR',
-    actions: 'VARCHAR[]',
-    reward: 'DOUBLE',
-    penalty: 'DOUBLE',
-    finish: 'VARCHAR',
-    tokens: 'INTEGER',
-    info: 'JSON',
-    component_reward: 'DOUBLE',
-    components: 'JSON',
-  },
-  events: { run: 'VARCHAR', time: 'TIMESTAMP', step: 'INTEGER', kind: 'VARCHAR', message: 'VARCHAR', data: 'JSON' },
-} as const satisfies Record<string, Record<string, ColumnType>>;
-
-type ColumnType = 'VARCHAR' | 'VARCHAR[]' | 'BOOLEAN' | 'INTEGER' | 'BIGINT' | 'DOUBLE' | 'TIMESTAMP' | 'JSON';
-type TableName = keyof typeof queryTables;
 type Cell = string | number | boolean | null | undefined | readonly string[];
 
 /** An episode without its messages; of its tokens, only the number is needed. */
@@ -112,6 +41,8 @@ export async function fillTables(engine: SqlEngine, folders: readonly RunFolder[
   if (isNamed('events')) await fill(engine, 'events', folders, notes, eventRows);
   if (isNamed('episodes')) await fill(engine, 'episodes', folders, notes, episodeRows);
   if (isNamed('turns')) await fill(engine, 'turns', folders, notes, turnRows);
+  if (isNamed('calls')) await fill(engine, 'calls', folders, notes, callRows);
+  if (isNamed('judgements')) await fill(engine, 'judgements', folders, notes, judgementRows);
   return notes;
 }
 
@@ -244,6 +175,26 @@ const turnRows = (folder: RunFolder) =>
         ...componentCells(each),
       ];
     }),
+  );
+
+const callRows = (folder: RunFolder) =>
+  episodeFiles(folder, ({ id, step, mode, turns }) =>
+    turns.flatMap(({ turn, calls = [] }) =>
+      calls.map(({ name, arguments: args, result, error, ms }, i) => [
+        ...[folder.id, id, step, mode, turn, i + 1],
+        ...[name, JSON.stringify(args), result, error, ms],
+      ]),
+    ),
+  );
+
+const judgementRows = (folder: RunFolder) =>
+  episodeFiles(folder, ({ id, step, mode, judgements = {} }) =>
+    Object.entries(judgements).flatMap(([component, list]) =>
+      list.map(({ model, score, text, cached, tokens, cost }) => [
+        ...[folder.id, id, step, mode, component],
+        ...[model, score, text, cached, tokens, cost],
+      ]),
+    ),
   );
 
 /** Yields the rows of each episode file, in the order of the steps; what-if episodes are not part of a run's results. */

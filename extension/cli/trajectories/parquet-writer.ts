@@ -30,7 +30,7 @@ const names = Object.keys(columns) as Column[];
 const lists = {
   messages: '[{"role":"VARCHAR","content":"VARCHAR"}]',
   turns:
-    '[{"turn":"INTEGER","state":"VARCHAR","raw":"VARCHAR","thought":"VARCHAR","answer":"VARCHAR","executed":["VARCHAR"],"reward":"DOUBLE","penalty":"DOUBLE","finish":"VARCHAR"}]',
+    '[{"turn":"INTEGER","state":"VARCHAR","raw":"VARCHAR","thought":"VARCHAR","answer":"VARCHAR","executed":["VARCHAR"],"reward":"DOUBLE","penalty":"DOUBLE","component_reward":"DOUBLE","components":"JSON","calls":[{"name":"VARCHAR","arguments":"JSON","result":"VARCHAR","error":"BOOLEAN","ms":"DOUBLE"}],"finish":"VARCHAR"}]',
   token_ids: '["INTEGER"]',
   token_mask: '["TINYINT"]',
   token_logprobs: '["DOUBLE"]',
@@ -88,8 +88,9 @@ export async function writeParquet(
 
 /** Returns the values of `lists`, in their order. */
 function listsOf({ messages, turns, tokens }: Episode): unknown[] {
-  const shown = turns.map(({ turn, state, raw, thought, answer, executed, reward, penalty, finish }) => ({
+  const shown = turns.map(({ turn, state, raw, thought, answer, executed, reward, penalty, finish, ...rest }) => ({
     ...{ turn, state, raw, thought, answer, executed, reward, penalty, finish },
+    ...{ component_reward: rest.component_reward, components: rest.components, calls: rest.calls },
   }));
   return [messages, shown, tokens.ids, tokens.mask, tokens.logprobs];
 }

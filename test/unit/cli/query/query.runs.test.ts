@@ -17,6 +17,7 @@ import type { QueryResult } from '../../../../extension/protocol/query-result';
 import type { Manifest } from '../../../../extension/run-data/run-manifest';
 import { examples } from '../../../../webview/query/examples';
 import { restoreRun } from '../../../e2e/fixtures/stored-run.mjs';
+import { scoreAndCall } from '../../../support/scored-calls';
 import { document, ragen, readRun } from '../../../support/terminal';
 
 let workspace: string;
@@ -72,6 +73,23 @@ test('the tables contain what the run folders contain', async () => {
   expect(kinds.rows).toEqual([[events.length, Math.max(...events.map(({ step }) => step))]]);
 });
 
+test('tool calls and judgements have a row each', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ragen-query-'));
+  const { id, step, turns, judgements } = scoreAndCall(restoreRun(folder, 'lake-run'));
+  const rowsOf = async (sql: string) => (await document<QueryResult>(folder, ['query', sql])).answer.rows;
+  expect(await rowsOf('SELECT * EXCLUDE run FROM calls ORDER BY call')).toEqual(
+    turns[0].calls!.map(({ name, arguments: args, result, error, ms }, i) => [
+      ...[id, step, 'train', 1, i + 1, name, JSON.stringify(args), result, error, ms],
+    ]),
+  );
+  expect(await rowsOf('SELECT * EXCLUDE run FROM judgements ORDER BY model')).toEqual(
+    judgements!.clarity.map(({ model, score, text, cached, tokens, cost }) => [
+      ...[id, step, 'train', 'clarity', model, score, text, cached, tokens, cost],
+    ]),
+  );
+  rmSync(folder, { recursive: true });
+});
+
 test('--run limits the runs, and --rows the rows', async () => {
   expect((await asked('SELECT DISTINCT run FROM metrics', '--run', basename(diagnosed))).rows).toEqual([
     [basename(diagnosed)],
@@ -99,7 +117,7 @@ test('a folder without runs has empty tables', async () => {
   const empty = mkdtempSync(join(tmpdir(), 'ragen-query-'));
   const { answer } = await document<QueryResult>(empty, [
     'query',
-    'SELECT count(*) FROM runs, metrics, episodes, turns, events',
+    'SELECT count(*) FROM runs, metrics, episodes, turns, calls, judgements, events',
   ]);
   expect(answer.rows).toEqual([[0]]);
   rmSync(empty, { recursive: true });
