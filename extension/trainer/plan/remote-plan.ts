@@ -204,12 +204,14 @@ export function remoteMemory(config: RunConfig, sizes: RemoteSizes): MemoryPlan 
 /**
  * Predicts, from a server's rates, how long a step takes and what limits the speed of the step's rollout.
  * @param work the expected tokens
+ * @param teacherSeconds seconds in which a teacher scores a step
  */
 export function remoteTime(
   config: RunConfig,
   sizes: RemoteSizes,
   work: Workload,
   rates: ServerRates,
+  teacherSeconds = 0,
 ): { time: StepTime; limit: RolloutLimit } {
   const { episodes, sampled, tokens, kept } = work;
   const slots = Math.min(samplingSlots(config.workbench.engine_requests), episodes);
@@ -225,7 +227,10 @@ export function remoteTime(
   const onServer = trained * (sizes.forwards / rates.scored_per_s + sizes.updates / rates.trained_per_s);
   const requests = (sizes.forwards + 2 * sizes.updates) * sizes.miniBatches;
   const training_s =
-    onServer + requests * rates.round_trip_s + trained * (sizes.forwards + sizes.updates) * trainerSeconds.trainedToken;
+    onServer +
+    requests * rates.round_trip_s +
+    trained * (sizes.forwards + sizes.updates) * trainerSeconds.trainedToken +
+    teacherSeconds;
   const step_s = generation_s + training_s;
   return {
     limit,

@@ -33,7 +33,7 @@ import { countParameters, fewerEpisodes, planInput } from './memory-input';
 import { assumedRates, remoteMemory, remoteSizes, remoteTime, trafficOf } from './remote-plan';
 import type { RatesBasis, RemotePlan, ServerRates } from './remote-plan';
 import { measureRates } from './server-rates';
-import { measuredFor, measuredRun, playedAs, stepTime, workloadOf } from './step-time';
+import { measuredFor, measuredRun, playedAs, stepTime, teaching, workloadOf } from './step-time';
 import type { MeasuredRun, StepTime } from './step-time';
 import { findHubModel, withSmallFiles } from '../../hub/hub-model';
 import { readLines } from '../store/line-log';
@@ -125,20 +125,23 @@ export async function planRun(
     const input = await planInput(config, folder, workspace);
     const parameters = countParameters(input.decoder);
     const { model_path: path, trainer } = config;
-    const time = input.trains
-      ? stepTime(workloadOf(config, parameters), path, trainer.total_training_steps, measuredRuns(workspace))
-      : null;
+    const runs = measuredRuns(workspace);
+    const work = workloadOf(config, parameters, input.teacher ? countParameters(input.teacher.decoder) : null);
+    const time = input.trains ? stepTime(work, path, trainer.total_training_steps, runs) : null;
     const run: RunReport = {
       config_name: configName,
       model: { path, parameters, trained: input.lora ? 'adapters' : 'all' },
       ...fit(input, config, available, subject),
       time,
       remote: null,
-      notes,
+      notes: [...notes, ...(teaching(work, 1, runs) === null ? [untimedTeacher] : [])],
     };
     return { run, loaded };
   });
 }
+
+const untimedTeacher =
+  'the predicted time does not include the teacher, because no run with this teacher has been measured on this machine';
 
 /**
  * Returns the planned memory of a run on this machine. Null if most of the memory is elsewhere: if a GPU may be used, or
@@ -187,14 +190,17 @@ async function planRemote({
   const sizes = remoteSizes(config, readTextShape(folder).vocabSize);
   const plan = remoteMemory(config, sizes);
   const work = workloadOf(config, parameters ?? 0);
-  const { run } = measuredFor(work, path, measuredRuns(workspace));
+  const runs = measuredRuns(workspace);
+  const { run } = measuredFor(work, path, runs);
   const found: ServerRates & { basis: RatesBasis } =
     rates === 'measure'
       ? { ...(await measureRates(config, folder, workspace)), basis: 'measured on the server' }
       : { ...assumedRates, ...rates, basis: Object.keys(rates).length > 0 ? 'given' : 'assumed' };
-  const { time, limit } = remoteTime(config, sizes, playedAs(work, run), found);
+  const played = playedAs(work, run);
+  const teacherSeconds = teaching(played, 1, runs);
+  const { time, limit } = remoteTime(config, sizes, played, found, teacherSeconds ?? 0);
   // If the rates are only assumed, a prediction from an earlier run on the same server is more accurate.
-  const measured = found.basis === 'assumed' && run ? stepTime(work, path, trainer.total_training_steps, [run]) : null;
+  const measured = found.basis === 'assumed' && run ? stepTime(work, path, trainer.total_training_steps, runs) : null;
   const fits = !exceedsMemory({ planned: plan.peak.bytes, available });
   return {
     config_name: configName,
@@ -214,7 +220,7 @@ async function planRemote({
       ...trafficOf(sizes),
       limit,
     },
-    notes,
+    notes: [...notes, ...(teacherSeconds === null ? [untimedTeacher] : [])],
   };
 }
 

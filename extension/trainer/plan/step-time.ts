@@ -6,7 +6,7 @@ import { median } from '../../common/mean-estimate';
 import type { Manifest } from '../../run-data/run-manifest';
 import type { MetricsLine } from '../../run-data/step-lines';
 import type { RunConfig } from '../config/schema';
-import { usesCritic, usesReference } from './memory-input';
+import { usesCritic, usesReference, usesTeacher } from './memory-input';
 
 /**
  * Seconds per token, fitted to measurements of three models on two threads of an AMD EPYC 7R13 (docs/PERFORMANCE.md):
@@ -47,6 +47,15 @@ export interface Workload {
   kept: number;
   /** Number of passes over the kept tokens per step. A pass without gradients is counted as a third. */
   passes: number;
+  /** The teacher that scores the kept tokens; null without one. */
+  teacher: TeacherWork | null;
+}
+
+/** A teacher (workbench.distillation): its name in the configuration, and its parameters if they are known. */
+export interface TeacherWork {
+  name: string;
+  /** Null if the teacher is on a server, or not downloaded yet. */
+  parameters: number | null;
 }
 
 /** Measurements of a run: its workload, and the median times of its last steps, in seconds. */
@@ -56,7 +65,9 @@ export interface MeasuredRun {
   model: string;
   work: Workload;
   generation: number;
-  /** Seconds of a step, excluding generation and validation. */
+  /** Seconds in which the teacher scores; 0 without a teacher. */
+  scoring: number;
+  /** Seconds of a step, excluding generation, the teacher and validation. */
   rest: number;
 }
 
@@ -81,8 +92,20 @@ export interface StepTime {
 const placeOf = ({ workbench: { engine, engine_url, device } }: RunConfig): string =>
   engine === 'local' ? device : (engine_url ?? engine);
 
-/** Returns the workload of a configuration. Token counts are estimates from the configured limits. */
-export function workloadOf(config: RunConfig, parameters: number): Workload {
+/** Returns the name of the teacher of a configuration; null without a teacher. */
+export function teacherName(config: RunConfig): string | null {
+  const { distillation } = config.workbench;
+  if (!usesTeacher(config) || distillation === null) return null;
+  const { teacher, service, server } = distillation;
+  return teacher ?? service ?? [server?.url, server?.model].join(' ');
+}
+
+/**
+ * Returns the workload of a configuration. Token counts are estimates from the configured limits.
+ * @param teacherParameters number of the teacher's parameters; null without a teacher or if it is unknown
+ */
+export function workloadOf(config: RunConfig, parameters: number, teacherParameters: number | null = null): Workload {
+  const teacher = teacherName(config);
   const { actor, model, rollout } = config.actor_rollout_ref;
   const { env_groups, group_size, env_configs } = config.es_manager.train;
   const sampled = Math.min(
@@ -102,6 +125,7 @@ export function workloadOf(config: RunConfig, parameters: number): Workload {
     kept: 1,
     // The critic is as large as the policy, so passes of the critic and of the policy cost the same.
     passes: actor.ppo_epochs + critic * (config.critic.ppo_epochs + forwardShare) + forwards * forwardShare,
+    teacher: teacher === null ? null : { name: teacher, parameters: teacherParameters },
   };
 }
 
@@ -120,6 +144,7 @@ export function measuredRun(manifest: Manifest, config: RunConfig, lines: readon
   const trained = medianOf(line => number('perf/train_tokens_per_s')(line) * number('timing_s/update_actor')(line));
   const testing = (line: MetricsLine): number => Number(line['timing_s/testing'] ?? 0);
   const step = medianOf(line => number('timing_s/step')(line) - testing(line));
+  const scoring = medianOf(line => Number(line['timing_s/teacher'] ?? 0));
   if (![generation, played, sampled, trained, step].every(x => Number.isFinite(x) && x > 0)) return null;
   return {
     id: manifest.id,
@@ -132,7 +157,8 @@ export function measuredRun(manifest: Manifest, config: RunConfig, lines: readon
       kept: Math.min(1, trained / played),
     },
     generation,
-    rest: Math.max(0, step - generation),
+    scoring,
+    rest: Math.max(0, step - generation - scoring),
   };
 }
 
@@ -147,7 +173,8 @@ export function stepTime(work: Workload, model: string, steps: number, runs: rea
   const alike = run?.work.tags === work.tags;
   const asPlayed = playedAs(work, run);
   const generation = sampling(asPlayed) * (run ? run.generation / sampling(run.work) : 1);
-  const training = updating(asPlayed) * (run ? run.rest / updating(run.work) : 1);
+  const speed = run ? run.rest / updating(run.work) : 1;
+  const training = updating(asPlayed) * speed + (teaching(asPlayed, speed, runs) ?? 0);
   return {
     generation_s: generation,
     training_s: training,
@@ -187,10 +214,26 @@ export const playedAs = (work: Workload, run: MeasuredRun | undefined): Workload
     ? { ...work, sampled: run.work.sampled, tokens: run.work.tokens, kept: run.work.kept }
     : work;
 
+/**
+ * Returns the seconds in which the teacher of `work` scores a step: from the newest run with this teacher, else from its
+ * parameters and the `speed` relative to the fitted times. Null if neither is known.
+ */
+export function teaching(work: Workload, speed: number, runs: readonly MeasuredRun[]): number | null {
+  const { teacher } = work;
+  if (teacher === null) return 0;
+  const run = runs.find(({ scoring, work: { teacher: other } }) => scoring > 0 && other?.name === teacher.name);
+  if (run) return run.scoring * (keptTokens(work) / keptTokens(run.work));
+  if (teacher.parameters === null) return null;
+  const { fixed, parameter } = cost.trained;
+  return speed * forwardShare * keptTokens(work) * (fixed + parameter * teacher.parameters);
+}
+
+const keptTokens = ({ episodes, tokens, kept }: Workload): number => episodes * tokens * kept;
+
 const sampling = ({ episodes, sampled, parameters }: Workload): number =>
   episodes * sampled * (cost.sampled.fixed + cost.sampled.parameter * parameters);
 
-function updating({ episodes, tokens, kept, passes, parameters, adapters }: Workload): number {
-  const { fixed, parameter } = adapters ? cost.trainedAdapters : cost.trained;
-  return episodes * tokens * kept * passes * (fixed + parameter * parameters);
+function updating(work: Workload): number {
+  const { fixed, parameter } = work.adapters ? cost.trainedAdapters : cost.trained;
+  return keptTokens(work) * work.passes * (fixed + parameter * work.parameters);
 }

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import type { Manifest } from '../../../../extension/run-data/run-manifest';
 import type { MetricsLine } from '../../../../extension/run-data/step-lines';
 import { loadConfig } from '../../../../extension/trainer/config/load-config';
-import { measuredRun, stepTime, workloadOf } from '../../../../extension/trainer/plan/step-time';
-import type { Workload } from '../../../../extension/trainer/plan/step-time';
+import { measuredRun, stepTime, teaching, workloadOf } from '../../../../extension/trainer/plan/step-time';
+import type { MeasuredRun, Workload } from '../../../../extension/trainer/plan/step-time';
 import { partial } from '../../../support/partial';
 
 const { config } = loadConfig({
@@ -83,6 +83,32 @@ describe('the estimated step time', () => {
         expect(time(large)).toBeGreaterThan(time(small));
       }),
     );
+  });
+
+  it('includes the teacher: as measured, by its parameters, or not at all', () => {
+    const taught = loadConfig({
+      configName: 'quickstart',
+      overrides: ['++workbench.distillation={teacher: large}'],
+      presetFolders: ['media/presets'],
+      workspace: '/',
+    }).config;
+    const secondsOf = (each: Workload, runs: MeasuredRun[]) => stepTime(each, 'ragen-tiny', 1, runs)!.step_s;
+    const teaches = (parameters: number | null) => workloadOf(taught, 372_864, parameters);
+    // The measured run trains 10,000 of its tokens in 2.5 s with one pass, and a teacher of its size only scores them.
+    expect(secondsOf(teaches(372_864), [measured])).toBeCloseTo(4 + 2.5 / 3);
+    expect(secondsOf(teaches(10 * 372_864), [measured])).toBeGreaterThan(4 + 2.5);
+    expect(secondsOf(teaches(null), [measured])).toBeCloseTo(4);
+    expect(teaching(teaches(null), 1, [measured])).toBeNull();
+
+    const withTeacher = measuredRun(
+      manifest,
+      taught,
+      [1, 2, 3].map(step => ({ ...line(step), 'timing_s/teacher': 0.5 })),
+    )!;
+    expect([withTeacher.scoring, withTeacher.rest]).toEqual([0.5, 2]);
+    expect(secondsOf(teaches(null), [withTeacher])).toBeCloseTo(4);
+    expect(secondsOf({ ...teaches(null), episodes: 2 * work.episodes }, [withTeacher])).toBeCloseTo(8);
+    expect(secondsOf(work, [withTeacher])).toBeCloseTo(3.5);
   });
 
   it('ignores runs without training', () => {
