@@ -3,6 +3,7 @@
 // (frame-channel.ts). JSON-RPC is not used, because environment code can write to the channel. Frames limit the size of
 // a message and detect invalid bytes.
 import { z } from 'zod';
+import type { EnvironmentSpec } from './environment-link';
 import type { ContractReport } from './environment-tools';
 
 /** The environment to check, and limits of the check. */
@@ -11,6 +12,8 @@ export interface ContractRequest {
   tag: string;
   /** Absolute path of the environment's source. */
   source: string;
+  /** Set if the environment has a rewards file. */
+  scored?: EnvironmentSpec['scored'];
   config: Record<string, unknown>;
   seeds: number;
   steps: number;

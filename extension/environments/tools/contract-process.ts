@@ -59,7 +59,7 @@ export async function checkEnvironment(
 
 /** Runs the contract process and returns its report. Ends the process and its children in any case. */
 async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Promise<ContractReport> {
-  const { tag, source, config } = spec;
+  const { tag, source, scored, config } = spec;
   const ownerTag = newOwnerTag();
   const memoryBytes = environmentMemory();
   const child = spawn(process.execPath, [installation.environmentContract], {
@@ -123,7 +123,10 @@ async function contractReport(spec: EnvironmentSpec, options: CheckOptions): Pro
           },
         ),
       );
-      send({ method: 'check', request: { tag, source, config, budgetMs, memoryBytes, ...options } });
+      send({
+        method: 'check',
+        request: { tag, source, ...(scored && { scored }), config, budgetMs, memoryBytes, ...options },
+      });
     });
   } finally {
     for (const close of closes) close();

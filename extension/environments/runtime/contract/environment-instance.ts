@@ -2,11 +2,15 @@
 // result of each call is checked and copied. A fault becomes a Violation that names the call, the seed and the
 // preceding actions.
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import type { AnsweredEpisode, AnsweredTurn, ComponentValues } from '../../../../envs/api/rewards';
+import type { Scores } from '../../../protocol/environment-link';
+import { FaultError } from '../threads/fault';
 import { declaredTools } from '../tools/declared-tools';
 import { withTools } from '../tools/tool-environment';
 import { plainValue, shown } from '../worker/returned-values';
+import type { ScoreFunctions } from '../worker/score-functions';
 
-export const calls = ['create', 'reset', 'step', 'render', 'solve', 'close'] as const;
+export const calls = ['create', 'reset', 'step', 'render', 'solve', 'score', 'scoreEpisode', 'close'] as const;
 export type Call = (typeof calls)[number];
 
 export interface State {
@@ -19,6 +23,7 @@ export interface State {
 export interface Step extends State {
   reward: number;
   over: boolean;
+  truncated: boolean;
   info: Record<string, unknown>;
 }
 
@@ -92,7 +97,7 @@ export class Instance {
     const plain = this.info(info, call);
     this.actions.push(action);
     this.over = terminated === true || truncated === true;
-    return { ...state, reward, over: this.over, info: plain };
+    return { ...state, reward, over: this.over, truncated: truncated === true, info: plain };
   }
 
   /**
@@ -122,6 +127,21 @@ export class Instance {
     const sound = Array.isArray(plan) && plan.every(action => typeof action === 'string' || Number.isFinite(action));
     if (!sound) throw this.bad('calls', `solve returns ${shown(plan)}`, 'return an array of actions, or nothing');
     return plan as Action[];
+  }
+
+  /** Which score functions the environment has together with its rewards file; undefined if it has none. */
+  scoreFunctions(scores: ScoreFunctions): Scores | undefined {
+    return scores.of(this.environment);
+  }
+
+  /** Returns the component values of a turn. */
+  async score(scores: ScoreFunctions, turn: AnsweredTurn): Promise<ComponentValues> {
+    return this.call('score', () => scores.turn(this.environment, turn, code => code()));
+  }
+
+  /** Returns the component values of a complete episode. */
+  async scoreEpisode(scores: ScoreFunctions, episode: AnsweredEpisode): Promise<ComponentValues> {
+    return this.call('scoreEpisode', () => scores.episode(this.environment, episode, code => code()));
   }
 
   async close(): Promise<void> {
@@ -167,6 +187,8 @@ export class Instance {
   }
 
   private failure(call: string, error: unknown): Violation {
+    const fault = FaultError.faultIn(error);
+    if (fault) return this.bad('calls', `The environment ${fault.what}`, fault.remedy);
     const { message, stack } = (error ?? {}) as Partial<Error>;
     const what = shown(typeof message === 'string' ? message : error);
     return new Violation('calls', `${call} throws ${what} ${this.position()}.`, stack);

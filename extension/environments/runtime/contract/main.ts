@@ -55,11 +55,11 @@ function serve(): void {
 
 /** Builds the source, checks the environment in a worker and reports the results. */
 async function answer(request: ContractRequest, report: (report: ContractReport) => void): Promise<void> {
-  const { tag, source, timeoutMs } = request;
+  const { tag, source, scored, timeoutMs } = request;
   const send = (checks: ContractCheck[], environment = tag) => report({ environment, source, checks });
   let bundle: Bundle;
   try {
-    bundle = await bundleEnvironment(source);
+    bundle = await bundleEnvironment(source, scored);
   } catch (error) {
     if (!(error instanceof BuildError)) throw error;
     const evidence = `environment ${tag} (${error.at}) ${error.message}`;
@@ -145,7 +145,7 @@ async function work(request: ContractRequest & { setup: WorkerSetup }): Promise<
   const send = (message: FromWorker) => parentPort!.postMessage(message);
   try {
     const loaded = loadDefinition(setup);
-    const { definition } = loaded;
+    const { definition, rewards } = loaded;
     const config = parseConfig(definition.config, setup.config, setup.tag);
     const { name, patience_ms } = await describe(loaded, config);
     send({ name, limitMs: Math.max(timeoutMs, patience_ms) });
@@ -153,7 +153,7 @@ async function work(request: ContractRequest & { setup: WorkerSetup }): Promise<
       Atomics.store(shared, callSlot, calls.indexOf(call));
       Atomics.add(shared, countSlot, 1);
     };
-    send({ results: await checkContract(definition, config, { seeds, steps, budgetMs, announce }) });
+    send({ results: await checkContract(definition, config, { seeds, steps, budgetMs, announce, rewards }) });
   } catch (error) {
     send({ fault: { ...faultOf(error), action: -1 } });
   }

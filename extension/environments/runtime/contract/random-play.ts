@@ -2,7 +2,9 @@
 // to close. The checks of later requirements play these episodes again and compare the states with the recorded states.
 // Everything is seeded, so failures are reproducible.
 import type { Action, EnvironmentDefinition } from '../../../../envs/api/environment';
+import type { RewardsDefinition } from '../../../../envs/api/rewards';
 import { Pcg64 } from '../../../../envs/api/random/pcg64';
+import { declaredComponents, ScoreFunctions } from '../worker/score-functions';
 import { actionChooser } from './action-chooser';
 import { differenceOf } from './evidence';
 import { Instance, sameState, type Call, type State, type Step, Violation } from './environment-instance';
@@ -16,6 +18,8 @@ export interface ContractOptions {
   budgetMs: number;
   /** Called before each call into the environment. */
   announce(call: Call): void;
+  /** Default export of the rewards file; undefined if the environment has none. */
+  rewards?: RewardsDefinition;
 }
 
 /** An episode of random play. The checks of later requirements play it again and compare the states. */
@@ -41,6 +45,10 @@ export class RandomPlay {
   stepsPlayed = 0;
   /** Instances that were created for the current requirement. */
   private readonly created: Instance[] = [];
+  /** The score functions of the environment and of its rewards file. */
+  readonly scores: ScoreFunctions;
+  /** Default weights of the declared reward components, by name. */
+  readonly components: Readonly<Record<string, number>>;
 
   constructor(
     private readonly definition: EnvironmentDefinition,
@@ -48,6 +56,8 @@ export class RandomPlay {
     readonly options: ContractOptions,
   ) {
     this.deadline = performance.now() + options.budgetMs;
+    this.components = declaredComponents(definition, options.rewards) ?? {};
+    this.scores = new ScoreFunctions(this.components, options.rewards);
   }
 
   /** Plays the reference episodes. Returns the first violation of each requirement on return values. */

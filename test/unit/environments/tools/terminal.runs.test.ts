@@ -274,6 +274,28 @@ describe('check', () => {
     expect(document()).toMatchObject({ environment: 'counter', source: join(workspace, 'envs/counter/counter.ts') });
   });
 
+  test('calls the score functions of the rewards file beside the environment', async () => {
+    write('envs/scored/scored.ts', counter());
+    const file = write(
+      'envs/scored/scored.rewards.ts',
+      `import { defineRewards } from 'ragen-workbench/api/rewards';
+export default defineRewards({
+  components: { brevity: 0.1 },
+  score: ({ thought }) => ({ brevity: 1 / thought!.length }),
+});`,
+    );
+    const { code, failed } = await check('scored');
+    expect(code).toBe(1);
+    expect(failed).toEqual([
+      {
+        name: 'score functions return numbers and do not change the state',
+        state: 'failed',
+        evidence: expect.stringMatching(/^score throws "Cannot read properties of null/) as string,
+        at: `${file}:4`,
+      },
+    ]);
+  });
+
   test.each([
     [
       "if (action === 2) throw new Error('no way back');",

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Environment, EnvironmentDefinition, ResetOptions } from '../../../../../envs/api/environment';
+import type { ComponentValues } from '../../../../../envs/api/rewards';
 import { isolationMissing } from '../../../envs/deepcoder/isolation';
 import { checkContract, type ContractResult } from '../../../../../extension/environments/runtime/contract/contract';
 import bandit from '../../../../../envs/bandit/index';
@@ -61,6 +62,7 @@ function line(change: Partial<Environment> | ((environment: Environment) => Part
     name: 'line',
     config: z.object({}),
     actions: { 1: 'Left', 2: 'Right' },
+    components: { place: 0.1, solved: 1 },
     instruction: 'Walk to 3.',
     create() {
       let at = 0;
@@ -78,6 +80,8 @@ function line(change: Partial<Environment> | ((environment: Environment) => Part
         },
         render: () => `line ${at}`,
         solve: () => Array.from({ length: 3 - at }, () => 2),
+        score: ({ thought }): ComponentValues => (thought === null ? {} : { place: at / 3 }),
+        scoreEpisode: ({ success }) => ({ solved: Number(success) }),
         close: () => undefined,
       };
       return { ...environment, ...(typeof change === 'function' ? change(environment) : change) };
@@ -97,13 +101,33 @@ const returning = (part: (result: Record<string, unknown>) => object) => (enviro
 test('an environment without faults passes every requirement', async () => {
   const results = await checkContract(line(), {}, options);
   expect(results.filter(({ state }) => state !== 'passed')).toEqual([]);
-  expect(results.map(({ name }) => name)).toHaveLength(15);
+  expect(results.map(({ name }) => name)).toHaveLength(16);
+  const { evidence } = results.find(({ name }) => name.startsWith('score functions'))!;
+  expect(evidence).toMatch(/^\d+ turns and 4 episodes scored: place 0 to 1, solved 1 to 1\.$/);
 });
 
 describe('an environment that violates a requirement', () => {
   let drawn = 0;
   let shared = 0;
+  const scores = 'score functions return numbers and do not change the state';
   const cases: [string, EnvironmentDefinition, RegExp][] = [
+    [scores, line({ score: () => ({ place: NaN }) }), /returned NaN as the reward component place at seed 1 after \[/],
+    [scores, line({ scoreEpisode: () => ({ fame: 1 }) }), /the reward component "fame", which it does not declare/],
+    [
+      scores,
+      line({ score: ({ answer }) => ({ place: answer!.length }) }),
+      /score throws "Cannot read properties of null/,
+    ],
+    [
+      scores,
+      line({ score: () => ({ place: drawn++ }) }),
+      /score returns {"place":\d+}, then {"place":\d+} for the same/,
+    ],
+    [
+      scores,
+      line(environment => ({ score: () => (void environment.reset({ seed: 2, mode: 'train' }), { place: 0 }) })),
+      /An episode differs when its turns are scored/,
+    ],
     [
       'rewards are finite numbers',
       line(returning(() => ({ reward: NaN }))),
