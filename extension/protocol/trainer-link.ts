@@ -64,6 +64,9 @@ export interface WatchedTurn {
     executed: string[];
     reward: number;
     penalty: number;
+    /** Reward components of the turn, and their weighted sum; absent if the tag has none. */
+    components?: Record<string, number>;
+    component_reward?: number;
   } | null;
 }
 
@@ -86,6 +89,10 @@ export interface WatchedEpisode {
   /** Sums of the turns' rewards and penalties. */
   reward: number;
   penalty: number;
+  /** Weighted sum of all reward components so far, without those of judges; absent if the tag has none. */
+  component_reward?: number;
+  /** Reward components of the complete episode, once it is over. */
+  components?: Record<string, number>;
   error?: string;
 }
 

@@ -5,6 +5,7 @@ import { guard } from 'lit/directives/guard.js';
 import type { RunSummary } from '../../extension/protocol/page-state';
 import type { WatchedEpisode } from '../../extension/protocol/trainer-link';
 import '../components/scroll-follower';
+import { componentValues } from '../components/reward-components';
 import { formatSigned } from '../shared/format';
 import type { LiveActions } from './actions';
 import { phaseLabels } from './phase-labels';
@@ -69,7 +70,7 @@ function endView(episode: WatchedEpisode, { theme }: LiveState): TemplateResult 
   return html`<div class="live-end">
     ${environmentState(episode, episode.turns.length, theme)}
     <p class=${success ? 'verdict success' : 'verdict'}><strong>${label}</strong>${` · ${value}`}</p>
-    ${error === undefined ? nothing : html`<p class="warning">${error}</p>`}
+    ${componentValues(episode)} ${error === undefined ? nothing : html`<p class="warning">${error}</p>`}
   </div>`;
 }
 
@@ -79,9 +80,12 @@ export function spokenOutcome(episode: WatchedEpisode): string {
   return episode.over ? `${label}, ${value}` : '';
 }
 
-function outcomeOf({ success, reward, penalty, error }: WatchedEpisode): { label: string; value: string } {
+function outcomeOf({ success, reward, penalty, component_reward = 0, error }: WatchedEpisode): {
+  label: string;
+  value: string;
+} {
   return {
     label: error !== undefined ? 'Ended by an environment error' : success ? 'Solved' : 'Not solved',
-    value: `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty)}`,
+    value: `return ${formatSigned(reward)} · score ${formatSigned(reward + penalty + component_reward)}`,
   };
 }

@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../components/board-picture';
+import { componentSum, componentValues } from '../components/reward-components';
 import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/run-colours';
 import type { Theme } from '../shared/theme';
@@ -90,10 +91,8 @@ export function environmentState(episode: WatchedEpisode, index: number, theme: 
   </figure>`;
 }
 
-function outcomeView(
-  { answer, executed, reward, penalty }: NonNullable<WatchedTurn['outcome']>,
-  running: number,
-): TemplateResult {
+function outcomeView(outcome: NonNullable<WatchedTurn['outcome']>, running: number): TemplateResult {
+  const { answer, executed, reward, penalty } = outcome;
   const problem =
     answer === null
       ? 'The answer could not be parsed; no action was executed.'
@@ -110,6 +109,8 @@ function outcomeView(
     <p class="earned">
       <span>reward <strong>${formatSigned(reward)}</strong></span>
       ${penalty === 0 ? nothing : html`<span class="warning">penalty ${formatSigned(penalty)}</span>`}
+      ${componentSum(outcome)}
       <span class="muted">return ${formatSigned(running)}</span>
-    </p>`;
+    </p>
+    ${componentValues(outcome)}`;
 }

@@ -9,6 +9,7 @@ import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { callText } from '../../run-data/tool-call';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { componentReward } from '../rollout/rollout-batch';
 import { isDone } from '../rollout/environment-state-manager';
 
 /** Receives the watched episode, and its new tokens while it is being played. */
@@ -198,7 +199,7 @@ export class LiveView implements RolloutObserver {
     const { id, tag, group_id, member, seed, history, max_actions_per_traj, num_actions } = entry;
     const prefix = this.source!.prefix(entry.environment);
     const turns = history.map((turn): WatchedTurn => {
-      const { thought, answer, reward, penalty, calls } = turn;
+      const { thought, answer, reward, penalty, calls, components, component_reward } = turn;
       const executed = calls ? calls.map(callText) : turn.executed;
       return {
         turn: turn.turn,
@@ -206,7 +207,10 @@ export class LiveView implements RolloutObserver {
         actions_left: turn.actions_left!, // known for each turn that this trainer plays
         prefix,
         tokens: this.tokensOf(watched, turn.turn),
-        outcome: { thought, answer, executed, reward, penalty },
+        outcome: {
+          ...{ thought, answer, executed, reward, penalty },
+          ...(component_reward !== undefined && { components, component_reward }),
+        },
       };
     });
     if (answering > history.length)
@@ -233,6 +237,8 @@ export class LiveView implements RolloutObserver {
       success: entry.success,
       reward: history.reduce((sum, { reward }) => sum + reward, 0),
       penalty: entry.penalty,
+      ...(entry.rewards && { component_reward: componentReward(entry, entry.rewards) }),
+      ...(entry.components && { components: entry.components }),
       ...(entry.error && { error: entry.error.message }),
     };
   }

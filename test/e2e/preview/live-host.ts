@@ -22,13 +22,15 @@ export function watchedEpisode(episode: Episode, turns: number, tokens?: number)
   const { id, mode, step, tag, group_id, member, seed, environment, final_state } = episode;
   const prefix = '<think>';
   const shown = episode.turns.slice(0, turns + (tokens === undefined ? 0 : 1)).map((turn, i): WatchedTurn => {
-    const { thought, answer, executed, reward, penalty } = turn;
+    const { thought, answer, executed, reward, penalty, components, component_reward } = turn;
     const all = tokensOf(turn.raw.slice(prefix.length));
     const done = i < turns;
     return {
       ...{ turn: turn.turn, state: turn.state, actions_left: turn.actions_left!, prefix },
       tokens: done ? all : all.slice(0, tokens),
-      outcome: done ? { thought, answer, executed, reward, penalty } : null,
+      outcome: done
+        ? { thought, answer, executed, reward, penalty, ...(components && { components, component_reward }) }
+        : null,
     };
   });
   const over = turns === episode.turns.length;

@@ -40,8 +40,9 @@ import {
   runEvents,
   scoreStrips,
 } from './data';
+import { scoredEpisode } from './scored-episode';
 
-export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile' | 'finished';
+export type Scenario = 'running' | 'empty' | 'failed' | 'early' | 'large' | 'hostile' | 'finished' | 'scored';
 
 /** Number of newest steps whose episodes are available. */
 const keptSteps = 20;
@@ -63,7 +64,10 @@ const endingAt = ({ status }: RunSummary): RunEnding => ({
 
 /** `metrics` is the text of docs/METRICS.md. */
 export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
-  const steps = { running: 140, empty: 0, failed: 57, early: 1, large: 100_000, hostile: 24, finished: 140 }[scenario];
+  const steps = {
+    ...{ running: 140, scored: 140, finished: 140 },
+    ...{ empty: 0, failed: 57, early: 1, large: 100_000, hostile: 24 },
+  }[scenario];
   const total = scenario === 'large' ? 100_000 : 200;
   const run = runAt(steps, total);
   if (scenario === 'empty') run.status.phase = 'rollout';
@@ -81,13 +85,14 @@ export function memoryHost(scenario: Scenario, metrics: string): MemoryHost {
   const ending = scenario === 'finished' ? endingAt(run) : null;
   if (scenario === 'hostile') run.name = hostileTexts[0];
   const episodes = (step: number, mode: 'train' | 'val') => {
-    const key = `${scenario === 'hostile'} ${mode} ${step}`;
+    const key = `${scenario === 'hostile' || scenario === 'scored' ? scenario : 'plain'} ${mode} ${step}`;
     const known = written.get(key) ?? write(step, mode);
     written.set(key, known);
     return known;
   };
   const write = (step: number, mode: 'train' | 'val') => {
     const all = episodesOf(step, mode);
+    if (scenario === 'scored') return all.map(scoredEpisode);
     if (scenario !== 'hostile') return all;
     return all.map((episode, i) => {
       const text = (at: number) => hostileTexts[(i + at) % hostileTexts.length];

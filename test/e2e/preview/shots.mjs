@@ -521,6 +521,20 @@ export const shots = [
       act: openFirst,
     },
   ]),
+  ...[
+    ['dark', 1280],
+    ['light', 600],
+  ].map(([theme, width]) => ({
+    file: `episodes-${theme}-scored`,
+    name: 'episodes',
+    ...{ theme, width },
+    scenario: 'scored',
+    ready: '.episode-row',
+    act: async tab => {
+      await openFirst(tab);
+      await tab.locator('.judgement summary').first().click();
+    },
+  })),
   {
     file: 'episodes-dark-lake',
     name: 'episodes',

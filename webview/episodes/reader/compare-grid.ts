@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { maximum } from '../../../extension/common/lists';
 import { successLabel, type Episode } from '../../../extension/run-data/episode';
 import { formatSigned } from '../../shared/format';
+import { scoreParts } from './episode-head';
 import { markChanges } from './text-diff';
 import { markedText } from './marked-text';
 import { stateView } from './state-view';
@@ -57,9 +58,8 @@ function head(
   isReference: boolean,
   choose: (id: string) => void,
 ): TemplateResult {
-  const { id, success, score, reward, penalty, advantage } = episode;
+  const { id, success, score, advantage } = episode;
   const outcome = successLabel(success);
-  const parts = `Return ${formatSigned(reward)}, penalties ${formatSigned(penalty)}`;
   const mean = (value: number): TemplateResult =>
     html`<span class="muted" title="Mean advantage over the trained tokens">adv. ${formatSigned(value)}</span>`;
   return html`<button
@@ -70,7 +70,8 @@ function head(
     aria-label="${title}, ${outcome}, score ${formatSigned(score)}"
     @click=${() => choose(id)}
     >${successMark(success)}<span class="grid-title">${title}</span
-    ><span title=${parts}>score ${formatSigned(score)}</span>${advantage === null ? nothing : mean(advantage)}${
+    ><span title=${scoreParts(episode)}>score ${formatSigned(score)}</span
+    >${advantage === null ? nothing : mean(advantage)}${
       isReference ? html`<span class="muted">reference</span>` : nothing
     }</button
   >`;

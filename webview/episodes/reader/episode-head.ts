@@ -22,12 +22,23 @@ export function episodeHead(
   </header>`;
 }
 
+/** Returns what the score is the sum of. */
+export const scoreParts = ({
+  reward,
+  penalty,
+  component_reward,
+}: Pick<Episode, 'reward' | 'penalty' | 'component_reward'>): string =>
+  [
+    `Return ${formatSigned(reward)}`,
+    `penalties ${formatSigned(penalty)}`,
+    ...(component_reward === undefined ? [] : [`components ${formatSigned(component_reward)}`]),
+  ].join(', ');
+
 type Fact = [label: string, value: string, title: string];
 
 function factsOf(episode: Episode): Fact[] {
-  const { environment, seed, score, reward, penalty, advantage, kept, tokens } = episode;
+  const { environment, seed, score, reward, advantage, kept, tokens } = episode;
   const sampled = tokens.mask.reduce<number>((total, bit) => total + bit, 0);
-  const sum = `Return ${formatSigned(reward)} and penalties ${formatSigned(penalty)}`;
   const filter: Fact[] =
     kept === null
       ? []
@@ -41,7 +52,7 @@ function factsOf(episode: Episode): Fact[] {
           ],
         ];
   return [
-    ['score', formatSigned(score), `${sum}: the training reward, before normalisation`],
+    ['score', formatSigned(score), `${scoreParts(episode)}: the training reward, before normalisation`],
     ['return', formatSigned(reward), 'Sum of turn rewards, without penalties'],
     advantage === null
       ? ['advantage', '–', 'Not used for training']

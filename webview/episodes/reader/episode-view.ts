@@ -4,9 +4,11 @@ import { keyed } from 'lit/directives/keyed.js';
 import { maximum } from '../../../extension/common/lists';
 import type { EpisodeRow } from '../../../extension/run-data/episode-table';
 import type { Episode } from '../../../extension/run-data/episode';
+import { componentValues } from '../../components/reward-components';
 import { counted } from '../../shared/format';
 import { episodeHead } from './episode-head';
 import type { EpisodesActions } from '../actions';
+import { judgementsView } from './judgements-view';
 import { stateView } from './state-view';
 import { turnView } from './turn-view';
 import { type TurnOptions } from './turn-options';
@@ -26,15 +28,17 @@ export function episodeView(
     running += turn.reward;
     return turnView(episode, i, running, largest, options);
   });
+  const state = html`<div class="turn-state"
+    >${stateView(final_state, turns.at(-1)?.state ?? null, episode, options, final_pictures)}</div
+  >`;
+  const isScored = episode.components !== undefined || episode.judgements !== undefined;
   const alert = (text: string): TemplateResult => html`<p class="episode-error" role="alert">${text}</p>`;
   return html`<article class="episode" aria-label="Episode ${id}">
     ${episodeHead(episode, members, actions)} ${error === undefined ? nothing : alert(error)}
     ${context_reason === undefined ? nothing : alert(context_reason)} ${keyed(id, promptView(episode))} ${sections}
     <section class="turn final" aria-label="Final state">
       <header class="turn-head"><h3>End</h3><span class="muted">${ending(episode)}</span></header>
-      <div class="turn-state"
-        >${stateView(final_state, turns.at(-1)?.state ?? null, episode, options, final_pictures)}</div
-      >
+      ${isScored ? html`<div class="turn-body">${state}<div class="turn-answer">${componentValues(episode)} ${judgementsView(episode)}</div></div>` : state}
     </section>
   </article>`;
 }

@@ -4,6 +4,7 @@ import type { TurnOptions } from './turn-options';
 import { html, nothing, type TemplateResult } from 'lit';
 import { actionOutcomes } from '../../../extension/run-data/action-outcomes';
 import { hasTokens, type Episode, type EpisodeTurn } from '../../../extension/run-data/episode';
+import { componentSum, componentValues } from '../../components/reward-components';
 import { counted, formatSigned } from '../../shared/format';
 import { hue } from '../../shared/run-colours';
 import type { Theme } from '../../shared/theme';
@@ -88,13 +89,17 @@ export function actionsView(turn: EpisodeTurn, endsEpisode: boolean): TemplateRe
   >`;
 }
 
-/** Renders the rewards of a turn: `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero. */
+/**
+ * Renders the rewards of a turn: `reward −0.10 · penalty −0.1 · return 10.8`, with a bar left or right of zero, and the
+ * values of the reward components.
+ */
 export function rewardView(
-  { reward, penalty }: EpisodeTurn,
+  turn: Pick<EpisodeTurn, 'reward' | 'penalty' | 'component_reward' | 'components'>,
   running: number,
   largest: number,
   theme: Theme,
 ): TemplateResult {
+  const { reward, penalty } = turn;
   const width = largest > 0 ? Math.min(50, (Math.abs(reward) / largest) * 50) : 0;
   const side = reward < 0 ? 'right:50%' : 'left:50%';
   const colour = theme.palette[reward < 0 ? hue.orange : hue.blue];
@@ -103,8 +108,10 @@ export function rewardView(
     >penalty ${formatSigned(penalty)}</span
   >`;
   return html`<div class="reward"
-    ><span class="bar" aria-hidden="true">${reward === 0 ? nothing : bar}</span
-    ><span>reward <strong>${formatSigned(reward)}</strong></span
-    >${penalty === 0 ? nothing : penalised}<span class="muted">return ${formatSigned(running)}</span></div
-  >`;
+      ><span class="bar" aria-hidden="true">${reward === 0 ? nothing : bar}</span
+      ><span>reward <strong>${formatSigned(reward)}</strong></span
+      >${penalty === 0 ? nothing : penalised}${componentSum(turn)}<span class="muted"
+        >return ${formatSigned(running)}</span
+      ></div
+    >${componentValues(turn)}`;
 }
