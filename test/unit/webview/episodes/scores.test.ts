@@ -26,7 +26,7 @@ it('an episode shows the components of each turn and of its end, and what each j
   await settle();
   const shown = episodesOf(140, 'train').map(scoredEpisode)[0];
   expect(root.querySelector('.episode-title h2')!.textContent).toBe(shown.id);
-  expect(texts('.turn-answer .components')).toEqual(
+  expect(texts('.turn:not(.final) .components')).toEqual(
     shown.turns.map(({ components }) => `grounding+0.500repetition${formatSigned(components!.repetition)}`),
   );
   expect(texts('.turn-answer .reward')[0]).toContain('components +0.0625');
