@@ -88,7 +88,14 @@ export function leftOut(kind) {
   return parts.filter((_, i) => i !== Number(part)).flatMap(each => each[kind]);
 }
 
-if (argv[1] === fileURLToPath(import.meta.url)) {
-  const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });
-  console.log(parseInt(commit.slice(0, 8), 16) % parts.length);
+/** Returns the part of the checked-out commit; 0 if this is no clone, for example an unpacked archive. */
+function partOfCommit() {
+  try {
+    const commit = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });
+    return parseInt(commit.slice(0, 8), 16) % parts.length;
+  } catch {
+    return 0;
+  }
 }
+
+if (argv[1] === fileURLToPath(import.meta.url)) console.log(partOfCommit());
