@@ -1,9 +1,12 @@
 // Converts a hand-written response, or the hand-written beginning of a response, to token ids. The ids of the prefix,
 // with which every response begins, are not included. The part that equals the recorded response keeps its sampled ids;
-// only the text after this part is tokenised.
+// only the text after this part is tokenised. In an environment with tools, an answer may be calls (given-calls.ts).
 import type { GivenAnswer } from '../../protocol/inspection';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { AnswerTag } from '../../common/tagged-text';
+import { givenCalls } from './given-calls';
+import { writtenCalls } from '../rollout/tool-calls';
+import type { EpisodeTools } from '../rollout/tool-protocol';
 import { tokenPieces } from '../../models/tokenizer/token-pieces';
 
 /** A recorded response: its text including the prefix, and its sampled tokens. */
@@ -27,6 +30,8 @@ type Encoder = Pick<ChatTokenizer, 'encode' | 'decode' | 'stopTokenIds'>;
  * @param prefix the prefix of every response: `<think>` or, without thoughts, the answer's tag; empty with tools
  * @param recorded recorded response of the changed turn; null for a turn without a recording
  * @param tag the tag of the answer (`workbench.answer_tag`)
+ * @param tools the environment's tools, and how the model writes calls; undefined if it has none
+ * @throws UserError if the answer has a call that cannot be read
  */
 export function givenTokens(
   tokenizer: Encoder,
@@ -34,21 +39,28 @@ export function givenTokens(
   { thought, answer }: GivenAnswer,
   recorded: RecordedAnswer | null,
   tag: AnswerTag = 'answer',
+  tools?: EpisodeTools,
 ): GivenTokens {
   const thinks = prefix === '<think>';
   if (answer === undefined) {
     const begun = thinks && thought !== undefined ? `${thought}</think>` : '';
     return { ids: tokenizer.encode(begun), kept: 0, complete: false };
   }
-  const end = `${answer}</${tag}>`;
+  const calls =
+    tools &&
+    givenCalls(
+      answer,
+      tools.tools.map(({ name }) => name),
+    );
+  const [open, end] = calls ? ['', writtenCalls(calls, tools.syntax)] : [`<${tag}>`, `${answer}</${tag}>`];
   const stop = tokenizer.stopTokenIds.slice(0, 1);
   if (thinks && thought !== undefined)
-    return { ids: [...tokenizer.encode(`${thought}</think><${tag}>${end}`), ...stop], kept: 0, complete: true };
-  const answerStart = thinks ? new RegExp(`^<think>.*?</think>\\s*<${tag}>`, 's') : new RegExp(`^<${tag}>`);
+    return { ids: [...tokenizer.encode(`${thought}</think>${open}${end}`), ...stop], kept: 0, complete: true };
+  const answerStart = thinks ? new RegExp(`^<think>.*?</think>\\s*${open}`, 's') : new RegExp(`^${open}`);
   const before = recorded && answerStart.exec(recorded.raw)?.[0];
   if (!recorded || !before) {
-    const open = prefix === `<${tag}>` ? '' : `<${tag}>`;
-    const text = `${thinks ? '</think>' : ''}${open}${end}`;
+    const begun = prefix === open ? '' : open;
+    const text = `${thinks ? '</think>' : ''}${begun}${end}`;
     return { ids: [...tokenizer.encode(text), ...stop], kept: 0, complete: true };
   }
   const { count, rest } = keptTokens(tokenizer, recorded.ids, before.slice(prefix.length));

@@ -200,6 +200,7 @@ export class WhatIfSession {
       this.checkpoint = move.checkpoint;
     }
     const protocol = turnProtocol(this.parts.run.config);
+    const { tools } = this.parts.environment.loaded;
     const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
     const { ids, kept, complete } = givenTokens(
       tokenizer,
@@ -207,6 +208,7 @@ export class WhatIfSession {
       given,
       recorded,
       protocol.answer_tag,
+      tools && { tools, syntax: tokenizer.toolSyntax(protocol.tool_format ?? 'auto') },
     );
     this.kept = turn === this.request.turn ? kept : this.kept;
     this.players.push(complete || this.checkpoint === null ? 'hand' : this.checkpoint);

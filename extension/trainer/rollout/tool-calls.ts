@@ -81,7 +81,7 @@ function separatedCalls(body: string): WrittenCall[] {
 }
 
 /** Returns the index after the JSON object that starts at `from`; the end of the text if the object is not closed. */
-function objectEnd(text: string, from: number): number {
+export function objectEnd(text: string, from: number): number {
   let depth = 0;
   let quoted = false;
   for (let i = from; i < text.length; i++) {
