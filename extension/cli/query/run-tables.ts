@@ -1,5 +1,6 @@
-// Fills the tables of `ragen query` (table-columns.ts) from run folders. A table is filled only if the SQL contains its name. Files are read line by line by this program, never by DuckDB, so links out of a run folder
-// are not followed and an incomplete last line is left out. A damaged line ends the reading of its file with a note.
+// Fills the tables of `ragen query` (table-columns.ts) from run folders. A table is filled only if the SQL contains its
+// name. Files are read line by line by this program, never by DuckDB, so links out of a run folder are not followed and
+// an incomplete last line is left out. A damaged line ends the reading of its file with a note.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DuckDBAppender } from '@duckdb/node-api';
@@ -36,13 +37,12 @@ export async function fillTables(engine: SqlEngine, folders: readonly RunFolder[
   }
   const isNamed = (name: TableName): boolean => new RegExp(String.raw`\b${name}\b|\bquery(_table)?\b`, 'i').test(sql);
   const notes: string[] = [];
-  if (isNamed('runs')) await fill(engine, 'runs', folders, notes, runRows);
-  if (isNamed('metrics')) await fill(engine, 'metrics', folders, notes, metricRows);
-  if (isNamed('events')) await fill(engine, 'events', folders, notes, eventRows);
-  if (isNamed('episodes')) await fill(engine, 'episodes', folders, notes, episodeRows);
-  if (isNamed('turns')) await fill(engine, 'turns', folders, notes, turnRows);
-  if (isNamed('calls')) await fill(engine, 'calls', folders, notes, callRows);
-  if (isNamed('judgements')) await fill(engine, 'judgements', folders, notes, judgementRows);
+  const rows: Record<TableName, (folder: RunFolder) => Iterable<Iterable<Cell[]>>> = {
+    ...{ runs: runRows, metrics: metricRows, events: eventRows },
+    ...{ episodes: episodeRows, turns: turnRows, calls: callRows, judgements: judgementRows },
+  };
+  for (const [name, rowsOf] of Object.entries(rows) as [TableName, (typeof rows)[TableName]][])
+    if (isNamed(name)) await fill(engine, name, folders, notes, rowsOf);
   return notes;
 }
 

@@ -5,26 +5,14 @@ import type { Episode } from '../../run-data/episode';
 import type { Manifest } from '../../run-data/run-manifest';
 import { episodeFacts } from '../../run-data/trajectories/chat-lines';
 import { loadDuckDB } from '../query/sql-engine';
+import { queryTables } from '../query/table-columns';
 
-/** Columns before `messages`, with their types. */
-const columns = {
-  run: 'VARCHAR',
-  episode: 'VARCHAR',
-  step: 'INTEGER',
-  mode: 'VARCHAR',
-  tag: 'VARCHAR',
-  environment: 'VARCHAR',
-  version: 'VARCHAR',
-  seed: 'BIGINT',
-  group_id: 'INTEGER',
-  member: 'INTEGER',
-  success: 'BOOLEAN',
-  score: 'DOUBLE',
-  reward: 'DOUBLE',
-  penalty: 'DOUBLE',
-} as const;
-type Column = keyof typeof columns;
-const names = Object.keys(columns) as Column[];
+/** Columns before `messages`; their types are those of `ragen query`. */
+const names = [
+  ...(['run', 'episode', 'step', 'mode', 'tag', 'environment', 'version', 'seed'] as const),
+  ...(['group_id', 'member', 'success', 'score', 'reward', 'penalty'] as const),
+];
+const columns = queryTables.episodes;
 
 /** Types of the columns that are lists; they are inserted as JSON. */
 const lists = {
