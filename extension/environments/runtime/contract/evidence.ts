@@ -1,5 +1,5 @@
-// Formats the texts with which a contract check describes what it has observed. Also defines the result of a
-// requirement that does not apply.
+// Formats the texts with which a contract check describes what it has observed. Also defines when a step reports
+// success, and the result of a requirement that does not apply.
 import { sameState, type State, type Step } from './environment-instance';
 
 /** Returned by a requirement that does not apply; `why` is one sentence. */
@@ -20,6 +20,10 @@ export function differenceOf(expected: State | Step, found: State | Step): strin
   const [one, other] = [JSON.stringify(expected.info), JSON.stringify(found.info)];
   return one === other ? undefined : `the info is ${quoted(other)}, not ${quoted(one)}`;
 }
+
+/** Whether a step reports success: by `success` in its info or, without it, by a reward at the end. */
+export const reportsSuccess = ({ over, reward, info: { success } }: Step): boolean =>
+  typeof success === 'boolean' ? success : over && reward > 0;
 
 /** Returns a count followed by its noun; the noun gets an s unless the count is 1. */
 export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

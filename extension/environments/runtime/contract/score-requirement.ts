@@ -1,7 +1,7 @@
 // The requirement on score functions: for readable, unreadable and cut answers, they return finite numbers for declared
 // components, the same ones each time, and do not change the state (docs/environments/rewards.md).
 import type { AnsweredEpisode, AnsweredTurn, ComponentValues } from '../../../../envs/api/rewards';
-import { plural, round, Skip } from './evidence';
+import { plural, reportsSuccess, round, Skip } from './evidence';
 import { Violation, type Instance, type State, type Step } from './environment-instance';
 import type { RandomPlay, Reference } from './random-play';
 
@@ -79,7 +79,6 @@ const unreadable = (turn: AnsweredTurn): AnsweredTurn => ({
 });
 
 function answeredEpisode(turns: readonly AnsweredTurn[], last: Step): AnsweredEpisode {
-  const { text, over, truncated, reward, info } = last;
-  const success = typeof info.success === 'boolean' ? info.success : over && reward > 0;
-  return { turns, final_state: text, terminated: over && !truncated, truncated, success };
+  const { text, over, truncated } = last;
+  return { turns, final_state: text, terminated: over && !truncated, truncated, success: reportsSuccess(last) };
 }

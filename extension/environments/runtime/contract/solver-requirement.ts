@@ -1,7 +1,7 @@
 // The requirement on an environment's solver: `solve` returns plans that solve at least half of the episodes, and a
 // call of `solve` does not change the state.
 import type { Action } from '../../../../envs/api/environment';
-import { plural, Skip } from './evidence';
+import { plural, reportsSuccess, Skip } from './evidence';
 import { Violation, type Instance, type Step } from './environment-instance';
 import type { RandomPlay } from './random-play';
 
@@ -72,7 +72,6 @@ async function playPlan(play: RandomPlay, seed: number, anew: boolean): Promise<
     last = await instance.step(action);
     plan = anew && !instance.over ? ((await instance.solve()) ?? []) : plan.slice(1);
   }
-  const said = last?.info['success'];
-  const success = instance.over && (typeof said === 'boolean' ? said : last!.reward > 0);
+  const success = instance.over && reportsSuccess(last!);
   return { instance, actions, last, planned, success };
 }
