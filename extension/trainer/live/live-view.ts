@@ -9,7 +9,7 @@ import { TokenPieces } from '../../models/tokenizer/token-pieces';
 import type { PlayedSoFar, RolloutObserver } from '../rollout/rollout-request';
 import { callText } from '../../run-data/tool-call';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
-import { componentReward } from '../rollout/rollout-batch';
+import { componentRewards } from '../rollout/rollout-batch';
 import { isDone } from '../rollout/environment-state-manager';
 
 /** Receives the watched episode, and its new tokens while it is being played. */
@@ -198,6 +198,7 @@ export class LiveView implements RolloutObserver {
     const { entry } = played;
     const { id, tag, group_id, member, seed, history, max_actions_per_traj, num_actions } = entry;
     const prefix = this.source!.prefix(entry.environment);
+    const { component_reward } = componentRewards(entry);
     const turns = history.map((turn): WatchedTurn => {
       const { thought, answer, reward, penalty, calls, components, component_reward } = turn;
       const executed = calls ? calls.map(callText) : turn.executed;
@@ -237,7 +238,7 @@ export class LiveView implements RolloutObserver {
       success: entry.success,
       reward: history.reduce((sum, { reward }) => sum + reward, 0),
       penalty: entry.penalty,
-      ...(entry.rewards && { component_reward: componentReward(entry, entry.rewards) }),
+      ...(component_reward !== undefined && { component_reward }),
       ...(entry.components && { components: entry.components }),
       ...(entry.error && { error: entry.error.message }),
     };

@@ -10,7 +10,7 @@ import type { EpisodeContext } from './context-manager';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { RolloutSample } from './rollout-sample';
 import type { EpisodeEntry } from './environment-state-manager';
-import { weightedSum, type RewardPlan } from '../rewards/reward-plan';
+import { weightedSum } from '../rewards/reward-plan';
 
 export interface RolloutEpisode {
   /** The id, such as `train-000012-g003-m05`. */
@@ -96,11 +96,17 @@ export const scoreOf = ({
 export const sampledTokens = ({ samples }: Pick<RolloutEpisode, 'samples'>): number =>
   samples.reduce((sum, { turns }) => sum + turns.reduce((n, { span: [from, to] }) => n + to - from, 0), 0);
 
-/** Returns the weighted sum of the components that the turns and the episode have so far. */
-export const componentReward = (
-  { history, components = {} }: Pick<EpisodeEntry, 'history' | 'components'>,
-  rewards: RewardPlan,
-): number => history.reduce((sum, turn) => sum + (turn.component_reward ?? 0), weightedSum(rewards, components));
+/** Returns the weighted sums of the components that the turns and the episode have so far; empty without components. */
+export function componentRewards({
+  rewards,
+  history,
+  components = {},
+}: Pick<EpisodeEntry, 'rewards' | 'history' | 'components'>): Pick<RolloutEpisode, 'component_reward' | 'end_reward'> {
+  if (!rewards) return {};
+  const end_reward = weightedSum(rewards, components);
+  const component_reward = history.reduce((sum, turn) => sum + (turn.component_reward ?? 0), end_reward);
+  return { component_reward, end_reward };
+}
 
 /** Builds the record of a finished episode. */
 export function finishedEpisode(
@@ -110,12 +116,7 @@ export function finishedEpisode(
 ): RolloutEpisode {
   const reward = entry.history.reduce((sum, turn) => sum + turn.reward, 0);
   const raw = entry.history.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');
-  const earned = entry.rewards
-    ? {
-        component_reward: componentReward(entry, entry.rewards),
-        end_reward: weightedSum(entry.rewards, entry.components ?? {}),
-      }
-    : {};
+  const earned = componentRewards(entry);
   return {
     id: entry.id,
     mode: at.mode,
