@@ -93,7 +93,7 @@ const placeOf = ({ workbench: { engine, engine_url, device } }: RunConfig): stri
   engine === 'local' ? device : (engine_url ?? engine);
 
 /** Returns the name of the teacher of a configuration; null without a teacher. */
-export function teacherName(config: RunConfig): string | null {
+function teacherName(config: RunConfig): string | null {
   const { distillation } = config.workbench;
   if (!usesTeacher(config) || distillation === null) return null;
   const { teacher, service, server } = distillation;

@@ -31,6 +31,7 @@ export function episodeView(
   const state = html`<div class="turn-state"
     >${stateView(final_state, turns.at(-1)?.state ?? null, episode, options, final_pictures)}</div
   >`;
+  const scores = html`<div class="turn-answer">${componentValues(episode)} ${judgementsView(episode)}</div>`;
   const isScored = episode.components !== undefined || episode.judgements !== undefined;
   const alert = (text: string): TemplateResult => html`<p class="episode-error" role="alert">${text}</p>`;
   return html`<article class="episode" aria-label="Episode ${id}">
@@ -38,7 +39,7 @@ export function episodeView(
     ${context_reason === undefined ? nothing : alert(context_reason)} ${keyed(id, promptView(episode))} ${sections}
     <section class="turn final" aria-label="Final state">
       <header class="turn-head"><h3>End</h3><span class="muted">${ending(episode)}</span></header>
-      ${isScored ? html`<div class="turn-body">${state}<div class="turn-answer">${componentValues(episode)} ${judgementsView(episode)}</div></div>` : state}
+      ${isScored ? html`<div class="turn-body">${state}${scores}</div>` : state}
     </section>
   </article>`;
 }
