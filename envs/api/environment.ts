@@ -99,6 +99,11 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
   /** If true, the whole answer, for example a program, is one action and is not split at `agent_proxy.action_sep`. */
   wholeAnswer?: boolean;
   /**
+   * If true, the environment runs a program that calls the model: observations are calls and actions are replies
+   * (model-calls.ts). The conversation is then the program's own; `instruction` is not shown to the model.
+   */
+  modelCalls?: boolean;
+  /**
    * The task description in the system message; the configuration key `env_instruction` of an environment tag replaces
    * it.
    */

@@ -64,6 +64,8 @@ export interface LoadedEnvironment {
   has_solver: boolean;
   /** Whether the complete answer is one action. If not, the answer is split at the action separator. */
   whole_answer?: boolean;
+  /** Whether observations are model calls and actions are replies (envs/api/model-calls.ts). */
+  model_calls?: boolean;
   /** The tools that the model may call; absent if there are none. */
   tools?: ToolDescription[];
   /** Default weights of the reward components of the code, by name; undefined if it has no score functions. */

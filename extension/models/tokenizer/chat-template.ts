@@ -10,6 +10,8 @@ export interface ChatMessage {
   /** A message of role `tool` is the result of a tool call. */
   role: 'system' | 'user' | 'assistant' | 'tool';
   content: string;
+  /** Tool calls of a message of role `assistant`, for templates that render them. */
+  tool_calls?: { type: 'function'; function: { name: string; arguments: Record<string, unknown> } }[];
 }
 
 /** Returns the messages after a response; a text is a user message. */
@@ -83,7 +85,10 @@ export class ChatTemplate {
       ...(tools.length > 0 && { tools }),
     };
     const described = tools.length > 0 ? JSON.stringify(tools).length : 0;
-    const letters = messages.reduce((sum, { content }) => sum + content.length, described);
+    const letters = messages.reduce(
+      (sum, { content, tool_calls }) => sum + content.length + (tool_calls ? JSON.stringify(tool_calls).length : 0),
+      described,
+    );
     return orSentence(
       () => renderWithin(this.template, values, { messages: messages.length + tools.length, letters }),
       `${this.folder}: the chat template cannot be rendered`,

@@ -136,9 +136,9 @@ export class ChatTokenizer {
     return this.turnEnd.slice(this.sampledTurnEnd(answer));
   }
 
-  /** Renders the complete conversation as text, for display. */
-  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean): string {
-    return this.template.render(messages, addGenerationPrompt);
+  /** Renders the complete conversation as text. */
+  render(messages: readonly ChatMessage[], addGenerationPrompt: boolean, tools?: readonly ChatTool[]): string {
+    return this.template.render(messages, addGenerationPrompt, tools);
   }
 
   /**

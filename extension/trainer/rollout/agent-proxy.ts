@@ -9,9 +9,12 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parted } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
-import type { GeneratedRow, GenerationRow } from '../../engine/generation-calls';
+import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
+import { callOf } from '../../../envs/api/model-calls';
+import { CallContext, type CallLimits, type CallPrompt } from './call-context';
 import type { EpisodeContext } from './context-manager';
+import type { PromptIds } from './played-context';
 import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EpisodeJudging } from './episode-judging';
@@ -32,6 +35,17 @@ import { samplingFor, FailedBatch } from './rollout-request';
 import { RolloutProgress } from './rollout-progress';
 import { leastGatheringMs, gatheringShare, inWaves, firstGatheringMs } from './episode-waves';
 import { episodeContext } from './episode-context';
+
+/** An episode in progress, with a context that builds its prompts. */
+interface OpenEpisode extends PlayedSoFar {
+  context: EpisodeContext | CallContext;
+}
+
+/** A row to generate, and the limits that the program's call sets; undefined without a program. */
+interface AskedRow {
+  row: GenerationRow;
+  limits: CallLimits | undefined;
+}
 
 export class AgentProxy {
   private readonly managers: Record<'train' | 'val', EnvironmentStateManager>;
@@ -98,7 +112,7 @@ export class AgentProxy {
 
   private async play(
     manager: EnvironmentStateManager,
-    all: PlayedSoFar[],
+    all: OpenEpisode[],
     { request, clock, judging }: { request: RolloutRequest; clock: IdleGeneratorClock; judging: EpisodeJudging },
   ): Promise<void> {
     const { agent_proxy, async_rollout } = this.options;
@@ -128,11 +142,17 @@ export class AgentProxy {
       const asked = open.map(entry => byEntry.get(entry)!);
       const rows = await this.promptAll(asked, request);
       const living = asked.filter(({ entry }) => !isDone(entry));
+      this.reportFailures(
+        asked.map(({ entry }) => entry).filter(entry => entry.error && !failed.has(entry)),
+        failed,
+        all.length,
+        request,
+      );
       if (living.length === 0) return;
       this.options.observer?.asked(living);
       const start = performance.now();
       const generated = await clock.generation(() =>
-        this.generator.generate(rows, sampling, tokens => progress.sampled(tokens), request.weights),
+        this.generate(rows, sampling, tokens => progress.sampled(tokens), request.weights),
       );
       checkContinue();
       const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
@@ -177,8 +197,12 @@ export class AgentProxy {
     progress.ended(entries);
   }
 
-  private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext {
-    const { agent_proxy, custom_envs } = this.options;
+  private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext | CallContext {
+    const { agent_proxy, custom_envs, rollout } = this.options;
+    if (environment.model_calls) {
+      const { max_model_len, response_length } = rollout;
+      return new CallContext(this.tokenizer, { max_model_len, response_length, syntax: this.toolSyntax });
+    }
     const tools = this.toolsOf(environment);
     const system = systemMessage(environment, {
       env_instruction: custom_envs[tag].env_instruction,
@@ -193,32 +217,94 @@ export class AgentProxy {
 
   /** Returns the tools of an environment and how the model writes calls; undefined if the environment has no tools. */
   private toolsOf({ tools }: LoadedEnvironment): EpisodeTools | undefined {
-    if (!tools) return undefined;
+    return tools && { tools, syntax: this.toolSyntax };
+  }
+
+  /** How the model writes tool calls. */
+  private get toolSyntax(): ToolSyntax {
     const { tool_format = 'auto' } = this.options.agent_proxy;
-    return { tools, syntax: (this.syntax ??= this.tokenizer.toolSyntax?.(tool_format) ?? plainSyntax) };
+    return (this.syntax ??= this.tokenizer.toolSyntax?.(tool_format) ?? plainSyntax);
   }
 
   /**
    * Returns the next prompt of each episode. If a prompt does not fit into the context, its episode ends. If the tokens
    * that the engine has cached for an episode are not the beginning of the next prompt, the cached tokens are released.
    */
-  private async promptAll(all: readonly PlayedSoFar[], { mode, step }: RolloutRequest): Promise<GenerationRow[]> {
-    const rows: GenerationRow[] = [];
+  private async promptAll(all: readonly OpenEpisode[], { mode, step }: RolloutRequest): Promise<AskedRow[]> {
+    const rows: AskedRow[] = [];
     const renewed: string[] = [];
     for (const { entry, context } of all) {
       const turn = entry.history.length + 1;
-      const ids = context.prompt(this.turnPrompt(entry, turn), entry.history);
+      const called = context instanceof CallContext;
+      const ids: CallPrompt | (PromptIds & { limits?: undefined }) | null = called
+        ? this.callPrompt(entry, context)
+        : context.prompt(this.turnPrompt(entry, turn), entry.history);
       if (ids) {
         const seed = deriveSeed(`${mode}-sampling`, this.options.seed[mode], step, entry.env_id, turn);
-        rows.push({ row: entry.id, append: ids.append, seed });
+        rows.push({ row: { row: entry.id, append: ids.append, seed }, limits: ids.limits });
         if (ids.fresh && turn > 1) renewed.push(entry.id);
-      } else {
+      } else if (!entry.error) {
         entry.context_full = entry.truncated = true;
         entry.context_reason = this.noRoom(entry, turn, context.refused);
       }
     }
     if (renewed.length > 0) await this.generator.release(renewed);
     return rows;
+  }
+
+  /**
+   * Returns the prompt of the call that an episode's program has made, and shows the call's new messages as the state.
+   * Returns null if the prompt does not fit into the context, or if the call cannot be rendered; the episode then fails.
+   */
+  private callPrompt(entry: EpisodeEntry, context: CallContext): CallPrompt | null {
+    const fail = (message: string): null => {
+      Object.assign(entry, { error: { kind: 'bad_value', message }, truncated: true });
+      return null;
+    };
+    const where = `environment ${entry.tag} (seed ${entry.seed}, member ${entry.member})`;
+    const call = callOf(entry.state);
+    if (!call)
+      return fail(
+        `${where} declares modelCalls, but returned an observation that is no call: return callObservation(…)`,
+      );
+    try {
+      const prompt = context.prompt(call);
+      entry.state = prompt?.added ?? '';
+      return prompt;
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      return fail(`${where} sent a conversation that cannot be rendered (${error.message})`);
+    }
+  }
+
+  /** Generates rows; rows with equal limits are generated in one call. Results are in the order of `rows`. */
+  private async generate(
+    rows: readonly AskedRow[],
+    sampling: SamplingOptions,
+    onTokens: (sampled: number) => void,
+    weights: string | undefined,
+  ): Promise<GeneratedRow[]> {
+    const parts = new Map<string, AskedRow[]>();
+    for (const row of rows) {
+      const key = JSON.stringify(row.limits ?? null);
+      parts.set(key, [...(parts.get(key) ?? []), row]);
+    }
+    const generated = await Promise.all(
+      Array.from(parts.values(), part => {
+        const { limits } = part[0];
+        const limited = limits
+          ? { ...sampling, max_new_tokens: limits.max_new_tokens, stop: [...sampling.stop, ...limits.stop] }
+          : sampling;
+        return this.generator.generate(
+          part.map(({ row }) => row),
+          limited,
+          onTokens,
+          weights,
+        );
+      }),
+    );
+    const byRow = new Map(generated.flat().map(row => [row.row, row]));
+    return rows.map(({ row }) => byRow.get(row.row)!);
   }
 
   private turnPrompt(entry: EpisodeEntry, turn: number): TurnPrompt {
@@ -233,8 +319,10 @@ export class AgentProxy {
     };
   }
 
-  private readAnswer({ entry, context }: PlayedSoFar, generated: GeneratedRow): TurnInput {
+  private readAnswer({ entry, context }: OpenEpisode, generated: GeneratedRow): TurnInput {
     const raw = context.accept(generated);
+    if (context instanceof CallContext)
+      return { entry, raw, response: context.reply.response, finish: generated.finish };
     const tools = this.toolsOf(entry.environment);
     const { agent_proxy } = this.options;
     const response = tools

@@ -9,6 +9,7 @@ import { appendAll } from '../../common/lists';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import { promptIds, type PlayedContext, type PromptIds } from './played-context';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import type { MaskRule } from './response-mask';
 import type { RolloutSample } from './rollout-sample';
@@ -32,12 +33,6 @@ export interface ContextOptions {
   keep?: readonly string[];
 }
 
-/** The prompt ids for the engine: ids to append to the row or, if `fresh`, the complete content of a new row. */
-export interface PromptIds {
-  append: number[];
-  fresh: boolean;
-}
-
 /** A sample to which later turns may be added. */
 interface GrowingSample {
   ids: number[];
@@ -45,7 +40,7 @@ interface GrowingSample {
   turns: RolloutSample['turns'];
 }
 
-export class EpisodeContext {
+export class EpisodeContext implements PlayedContext {
   readonly messages: ChatMessage[];
   /** True if a prompt omitted turns that are inside the window, because they did not fit into the model's context. */
   shortened = false;
@@ -129,11 +124,9 @@ export class EpisodeContext {
    * appended.
    */
   private setRow(ids: number[]): PromptIds {
-    const held = this.row;
-    this.extended = held.length <= ids.length && held.every((id, index) => id === ids[index]);
+    const next = promptIds(this.row, ids);
+    this.extended = !next.fresh || this.row.length === 0;
     this.row = ids;
-    return this.extended
-      ? { append: ids.slice(held.length), fresh: held.length === 0 }
-      : { append: [...ids], fresh: true };
+    return next;
   }
 }

@@ -25,6 +25,11 @@ export interface PromptTokenizer {
   readonly turnMarker: number;
   /** Returns the text that sampled ids encode; special tokens are left out, except those whose texts are in `keep`. */
   decode(ids: readonly number[], options?: { keep?: readonly string[] }): string;
+  /**
+   * Returns the text of a conversation; with `addGenerationPrompt`, followed by the assistant's header. Without this
+   * function, past replies are taken to stay as they were sampled.
+   */
+  render?(messages: readonly ChatMessage[], addGenerationPrompt: boolean, tools?: readonly ChatTool[]): string;
   /** Returns how the model writes tool calls. Without this function, tools are listed in the system message. */
   toolSyntax?(format: ToolFormat): ToolSyntax;
 }

@@ -6,7 +6,7 @@
 import type { EpisodeTurn } from '../../run-data/episode';
 import type { Judgement } from '../../run-data/judgement';
 import type { EnvironmentFailure } from '../../protocol/environment-link';
-import type { EpisodeContext } from './context-manager';
+import type { PlayedContext } from './played-context';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import type { RolloutSample } from './rollout-sample';
 import type { EpisodeEntry } from './environment-state-manager';
@@ -112,7 +112,7 @@ export function componentRewards({
 export function finishedEpisode(
   at: { mode: 'train' | 'val'; step: number },
   entry: EpisodeEntry,
-  context: Pick<EpisodeContext, 'messages' | 'shortened' | 'samples'>,
+  context: Pick<PlayedContext, 'messages' | 'shortened' | 'samples'>,
 ): RolloutEpisode {
   const reward = entry.history.reduce((sum, turn) => sum + turn.reward, 0);
   const raw = entry.history.map(({ info }) => info.raw_reward).filter(value => typeof value === 'number');

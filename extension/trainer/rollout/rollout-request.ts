@@ -5,7 +5,7 @@ import type { EnvironmentFailure, LoadedEnvironment } from '../../protocol/envir
 import { UserError } from '../../common/user-error';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import type { RolloutJudges } from '../rewards/judge-panel';
-import type { EpisodeContext } from './context-manager';
+import type { PlayedContext } from './played-context';
 import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
 import type { ContextWindowMode } from './response-mask';
@@ -118,7 +118,7 @@ export interface RolloutRequest {
 /** An episode in progress. */
 export interface PlayedSoFar {
   entry: EpisodeEntry;
-  context: EpisodeContext;
+  context: PlayedContext;
 }
 
 /**

@@ -36,11 +36,15 @@ export function toolDemand({ tools, syntax }: EpisodeTools, protocol: TurnProtoc
   const { enable_think, answer_tag: tag = 'answer' } = protocol;
   const begin = enable_think ? 'Begin with <think> [your thoughts] </think>. Then call' : 'Call';
   const demand = `${begin} tools, or write the answer as <${tag}> [your answer] </${tag}>.`;
-  if (syntax.native) return demand;
+  return syntax.native ? demand : `${demand}\n${toolList(tools)}`;
+}
+
+/** Returns the tools and the form of calls as text, for templates that do not list tools. */
+export function toolList(tools: readonly ToolDescription[]): string {
   const list = tools.map(
     ({ name, description, parameters }) => `{"name": "${name}", "arguments": ${typeText(parameters)}}: ${description}`,
   );
-  return `${demand}\nCall a tool by <tool_call>{"name": …, "arguments": {…}}</tool_call>, several times if needed. Tools:\n${list.join('\n')}`;
+  return `Call a tool by <tool_call>{"name": …, "arguments": {…}}</tool_call>, several times if needed. Tools:\n${list.join('\n')}`;
 }
 
 /** Returns a JSON schema as the text of a type, which takes fewer tokens: `{"path": string, "depth"?: number}`. */

@@ -87,6 +87,8 @@ export interface Description {
   has_solver: boolean;
   /** Whether an answer always counts as one action and is never split into several. */
   whole_answer: boolean;
+  /** Whether observations are model calls and actions are replies (envs/api/model-calls.ts). */
+  model_calls?: boolean;
   /** The tools that the model may call; absent if there are none. */
   tools?: ToolDescription[];
   /** Minimum time limit of a call in milliseconds. */

@@ -79,6 +79,7 @@ export async function describe(
   served: (own: readonly string[]) => Promise<ToolDescription[]> = () => Promise.resolve([]),
 ): Promise<Description> {
   const { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create } = definition;
+  const { modelCalls = false } = definition;
   const components = declaredComponents(definition, rewards);
   await present(dependencies, config); // before the instruction, which may read the dependencies
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
@@ -105,6 +106,7 @@ export async function describe(
     ...(!isEmpty(names) && { actions: checkedActions(names) }),
     has_solver,
     whole_answer: wholeAnswer,
+    ...(modelCalls && { model_calls: true }),
     ...(tools.length > 0 && { tools }),
     patience_ms: Math.max(patience_ms, tools.length > 0 ? longestTurnMs(settings) : 0),
     ...(components && { components }),
