@@ -123,7 +123,7 @@ export class Secrets {
   nameAllIn(config: unknown, key = ''): void {
     if (typeof config === 'string' && key.endsWith('_env')) this.name(config);
     if (typeof config === 'object' && config !== null)
-      for (const [inner, value] of Object.entries(config)) this.nameAllIn(value, inner);
+      for (const [inner, value] of Object.entries(config)) this.nameAllIn(value, Array.isArray(config) ? key : inner);
   }
 
   /** Replaces each secret by `[redacted NAME]`, including the start of a secret before a truncation. */

@@ -70,12 +70,23 @@ export function environmentSpecs(
     }
     const file = rewardsFile(tag, rewards?.file ?? undefined, known === undefined ? source : undefined, workspace);
     const tools = { ...limits, servers };
-    const spec = { tag, env_type, source, config: env_config ?? {}, tools };
+    const spec = { tag, env_type, source, config: placedConfig(env_type, env_config, workspace), tools };
     if (file === undefined) return spec;
     return known === undefined
       ? { ...spec, scored: { environment: source, rewards: file } }
       : { ...spec, source: file, scored: { environment: `ragen-workbench/envs/${env_type}`, rewards: file } };
   });
+}
+
+/** Returns an env_config whose folder is an absolute path, if the environment runs a program in this folder. */
+export function placedConfig(
+  env_type: string,
+  config: Record<string, unknown> | null | undefined,
+  workspace: string,
+): Record<string, unknown> {
+  if (env_type !== 'program') return config ?? {};
+  const { folder = '.' } = config ?? {};
+  return { ...config, folder: typeof folder === 'string' ? resolve(workspace, folder) : folder };
 }
 
 /**

@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
-import { environmentSpecs } from '../../environments/client/environment-specs';
+import { environmentSpecs, placedConfig } from '../../environments/client/environment-specs';
 import { environmentVariables, variablesOf } from '../../environments/client/environment-variables';
 import { logNotice } from '../run/run-environments';
 import { secrets } from '../../node/secrets';
@@ -41,7 +41,7 @@ export async function openReplayed(
         tag,
         env_type: settings.env_type,
         source: kept.source,
-        config: settings.env_config ?? {},
+        config: placedConfig(settings.env_type, settings.env_config, workspace),
         built: { bundle: kept.bundle, files: [] },
         tools: { ...config.workbench.tools, servers: settings.mcp_servers },
       }

@@ -1,0 +1,208 @@
+// A local HTTP server through which programs call the model. Each program has its own address, which contains a secret:
+// `http://127.0.0.1:<port>/e/<number>/<secret>`. Its calls wait in order of arrival until they are answered.
+// Security: the server listens on 127.0.0.1 only, refuses requests of web pages (Origin, Sec-Fetch-Site, or another
+// Host after DNS rebinding), compares secrets in constant time, and bounds bodies, waiting calls and slow requests.
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ModelCall, ModelReply } from '../api/model-calls';
+import { chatCompletions } from './chat-completions';
+import { RequestError, type Protocol, type WireRequest, type WireResponse } from './wire';
+
+/** Maximum bytes of a request's body. */
+export const maxBodyBytes = 8 * 2 ** 20;
+/** Maximum number of calls of one program that wait at the same time. */
+export const mostWaiting = 64;
+/** Milliseconds in which a request must arrive completely. */
+const requestTimeoutMs = 60_000;
+
+const protocols: readonly Protocol[] = [chatCompletions];
+
+/** A call that waits for its reply. */
+export interface WaitingCall {
+  call: ModelCall;
+  /** Sends the reply. Does nothing if the program has closed the connection. */
+  answer(reply: ModelReply): void;
+}
+
+/** The calls of one program. */
+export class CallLine {
+  private readonly waiting: WaitingCall[] = [];
+  private readonly open = new Set<ServerResponse>();
+  private receive: ((call: WaitingCall) => void) | undefined;
+  /** Number of calls so far; part of the ids of replies. */
+  private count = 0;
+  private isClosed = false;
+
+  /**
+   * @param address base address without `/v1`, as Anthropic's clients take it
+   * @param remove ends the line's route
+   */
+  constructor(
+    readonly address: string,
+    readonly secret: string,
+    private readonly remove: () => void,
+  ) {}
+
+  /** Base address of OpenAI's protocols. */
+  get url(): string {
+    return `${this.address}/v1`;
+  }
+
+  /** Resolves to the next call. Only one call may be awaited at a time; `closed` calls never arrive. */
+  next(): Promise<WaitingCall> {
+    const first = this.waiting.shift();
+    return first ? Promise.resolve(first) : new Promise(resolve => (this.receive = resolve));
+  }
+
+  /** Ends the line: waiting requests are disconnected, and later requests are refused. */
+  close(): void {
+    this.isClosed = true;
+    this.remove();
+    this.receive = undefined;
+    this.waiting.length = 0;
+    for (const response of this.open) response.destroy();
+  }
+
+  /** Adds a request to the line. */
+  add({ call, respond }: WireRequest, response: ServerResponse): void {
+    if (this.isClosed) throw new RequestError(410, 'the episode is over: send no further calls');
+    if (this.waiting.length >= mostWaiting)
+      throw new RequestError(429, `${mostWaiting} calls of this program wait already: send fewer calls at a time`);
+    const id = `${this.secret.slice(0, 8)}-${++this.count}`;
+    this.open.add(response);
+    response.once('close', () => this.open.delete(response));
+    const waiting = { call, answer: (reply: ModelReply) => send(response, respond(reply, id)) };
+    const { receive } = this;
+    this.receive = undefined;
+    if (receive) receive(waiting);
+    else this.waiting.push(waiting);
+  }
+}
+
+export class CallServer {
+  private readonly lines = new Map<string, CallLine>();
+  private count = 0;
+
+  private constructor(
+    private readonly http: Server,
+    private readonly origin: string,
+  ) {}
+
+  /**
+   * Starts a server on 127.0.0.1.
+   * @param port 0 for any free port
+   */
+  static async start(port = 0): Promise<CallServer> {
+    const http = createServer({ requestTimeout: requestTimeoutMs, keepAlive: true }, (request, response) => {
+      void server.respond(request, response);
+    });
+    await new Promise<void>((resolve, reject) => {
+      http.once('error', reject);
+      http.listen(port, '127.0.0.1', resolve);
+    });
+    http.unref(); // the process may end while the server waits
+    const server = new CallServer(http, `http://127.0.0.1:${(http.address() as AddressInfo).port}`);
+    return server;
+  }
+
+  /** Opens an address for a program. */
+  open(): CallLine {
+    const id = String(++this.count);
+    const secret = randomBytes(24).toString('hex');
+    const line = new CallLine(`${this.origin}/e/${id}/${secret}`, secret, () => this.lines.delete(id));
+    this.lines.set(id, line);
+    return line;
+  }
+
+  /** Ends all lines and connections. */
+  async close(): Promise<void> {
+    for (const line of [...this.lines.values()]) line.close();
+    const closed = new Promise(resolve => this.http.close(resolve));
+    this.http.closeAllConnections();
+    await closed;
+  }
+
+  private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let protocol: Protocol = chatCompletions;
+    try {
+      const { line, route } = this.admitted(request);
+      const method = `${request.method} ${route}`;
+      if (method === 'GET /v1/models') return send(response, { json: models });
+      const found = protocols.find(each => each.route === route);
+      if (!found) throw new RequestError(404, `there is no ${method}: use ${routes}`);
+      protocol = found;
+      if (request.method !== 'POST') throw new RequestError(405, `${route} takes POST, not ${request.method}`);
+      line.add(protocol.parse(await jsonOf(request)), response);
+    } catch (error) {
+      const known = error instanceof RequestError;
+      if (!known) process.stderr.write(`call server: ${String(error)}\n`);
+      const { status, message, parameter } = known ? error : new RequestError(500, 'the gateway failed: see its log');
+      request.resume(); // discards the rest of a refused body
+      const body = JSON.stringify(protocol.error(status, message, parameter));
+      const headers = { 'content-type': 'application/json', ...(!request.complete && { connection: 'close' }) };
+      response.writeHead(status, headers).end(body);
+    }
+  }
+
+  /** Returns the line and the route of a request. @throws RequestError if the request is not allowed */
+  private admitted({ url = '/', headers }: IncomingMessage): { line: CallLine; route: string } {
+    const site = headers['sec-fetch-site'];
+    if (headers.origin !== undefined || site === 'cross-site' || site === 'same-site')
+      throw new RequestError(403, 'requests of web pages are refused: call from a program');
+    if (!/^(127\.0\.0\.1|localhost)(:\d+)?$/i.test(headers.host ?? ''))
+      throw new RequestError(403, `the Host header is ${shownHost(headers.host)}: call 127.0.0.1`);
+    const {
+      id = '',
+      secret = '',
+      route = '/',
+    } = /^\/e\/(?<id>\d+)\/(?<secret>[0-9a-f]+)(?<route>\/[^?]*)/.exec(url)?.groups ?? {};
+    const line = this.lines.get(id);
+    if (!line || !isSame(line.secret, secret))
+      throw new RequestError(
+        404,
+        'there is no episode at this address, or it is over: use the address of this episode',
+      );
+    return { line, route: route.replace(/\/+$/, '') };
+  }
+}
+
+const routes = [...protocols.map(({ route }) => `POST ${route}`), 'GET /v1/models'].join(', ');
+const models = { object: 'list', data: [{ id: 'policy', object: 'model', created: 0, owned_by: 'ragen' }] };
+
+const shownHost = (host: string | undefined): string => JSON.stringify((host ?? '').slice(0, 80));
+
+function isSame(secret: string, given: string): boolean {
+  return secret.length === given.length && timingSafeEqual(Buffer.from(secret), Buffer.from(given));
+}
+
+function send(response: ServerResponse, body: WireResponse): void {
+  if (response.destroyed || response.writableEnded) return;
+  if ('json' in body) {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body.json));
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  const lines = body.events.map(
+    ({ event, data }) => `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`,
+  );
+  response.end(lines.join(''));
+}
+
+async function jsonOf(request: IncomingMessage): Promise<unknown> {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new RequestError(415, `the body is encoded as ${encoding}: send it without content-encoding`);
+  const tooLarge = new RequestError(413, `the body is larger than ${maxBodyBytes} bytes: send a shorter conversation`);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    if ((size += chunk.length) > maxBodyBytes) throw tooLarge;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+  } catch (error) {
+    throw new RequestError(400, `the body is not JSON (${(error as Error).message}): send a JSON object`);
+  }
+}
