@@ -103,6 +103,8 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
    * (model-calls.ts). The conversation is then the program's own; `instruction` is not shown to the model.
    */
   modelCalls?: boolean;
+  /** Maximum number of episodes that run at the same time; by default, all episodes of a batch do. */
+  atOnce?: (config: z.infer<Schema>) => number;
   /**
    * The task description in the system message; the configuration key `env_instruction` of an environment tag replaces
    * it.

@@ -34,6 +34,7 @@ const config = z.strictObject({
     .array(z.string())
     .default([])
     .describe('files of the program, relative to `folder`; their checksum is recorded with each turn'),
+  at_once: z.int().min(1).max(1024).default(8).describe('maximum number of programs that run at the same time'),
   time_limit: z
     .number()
     .positive()
@@ -66,6 +67,7 @@ export default defineEnvironment({
   name: 'program',
   config,
   modelCalls: true,
+  atOnce: ({ at_once }) => at_once,
   instruction: '',
   patience: ({ time_limit, scorer_time_limit }) => 1000 * (time_limit + scorer_time_limit + 30),
   dependencies(config) {

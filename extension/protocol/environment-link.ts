@@ -66,6 +66,8 @@ export interface LoadedEnvironment {
   whole_answer?: boolean;
   /** Whether observations are model calls and actions are replies (envs/api/model-calls.ts). */
   model_calls?: boolean;
+  /** Maximum number of episodes that run at the same time; undefined for no limit. */
+  at_once?: number;
   /** The tools that the model may call; absent if there are none. */
   tools?: ToolDescription[];
   /** Default weights of the reward components of the code, by name; undefined if it has no score functions. */
@@ -320,13 +322,14 @@ function isState(entry: Plain): boolean {
 
 function isLoaded(entry: Plain): boolean {
   const { tag, name, source, version, bundle, files, config } = entry;
-  const { instruction, legend, actions, components, scores, tools, has_solver } = entry;
+  const { instruction, legend, actions, components, scores, tools, has_solver, at_once } = entry;
   const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
   const code = isSource(bundle) && isSource(source) && areTexts(files);
   const named = isRecord(legend) && (actions === undefined || areNames(actions));
   const scored = (components === undefined || areComponents(components)) && (scores === undefined || isScores(scores));
   const callable = tools === undefined || areTools(tools);
-  return texts && code && named && scored && callable && isRecord(config) && typeof has_solver === 'boolean';
+  const limited = at_once === undefined || (Number.isSafeInteger(at_once) && Number(at_once) >= 1);
+  return texts && code && named && scored && callable && limited && isRecord(config) && typeof has_solver === 'boolean';
 }
 
 const isScores = (scores: unknown): boolean =>

@@ -9,15 +9,17 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parted } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
-import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
+import type { GeneratedRow } from '../../engine/generation-calls';
 import type { LoadedEnvironment } from '../../protocol/environment-link';
 import { callOf } from '../../../envs/api/model-calls';
-import { CallContext, type CallLimits, type CallPrompt } from './call-context';
+import { generateRows, type AskedRow } from './asked-rows';
+import { CallContext, type CallPrompt } from './call-context';
 import type { EpisodeContext } from './context-manager';
 import type { PromptIds } from './played-context';
 import { type PromptTokenizer } from './prompt-tokenizer';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { EpisodeJudging } from './episode-judging';
+import { EpisodeQueue } from './episode-queue';
 import { EnvironmentStateManager, isDone } from './environment-state-manager';
 import type { EpisodeEntry, TurnInput } from './environment-state-manager';
 import type { SeedState } from './group-layout';
@@ -39,12 +41,6 @@ import { episodeContext } from './episode-context';
 /** An episode in progress, with a context that builds its prompts. */
 interface OpenEpisode extends PlayedSoFar {
   context: EpisodeContext | CallContext;
-}
-
-/** A row to generate, and the limits that the program's call sets; undefined without a program. */
-interface AskedRow {
-  row: GenerationRow;
-  limits: CallLimits | undefined;
 }
 
 export class AgentProxy {
@@ -137,7 +133,8 @@ export class AgentProxy {
       progress.changed(ready);
       checkContinue();
       const isOpen = (entry: EpisodeEntry): boolean => !isDone(entry) && entry.history.length < max_turn;
-      judging.begin(ready.filter(entry => !isOpen(entry)));
+      const ended = ready.filter(entry => !isOpen(entry));
+      judging.begin(ended);
       const open = ready.filter(isOpen);
       const asked = open.map(entry => byEntry.get(entry)!);
       const rows = await this.promptAll(asked, request);
@@ -148,11 +145,12 @@ export class AgentProxy {
         all.length,
         request,
       );
+      begins.push(beginAfter([...ended, ...asked.map(({ entry }) => entry).filter(isDone)]));
       if (living.length === 0) return;
       this.options.observer?.asked(living);
       const start = performance.now();
       const generated = await clock.generation(() =>
-        this.generate(rows, sampling, tokens => progress.sampled(tokens), request.weights),
+        generateRows(this.generator, rows, sampling, tokens => progress.sampled(tokens), request.weights),
       );
       checkContinue();
       const refused = new Set(living.filter((_, i) => generated[i].failed).map(({ entry }) => entry));
@@ -177,13 +175,32 @@ export class AgentProxy {
       await Promise.all(playing);
     };
     const entries = all.map(({ entry }) => entry);
+    const queue = new EpisodeQueue(entries);
+    const begins: Promise<void>[] = [];
+    const begin = (some: readonly EpisodeEntry[]): Promise<void> =>
+      inWaves(
+        some.length,
+        gathering(firstGatheringMs),
+        report => clock.environment(() => manager.reset(some, report)),
+        playWave,
+      );
+    /** Begins the episodes that waited for the end of these; an error ends the rollout. */
+    const beginAfter = async (over: readonly EpisodeEntry[]): Promise<void> => {
+      const limited = over.filter(({ environment, rewards }) => environment.at_once && !rewards?.scores.episode);
+      try {
+        if (limited.length > 0) await manager.close(limited); // an episode that max_turn has ended may still run
+        const next = queue.after(over);
+        if (next.length > 0 && !failure && !request.signal?.aborted) await begin(next);
+      } catch (error) {
+        failure ??= { error };
+      }
+    };
     checkContinue();
-    await inWaves(
-      all.length,
-      gathering(firstGatheringMs),
-      report => clock.environment(() => manager.reset(entries, report)),
-      playWave,
-    );
+    try {
+      await begin(queue.first);
+    } finally {
+      for (const begun of begins) await begun; // the list grows while later episodes begin
+    }
     checkContinue();
     this.requireRoom(all);
     await clock.environment(() => Promise.all([manager.scoreEpisodes(entries), judging.settled(entries)]));
@@ -275,36 +292,6 @@ export class AgentProxy {
       if (!(error instanceof UserError)) throw error;
       return fail(`${where} sent a conversation that cannot be rendered (${error.message})`);
     }
-  }
-
-  /** Generates rows; rows with equal limits are generated in one call. Results are in the order of `rows`. */
-  private async generate(
-    rows: readonly AskedRow[],
-    sampling: SamplingOptions,
-    onTokens: (sampled: number) => void,
-    weights: string | undefined,
-  ): Promise<GeneratedRow[]> {
-    const parts = new Map<string, AskedRow[]>();
-    for (const row of rows) {
-      const key = JSON.stringify(row.limits ?? null);
-      parts.set(key, [...(parts.get(key) ?? []), row]);
-    }
-    const generated = await Promise.all(
-      Array.from(parts.values(), part => {
-        const { limits } = part[0];
-        const limited = limits
-          ? { ...sampling, max_new_tokens: limits.max_new_tokens, stop: [...sampling.stop, ...limits.stop] }
-          : sampling;
-        return this.generator.generate(
-          part.map(({ row }) => row),
-          limited,
-          onTokens,
-          weights,
-        );
-      }),
-    );
-    const byRow = new Map(generated.flat().map(row => [row.row, row]));
-    return rows.map(({ row }) => byRow.get(row.row)!);
   }
 
   private turnPrompt(entry: EpisodeEntry, turn: number): TurnPrompt {

@@ -89,6 +89,8 @@ export interface Description {
   whole_answer: boolean;
   /** Whether observations are model calls and actions are replies (envs/api/model-calls.ts). */
   model_calls?: boolean;
+  /** Maximum number of episodes that run at the same time; undefined for no limit. */
+  at_once?: number;
   /** The tools that the model may call; absent if there are none. */
   tools?: ToolDescription[];
   /** Minimum time limit of a call in milliseconds. */

@@ -79,7 +79,7 @@ export async function describe(
   served: (own: readonly string[]) => Promise<ToolDescription[]> = () => Promise.resolve([]),
 ): Promise<Description> {
   const { name, instruction, legend, actions, wholeAnswer = false, dependencies, patience, create } = definition;
-  const { modelCalls = false } = definition;
+  const { modelCalls = false, atOnce } = definition;
   const components = declaredComponents(definition, rewards);
   await present(dependencies, config); // before the instruction, which may read the dependencies
   const text = typeof instruction === 'function' ? instruction(config) : instruction;
@@ -98,6 +98,9 @@ export async function describe(
       `returned the patience ${shown(patience_ms)}`,
       `return a number of milliseconds from 0 to ${maxTimeoutMs}`,
     );
+  const at_once: unknown = atOnce?.(config);
+  if (at_once !== undefined && !(Number.isSafeInteger(at_once) && Number(at_once) >= 1))
+    throw badValue(`returned ${shown(at_once)} from atOnce(config)`, 'return a whole number of at least 1');
   return {
     name,
     config: plainValue(config) as Record<string, unknown>,
@@ -107,6 +110,7 @@ export async function describe(
     has_solver,
     whole_answer: wholeAnswer,
     ...(modelCalls && { model_calls: true }),
+    ...(at_once !== undefined && { at_once: Number(at_once) }),
     ...(tools.length > 0 && { tools }),
     patience_ms: Math.max(patience_ms, tools.length > 0 ? longestTurnMs(settings) : 0),
     ...(components && { components }),

@@ -44,7 +44,7 @@ beforeAll(async () => {
   process.env.SOME_SECRET_KEY = 'not-for-programs-0123';
   trained = await trainHere(workspace, [
     'custom_envs.Words.env_type=program',
-    `custom_envs.Words.env_config={command: [${process.execPath}, play.mjs], folder: agent, tasks: tasks.jsonl, files: [play.mjs], reward: file}`,
+    `custom_envs.Words.env_config={command: [${process.execPath}, play.mjs], folder: agent, tasks: tasks.jsonl, files: [play.mjs], reward: file, at_once: 3}`,
     'agent_proxy.max_turn=4',
     'actor_rollout_ref.rollout.rollout_filter_value=1',
   ]);
