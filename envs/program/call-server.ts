@@ -23,6 +23,8 @@ export interface WaitingCall {
   call: ModelCall;
   /** Sends the reply. Does nothing if the program has closed the connection. */
   answer(reply: ModelReply): void;
+  /** Sends an error instead. */
+  refuse(error: RequestError): void;
 }
 
 /** The calls of one program. */
@@ -65,14 +67,18 @@ export class CallLine {
   }
 
   /** Adds a request to the line. */
-  add({ call, respond }: WireRequest, response: ServerResponse): void {
+  add({ call, respond }: WireRequest, response: ServerResponse, protocol: Protocol): void {
     if (this.isClosed) throw new RequestError(410, 'the episode is over: send no further calls');
     if (this.waiting.length >= mostWaiting)
       throw new RequestError(429, `${mostWaiting} calls of this program wait already: send fewer calls at a time`);
     const id = `${this.secret.slice(0, 8)}-${++this.count}`;
     this.open.add(response);
     response.once('close', () => this.open.delete(response));
-    const waiting = { call, answer: (reply: ModelReply) => send(response, respond(reply, id)) };
+    const waiting: WaitingCall = {
+      call,
+      answer: reply => send(response, respond(reply, id)),
+      refuse: error => sendError(response, protocol, error),
+    };
     const { receive } = this;
     this.receive = undefined;
     if (receive) receive(waiting);
@@ -133,15 +139,13 @@ export class CallServer {
       if (!found) throw new RequestError(404, `there is no ${method}: use ${routes}`);
       protocol = found;
       if (request.method !== 'POST') throw new RequestError(405, `${route} takes POST, not ${request.method}`);
-      line.add(protocol.parse(await jsonOf(request)), response);
+      line.add(protocol.parse(await jsonOf(request)), response, protocol);
     } catch (error) {
       const known = error instanceof RequestError;
       if (!known) process.stderr.write(`call server: ${String(error)}\n`);
-      const { status, message, parameter } = known ? error : new RequestError(500, 'the gateway failed: see its log');
       request.resume(); // discards the rest of a refused body
-      const body = JSON.stringify(protocol.error(status, message, parameter));
-      const headers = { 'content-type': 'application/json', ...(!request.complete && { connection: 'close' }) };
-      response.writeHead(status, headers).end(body);
+      const refused = known ? error : new RequestError(500, 'the gateway failed: see its log');
+      sendError(response, protocol, refused, request.complete);
     }
   }
 
@@ -187,6 +191,18 @@ function send(response: ServerResponse, body: WireResponse): void {
     ({ event, data }) => `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`,
   );
   response.end(lines.join(''));
+}
+
+/** @param isRead whether the request's body has been read completely; otherwise the connection is closed */
+function sendError(
+  response: ServerResponse,
+  protocol: Protocol,
+  { status, message, parameter }: RequestError,
+  isRead = true,
+): void {
+  if (response.destroyed || response.writableEnded) return;
+  const headers = { 'content-type': 'application/json', ...(!isRead && { connection: 'close' }) };
+  response.writeHead(status, headers).end(JSON.stringify(protocol.error(status, message, parameter)));
 }
 
 async function jsonOf(request: IncomingMessage): Promise<unknown> {

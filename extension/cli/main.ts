@@ -34,6 +34,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
   inspect: async () => (await import('./runs/inspect')).addInspect,
   score: async () => (await import('./models/score')).addScore,
   generate: async () => (await import('./models/generate')).addGenerate,
+  gateway: async () => (await import('./models/gateway')).addGateway,
   export: async () => (await import('./models/export')).addExport,
   doctor: async () => (await import('./machine/doctor')).addDoctor,
   plan: async () => (await import('./machine/plan')).addPlan,

@@ -22,6 +22,10 @@ export interface CallLimits {
 
 export interface CallPrompt extends PromptIds {
   limits: CallLimits;
+  /** Index of the earlier call that the call continues, from 0; undefined if it begins a conversation. */
+  continued: number | undefined;
+  /** The complete ids of the prompt. */
+  ids: readonly number[];
   /** The messages that the call adds to the conversation that it continues, as text for display. */
   added: string;
 }
@@ -81,7 +85,7 @@ export class CallContext implements PlayedContext {
     this.row = [...ids];
     this.open = { call, key, prompt: ids, continued };
     for (const { role, content } of added) this.messages.push({ role, content });
-    return { ...next, limits: { max_new_tokens, stop: call.stop }, added: shownMessages(added) };
+    return { ...next, limits: { max_new_tokens, stop: call.stop }, continued, ids, added: shownMessages(added) };
   }
 
   accept({ ids, logprobs, finish }: Pick<GeneratedRow, 'ids' | 'logprobs' | 'finish'>): string {

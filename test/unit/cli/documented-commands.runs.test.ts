@@ -45,6 +45,9 @@ beforeAll(async () => {
   const tools = readFileSync(join(root, 'docs/environments/tool-calling.md'), 'utf8');
   write('envs/parcels.ts', /```ts\n(import [\s\S]*?)```/.exec(tools)![1]);
   write('config/parcels.yaml', /`config\/parcels\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(tools)![1]);
+  const gateway = readFileSync(join(root, 'docs/GATEWAY.md'), 'utf8');
+  write('agent/guess.mjs', /```js\n([\s\S]*?)```/.exec(gateway)![1]);
+  write('config/guess.yaml', /`config\/guess\.yaml`[\s\S]*?```yaml\n([\s\S]*?)```/.exec(gateway)![1]);
   const studies = readFileSync(join(root, 'docs/CASE-STUDIES.md'), 'utf8');
   write('envs/always-right.ts', /```ts\n(import [\s\S]*?)```/.exec(studies)![1]);
   write('config/corridor.yaml', /`config\/corridor\.yaml`:\s+```yaml\n([\s\S]*?)```/.exec(guideToStart)![1]);
@@ -192,6 +195,7 @@ const rules: [string, Rule][] = [
         : finishes(words),
   ],
   ['env serve', words => serves(words)],
+  ['gateway', words => serves(words)],
   ['env versions', words => finishes(words)],
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
 ];
