@@ -6,7 +6,9 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ModelCall, ModelReply } from '../api/model-calls';
+import { anthropicMessages } from './anthropic-messages';
 import { chatCompletions } from './chat-completions';
+import { responses } from './responses';
 import { RequestError, type Protocol, type WireRequest, type WireResponse } from './wire';
 
 /** Maximum bytes of a request's body. */
@@ -16,7 +18,7 @@ export const mostWaiting = 64;
 /** Milliseconds in which a request must arrive completely. */
 const requestTimeoutMs = 60_000;
 
-const protocols: readonly Protocol[] = [chatCompletions];
+const protocols: readonly Protocol[] = [chatCompletions, responses, anthropicMessages];
 
 /** A call that waits for its reply. */
 export interface WaitingCall {

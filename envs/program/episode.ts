@@ -117,10 +117,13 @@ export class ProgramEpisode {
   }
 }
 
-/** Describes the end of a program that made no call, as a sentence. */
+/**
+ * Returns the error message of a program that made no call. The reason comes first, because long messages are cut; the
+ * run's log has the complete output.
+ */
 export function withoutCall(event: Exclude<ProgramEvent, { call: ModelCall }>, seconds: number): string {
-  if (event === 'late')
-    return `The program made no call within ${seconds} s: check that it calls OPENAI_BASE_URL, or raise env_config.time_limit.`;
-  const said = lastLine(event.exit.errors) || lastLine(event.exit.output);
-  return `The program ${formatExit(event.exit)} before its first call${said ? ` (${said.slice(0, 400)})` : ''}: check that it calls OPENAI_BASE_URL.`;
+  if (event === 'late') return `No call within ${seconds} s: call OPENAI_BASE_URL, or raise env_config.time_limit`;
+  const { exit } = event;
+  const said = lastLine(exit.errors) || lastLine(exit.output) || 'check that it calls OPENAI_BASE_URL';
+  return `No call, and it ${formatExit(exit)}: ${said.slice(0, 400)}`;
 }

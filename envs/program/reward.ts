@@ -47,7 +47,7 @@ export function fileReward(file: string, exit: ProgramExit): Earned {
     text = readFileSync(file, 'utf8');
   } catch {
     if (exit.code !== 0) return { reward: 0, success: false };
-    throw new Error('The program ended without a reward: write it to the file that RAGEN_REWARD_FILE names');
+    throw new Error('RAGEN_REWARD_FILE was not written: write the reward to this file');
   }
   if (text.length > maxRewardBytes) throw new Error(`The reward file is longer than ${maxRewardBytes} bytes`);
   return parseReward(text, 'The content of the reward file');

@@ -1,8 +1,7 @@
 // Plays a frozen lake with the OpenAI Agents SDK. The exit code says whether the goal was reached.
-import { Agent, run, setOpenAIAPI, setTracingDisabled, user } from '@openai/agents';
+import { Agent, run, setTracingDisabled, user } from '@openai/agents';
 import { Lake, task } from './lake.mjs';
 
-setOpenAIAPI('chat_completions');
 setTracingDisabled(true);
 const agent = new Agent({ name: 'Walker', instructions: task, model: 'policy' });
 const lake = new Lake(Number(process.env.RAGEN_SEED ?? 1));

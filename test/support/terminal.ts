@@ -115,7 +115,8 @@ export async function killAll(workspace: string): Promise<void> {
   for (const run of runsOf(workspace)) if (holderOf(leaseOf(run), defaultDependencies) === 'held') await kill(run);
 }
 
-function isZombie(pid: number): boolean {
+/** Whether a process has ended, but its parent has not yet asked for its exit code (Linux only). */
+export function isZombie(pid: number): boolean {
   try {
     return / Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {

@@ -39,7 +39,7 @@ const toolFormat: Parse<ToolFormat> = text => {
 export function addGateway(program: Command): void {
   program
     .command('gateway')
-    .description('serve a model to programs over OpenAI’s chat completions, as in training')
+    .description('serve a model to programs over the APIs of OpenAI and Anthropic, as in training')
     .requiredOption(
       '--model <model>',
       'folder in Hugging Face format, hub model (organisation/name), or the name of a bundled model',

@@ -1,19 +1,13 @@
-// Unmodified agents from npm as programs: the Vercel AI SDK and the OpenAI Agents SDK. With scripted replies, their tool
-// loops, streams and parallel sub-agents are stitched into the samples that they should be. With the bundled model, the
-// agents of examples/agents are trained.
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+// Unmodified agents from npm as programs: the Vercel AI SDK, the OpenAI Agents SDK and the Anthropic SDK, over all
+// protocols. With scripted replies, their tool loops, streams and parallel sub-agents are stitched into the samples that
+// they should be. With the bundled model, the agents of examples/agents are trained.
+import { cpSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { EnvironmentProcessPool } from '../../../../extension/environments/client/process-pool';
-import type { GeneratedRow, GenerationRow } from '../../../../extension/engine/generation-calls';
-import { readTokenizer } from '../../../../extension/models/weights/model-folder';
-import { AgentProxy } from '../../../../extension/trainer/rollout/agent-proxy';
-import { buildEntry } from '../../../support/bundles';
 import { keepAll, trainHere } from '../../../support/train-here';
 import { groupOverrides } from '../../../support/tiny-overrides';
 import { makeWorkspace, root, type Workspace } from '../../../support/workspace';
-import { corridorOptions } from '../../trainer/rollout/scripted-rollout';
+import { ProgramPlayer } from './program-player';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -73,6 +67,36 @@ const agents = {
     const agent = new Agent({ name: 'Adder', instructions: 'Use the tool.', model: 'policy', tools: [add] });
     const { finalOutput } = await run(agent, 'What is 1 + 2?');
     process.exit(finalOutput.includes('3') ? 0 : 1);`,
+  'OpenAI Agents SDK over Responses, streamed': `
+    import { Agent, run, setTracingDisabled, tool } from '@openai/agents';
+    import { z } from 'zod';
+    setTracingDisabled(true);
+    const add = tool({
+      name: 'add',
+      description: 'Adds.',
+      parameters: z.object({ a: z.number(), b: z.number() }),
+      execute: async ({ a, b }) => String(a + b),
+    });
+    const agent = new Agent({ name: 'Adder', instructions: 'Use the tool.', model: 'policy', tools: [add] });
+    const result = await run(agent, 'What is 1 + 2?', { stream: true });
+    await result.completed;
+    process.exit(result.finalOutput.includes('3') ? 0 : 1);`,
+  'Anthropic SDK': `
+    import Anthropic from '@anthropic-ai/sdk';
+    const client = new Anthropic();
+    const messages = [{ role: 'user', content: 'What is 1 + 2?' }];
+    const input_schema = { type: 'object', properties: { a: { type: 'number' }, b: { type: 'number' } } };
+    const tools = [{ name: 'add', description: 'Adds.', input_schema }];
+    let text = '';
+    for (let turn = 0; turn < 4 && text === ''; turn++) {
+      const reply = await client.messages.stream({ model: 'policy', max_tokens: 100, messages, tools }).finalMessage();
+      messages.push({ role: 'assistant', content: reply.content });
+      const calls = reply.content.filter(({ type }) => type === 'tool_use');
+      if (calls.length === 0) text = reply.content[0].text;
+      const result = ({ id, input: { a, b } }) => ({ type: 'tool_result', tool_use_id: id, content: String(a + b) });
+      if (calls.length > 0) messages.push({ role: 'user', content: calls.map(result) });
+    }
+    process.exit(text.includes('3') ? 0 : 1);`,
 };
 
 /** Two sub-agents at the same time, then a summary; the exit code says whether all replies arrived. */
@@ -86,63 +110,17 @@ const subAgents = `
   const text = await ask('Summarise.', found.join(' and '));
   process.exit(text.includes('done') ? 0 : 1);`;
 
-let entry: string;
-let folder: string;
+let player: ProgramPlayer;
 beforeAll(async () => {
-  entry = await buildEntry();
-  folder = mkdtempSync(join(tmpdir(), 'ragen agents-'));
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  player = await ProgramPlayer.open();
+  symlinkSync(join(root, 'node_modules'), join(player.folder, 'node_modules'));
 });
-afterAll(() => {
-  rmSync(dirname(entry), { recursive: true });
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => player.close());
 
-/** Plays an agent with Qwen2.5's template; `script` returns the reply to a prompt and the number of the call. */
-async function played(agent: string, script: (prompt: string, call: number) => string) {
-  writeFileSync(join(folder, 'agent.mjs'), agent);
-  const tokenizer = readTokenizer('test/golden/chat/qwen2.5');
-  const pool = await EnvironmentProcessPool.start(
-    { entry, variables: process.env, stepTimeoutMs: 20_000, onNotice: () => undefined },
-    { Agent: 1 },
-  );
-  try {
-    const config = { command: [process.execPath, 'agent.mjs'], folder };
-    const source = resolve('envs/program/index.ts');
-    const { environments, error } = await pool.load([{ tag: 'Agent', env_type: 'program', source, config }]);
-    expect(error).toBeUndefined();
-    const turns = new Map<string, number>();
-    const rows = new Map<string, number[]>();
-    const generator = {
-      generate: async (asked: readonly GenerationRow[]): Promise<GeneratedRow[]> =>
-        asked.map(({ row, append }) => {
-          const call = (turns.get(row) ?? 0) + 1;
-          turns.set(row, call);
-          const prompt = [...(rows.get(row) ?? []), ...append];
-          const text = script(tokenizer.decode(prompt, { special: true }), call);
-          const ids = [...tokenizer.encode(text), tokenizer.stopTokenIds[0]];
-          rows.set(row, [...prompt, ...ids]);
-          return { row, ids, logprobs: ids.map(() => -0.5), finish: 'stop' };
-        }),
-      release: (released: readonly string[]) => released.forEach(row => rows.delete(row)),
-    };
-    const options = corridorOptions();
-    const train = { env_groups: 1, group_size: 1, env_configs: { tags: ['Agent'], n_groups: [1] } };
-    const proxy = new AgentProxy(generator, pool, tokenizer, {
-      ...options,
-      agent_proxy: { ...options.agent_proxy, max_turn: 6 },
-      rollout: { ...options.rollout, max_model_len: 4000, response_length: 200 },
-      es_manager: { ...options.es_manager, train },
-      custom_envs: { Agent: { max_actions_per_traj: 6 } },
-    });
-    const { episodes } = await proxy.rollout({ mode: 'train', step: 1, environments, seed: 3 });
-    return {
-      episode: episodes[0],
-      decode: (ids: ArrayLike<number>) => tokenizer.decode(Array.from(ids), { special: true }),
-    };
-  } finally {
-    await pool.stop();
-  }
+/** Plays an agent that is written in JavaScript. */
+function played(agent: string, script: (prompt: string, call: number) => string) {
+  writeFileSync(join(player.folder, 'agent.mjs'), agent);
+  return player.play([process.execPath, 'agent.mjs'], script);
 }
 
 describe('the tool loop of the', () => {
