@@ -35,6 +35,10 @@ export async function openReplayed(
   requireNoLinks(run.folder);
   const settings = config.custom_envs[tag];
   if (!settings) throw new UserError(`run ${run.folder.id} has no environment ${tag}: choose an episode of this run`);
+  if (settings.env_type === 'program')
+    throw new UserError(
+      `run ${run.folder.id}: episodes of ${tag} are played by a program, which decides itself how it continues: train or evaluate with a changed program instead`,
+    );
   const kept = run.keptEnvironment({ version: environment.version, tag }, accepted);
   const spec: EnvironmentSpec = kept
     ? {

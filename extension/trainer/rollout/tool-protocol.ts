@@ -21,11 +21,11 @@ export interface EpisodeTools {
 export const toolPrefix = ({ enable_think }: Pick<TurnProtocol, 'enable_think'>): string =>
   enable_think ? '<think>' : '';
 
-/** Returns the prefix of every response in an environment. */
+/** Returns the prefix of every response in an environment; empty if a program makes the calls. */
 export const responsePrefix = (
   protocol: Pick<TurnProtocol, 'enable_think' | 'answer_tag'>,
-  { tools }: { tools?: readonly unknown[] },
-): string => (tools ? toolPrefix(protocol) : generationPrefix(protocol));
+  { tools, model_calls }: { tools?: readonly unknown[]; model_calls?: boolean },
+): string => (model_calls ? '' : tools ? toolPrefix(protocol) : generationPrefix(protocol));
 
 /** Returns the tools in the form that chat templates expect. */
 export const chatTools = (tools: readonly ToolDescription[]): ChatTool[] =>
