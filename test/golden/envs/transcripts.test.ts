@@ -78,8 +78,8 @@ test.each([
   await expect(text).toMatchFileSnapshot(`transcripts/${name}.txt`);
 });
 
-/** Environments whose episodes come from a server. */
-const remote = ['alfworld', 'remote'];
+/** Environments whose episodes come from a server, or from the user's program. */
+const remote = ['alfworld', 'program', 'remote'];
 
 test('every registered environment has a transcript', () => {
   const registry = JSON.parse(readFileSync(join(__dirname, '../../../envs/registry.json'), 'utf8')) as Record<string, string>;
