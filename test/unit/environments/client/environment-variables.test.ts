@@ -53,6 +53,8 @@ describe('an environment process', () => {
   test('of built-in environments gets only the configured keys', () => {
     expect(variables(['sokoban'], ['deepcoder', { isolation: 'none' }])).toEqual(plain);
     expect(variables(['remote', { api_key_env: 'GYM_KEY' }])).toEqual([...plain, 'GYM_KEY'].sort());
+    expect(variables(['program', { command: ['node'] }])).toEqual(plain);
+    expect(variables(['program', { pass_env: ['GYM_KEY'] }])).toEqual([...plain, 'GYM_KEY'].sort());
     expect(variables(['search'])).toEqual([...plain, 'RETRIEVAL_SERVER_URL'].sort());
     expect(variables(['lean'])).toEqual([...plain, 'LEAN_SERVER_API_KEY'].sort());
     expect(variables(['lean', { repl_command: ['lake', 'exe', 'repl'] }])).toEqual(plain);
