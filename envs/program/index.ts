@@ -128,9 +128,13 @@ export default defineEnvironment({
       async step(action) {
         const reply = replyOf(action);
         if (!reply) throw new Error('The action is no reply to a call of the model.');
-        const step = await result(await episode!.next(reply));
-        if (step.terminated || step.truncated) await episode!.close();
-        return step;
+        const event = await episode!.next(reply);
+        if (event !== 'late' && 'call' in event) return result(event);
+        try {
+          return await result(event);
+        } finally {
+          await episode!.close(); // also if the reward cannot be read
+        }
       },
 
       close: async () => episode?.close(),

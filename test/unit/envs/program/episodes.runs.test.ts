@@ -2,7 +2,7 @@
 // many calls, children that outlive them, and an agent from PyPI.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { isAlive, isZombie } from '../../../support/terminal';
 import { ProgramPlayer } from './program-player';
@@ -36,9 +36,10 @@ test('a file has the reward and the success', async () => {
   expect([episode.reward, episode.success, episode.terminated]).toEqual([0.25, false, true]);
 });
 
-test('a program that succeeds without a reward file fails the episode with a remedy', async () => {
-  const { episode } = await play(`await ask('a');`, { reward: 'file' });
+test('a program that succeeds without a reward file fails the episode with a remedy, and leaves no files', async () => {
+  const { episode } = await play(`await ask('a'); writeFileSync('reward-file', file);`, { reward: 'file' });
   expect(episode.error?.message).toContain('RAGEN_REWARD_FILE was not written: write the reward to this file');
+  expect(existsSync(dirname(readFileSync(join(player.folder, 'reward-file'), 'utf8')))).toBe(false);
 });
 
 test('a program that crashes before its reward file has the reward 0', async () => {
