@@ -39,7 +39,7 @@ export default {
     ),
     not(
       'native-code-in-trainers-only',
-      '^(extension/(main|vscode|common|run-data|protocol|node|environments)|webview)',
+      '^(extension/(main|vscode|common|run-data|protocol|node|environments|plugins)|webview)',
       'node_modules/(onnxruntime|@duckdb)',
       'native code never runs in the extension host',
     ),
@@ -57,9 +57,15 @@ export default {
     ),
     not(
       'environments-run-in-their-own-process',
-      '^extension/(?!environments/runtime/)',
+      '^extension/(?!environments/runtime/|plugins/runtime/)',
       '^extension/environments/runtime/',
       'environment code is called by messages only',
+    ),
+    not(
+      'plug-ins-run-in-their-own-process',
+      '^extension/(?!plugins/runtime/)',
+      '^extension/plugins/runtime/',
+      'the code of plug-ins is called by messages only',
     ),
     not(
       'pages-know-messages',

@@ -56,10 +56,11 @@ const processes = {
   cli: 'extension/cli/main.ts',
   'environment-host': 'extension/environments/runtime/main.ts',
 };
-/** Bundles that expose all of zod to environments, and therefore keep all its languages. */
+/** Bundles that expose all of zod to environments and plug-ins, and therefore keep all its languages. */
 const environments = {
   'environment-worker': 'extension/environments/runtime/worker/worker.ts',
   'environment-contract': 'extension/environments/runtime/contract/main.ts',
+  'plugin-host': 'extension/plugins/runtime/main.ts',
 };
 /** Entries that are not part of the extension package. */
 const tools = [

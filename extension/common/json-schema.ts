@@ -53,7 +53,11 @@ export function expectation(schema: JsonSchema): string {
   if (schema.enum) return schema.enum.length === 1 ? String(schema.enum[0]) : `one of ${schema.enum.join(', ')}`;
   if (schema.type === 'boolean') return 'true or false';
   if (schema.type === 'null') return 'null';
-  if (schema.type === 'string') return schema.minLength ? 'a text that is not empty' : 'a text';
+  if (schema.type === 'string') {
+    const ending = /^\^.*\\(\.[a-z]+)\$$/.exec(schema.pattern ?? '')?.[1];
+    if (ending !== undefined) return `a path that ends in ${ending}`;
+    return schema.minLength ? 'a text that is not empty' : 'a text';
+  }
   if (schema.type === 'integer' || schema.type === 'number') {
     const bounds = [
       bound('>', schema.exclusiveMinimum),

@@ -19,5 +19,6 @@ export const installation = {
   engineWorker: join(bundles, 'engine-worker.cjs'),
   environmentHost: join(bundles, 'environment-host.cjs'),
   environmentContract: join(bundles, 'environment-contract.cjs'),
+  pluginHost: join(bundles, 'plugin-host.cjs'),
   cache: join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'ragen-workbench'),
 } as const;

@@ -1,7 +1,7 @@
 // Places of events in a run: the step to which each event belongs, and the kind of mark that views draw for the event.
 // Views use only these functions, so that an event has the same place and the same mark everywhere. An event records
 // the number of finished steps (`step`); an alarm or an edit of environment code belongs to a later step. Pure functions.
-import { environmentRanSchema, environmentReloadSchema } from './run-events';
+import { environmentRanSchema, environmentReloadSchema, pluginReloadSchema } from './run-events';
 import type { RunEvent } from './run-events';
 
 export type MarkKind = 'alarm' | 'error' | 'refused' | 'version' | 'resume' | 'setting' | 'checkpoint';
@@ -24,6 +24,10 @@ const kinds: Partial<Record<RunEvent['kind'], MarkKind>> = {
   environment_refused: 'refused',
   environment_version: 'version',
   environment_reload: 'version',
+  plugin_error: 'error',
+  plugin_refused: 'refused',
+  plugin_version: 'version',
+  plugin_reload: 'version',
   resume: 'resume',
   setting: 'setting',
   checkpoint: 'checkpoint',
@@ -49,8 +53,8 @@ export const comparedMarks = (events: readonly RunEvent[]): MarkedEvent[] =>
 
 /**
  * Returns the events in their order, each with its step. An edit of environment code belongs to the first step whose
- * episodes ran the new code or, until such a step exists, to the first step whose episodes may run it. A change of
- * environment code that a resume found belongs to the step after the checkpoint. An alarm belongs to the step whose
+ * episodes ran the new code or, until such a step exists, to the first step whose episodes may run it; an edit of
+ * a plug-in belongs to the first step that uses it. A change of code that a resume found belongs to the step after the checkpoint. An alarm belongs to the step whose
  * metrics raised it. All other events belong to the newest step that was finished when they were written.
  */
 export function placeEvents(events: readonly RunEvent[]): PlacedEvent[] {
@@ -77,6 +81,12 @@ export function placeEvents(events: readonly RunEvent[]): PlacedEvent[] {
         edits.delete(key);
         break;
       }
+      case 'plugin_reload': {
+        const edit = pluginReloadSchema.safeParse(event.data).data;
+        if (edit) entry.step = edit.step;
+        break;
+      }
+      case 'plugin_version':
       case 'environment_version':
         entry.step = event.step + 1;
         break;
@@ -101,6 +111,8 @@ const history: ReadonlySet<RunEvent['kind']> = new Set([
   'environment_refused',
   'environment_mended',
   'environment_debug',
+  'plugin_refused',
+  'plugin_mended',
   'warning',
 ]);
 

@@ -35,10 +35,13 @@ const mostText = 2000;
 const levelsOfEvents: Partial<Record<RunEvent['kind'], LogLevel>> = {
   environment_error: 'error',
   environment_refused: 'error',
+  plugin_error: 'error',
+  plugin_refused: 'error',
   alarm: 'warning',
   early_stop: 'warning',
   warning: 'warning',
   environment_version: 'warning',
+  plugin_version: 'warning',
   memory_plan: 'debug',
   longest_batch: 'debug',
 };

@@ -21,6 +21,11 @@ export const eventSchema = z.object({
     'environment_refused',
     'environment_mended',
     'environment_debug',
+    'plugin_reload',
+    'plugin_refused',
+    'plugin_mended',
+    'plugin_version',
+    'plugin_error',
     'alarm',
     'setting',
     'warning',
@@ -78,3 +83,19 @@ export const environmentErrorSchema = z.object({
  * before the checkpoint.
  */
 export const environmentVersionSchema = z.object({ tag: z.string(), from: z.string(), to: z.string() });
+
+/** `data` of `plugin_reload`: the steps from `step` on use the new code. */
+export const pluginReloadSchema = z.object({
+  plugin: z.string().describe('path of the plug-in, as it is configured'),
+  from: z.string().describe('version of the code before the change'),
+  to: z.string(),
+  step: z.number().int(),
+});
+/** `data` of `plugin_refused`: the code on disk is invalid and not used, until a later `plugin_mended` or `plugin_reload`. */
+export const pluginRefusedSchema = z.object({
+  plugin: z.string(),
+  version: z.string().describe('version of the code that remains in use'),
+  problems: z.array(sourceProblemSchema),
+});
+/** `data` of `plugin_version`: a run was resumed, and the code on disk differs from the code before the checkpoint. */
+export const pluginVersionSchema = z.object({ plugin: z.string(), from: z.string(), to: z.string() });

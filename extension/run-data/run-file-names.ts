@@ -22,6 +22,7 @@ export const runFiles = {
   episodeIndex: 'episodes/index.jsonl',
   checkpoints: 'checkpoints',
   environments: 'environments',
+  plugins: 'plugins',
   diagnostics: 'diagnostics',
   whatIf: 'what-if',
   /** Folder of the timeline, which records how the time of each step was spent (timeline.ts). */
@@ -85,6 +86,16 @@ export const environmentFiles = {
   coverage: 'coverage.jsonl',
   /** Signature of the trainer that saved the code (run-trust.ts). */
   signature: 'signature.json',
+} as const;
+
+/** `plugins/<version>/…`: code of a plug-in that the run used. */
+export const pluginFile = (version: string, name: string): string => `${runFiles.plugins}/${version}/${name}`;
+export const pluginFiles = {
+  /** The plug-in's code as one bundled file. */
+  bundle: 'plugin.js',
+  about: 'version.json',
+  /** Folder of the saved sources, whose names are listed in `version.json`. */
+  sources: 'sources',
 } as const;
 
 /** Folder of a workspace's runs, relative to the workspace's root. */

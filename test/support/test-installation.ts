@@ -18,6 +18,7 @@ export function testInstallation() {
       engineWorker: join(root, 'dist/engine-worker.cjs'),
       environmentHost: join(root, 'dist/environment-host.cjs'),
       environmentContract: join(root, 'dist/environment-contract.cjs'),
+      pluginHost: join(root, 'dist/plugin-host.cjs'),
       cache: mkdtempSync(join(tmpdir(), 'ragen-cache-')),
     },
   };

@@ -1,6 +1,7 @@
 // Checks the settings of the training algorithm: batch sizes, advantage estimator, loss masks and filters. The
 // `sentence` of each violated rule says what to change.
 import type { RunConfig } from './schema';
+import { isPluginPath } from './schema-plugins';
 import type { BrokenRule } from './broken-rule';
 
 export function batchRules(config: RunConfig): BrokenRule[] {
@@ -57,7 +58,7 @@ export function advantageRules({
     `is true, but adv_estimator is ${estimator}, which has no critic: set adv_estimator to gae`,
   );
   need(
-    use_turn_scores && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
+    use_turn_scores && !isPluginPath(estimator) && !['gae', 'grpo', 'reinforce_plus_plus'].includes(estimator),
     'agent_proxy.use_turn_scores',
     `is true, but adv_estimator ${estimator} compares whole episodes: set adv_estimator to gae, grpo or reinforce_plus_plus, or set this key to false`,
   );

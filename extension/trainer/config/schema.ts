@@ -18,6 +18,7 @@ import { defaultToolLimits } from '../../protocol/tool-link';
 import { alarmNames } from '../../run-data/alarm-rules';
 import { curriculum } from './schema-curriculum';
 import { distillation } from './schema-distillation';
+import { pluginPath, plugins } from './schema-plugins';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 import { responseFilters } from './schema-response-filters';
 
@@ -27,20 +28,23 @@ const algorithm = z
     lam: z.number().min(0).max(1).describe('λ of generalised advantage estimation.'),
     high_level_gamma: z.number().min(0).max(1).describe('Discount factor per turn in bi-level GAE.'),
     adv_estimator: z
-      .enum([
-        'gae',
-        'grpo',
-        'brpo',
-        'arpo',
-        'rloo',
-        'opo',
-        'tir_optimal_token_baseline',
-        'reinforce_plus_plus',
-        'reinforce_plus_plus_baseline',
-        'remax',
+      .union([
+        z.enum([
+          'gae',
+          'grpo',
+          'brpo',
+          'arpo',
+          'rloo',
+          'opo',
+          'tir_optimal_token_baseline',
+          'reinforce_plus_plus',
+          'reinforce_plus_plus_baseline',
+          'remax',
+        ]),
+        pluginPath,
       ])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. tir_optimal_token_baseline has a baseline for each token, the mean return of the group at this token, weighted by the noise of the gradient so far. arpo has no baseline.',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. tir_optimal_token_baseline has a baseline for each token, the mean return of the group at this token, weighted by the noise of the gradient so far. arpo has no baseline. A path names a plug-in that computes the advantages (docs/PLUGINS.md).',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag(
@@ -401,6 +405,7 @@ const workbench = z
     curriculum: curriculum.nullable().default(null),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     response_filters: responseFilters.nullable().default(null),
+    plugins,
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     tensorboard: flag('Also write the metrics as TensorBoard event files, to tensorboard/ in the run folder.').default(
       true,

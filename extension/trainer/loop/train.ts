@@ -6,17 +6,7 @@
 // The folder algorithms/ contains the computations as pure functions; engine/ runs the model. A finished step writes its
 // episodes, its metrics line and, if one is due, a checkpoint. A step that a stop interrupts writes nothing.
 import { applyFactors } from './advantage-factors';
-import { biLevelGaeAdvantages, nonZeroRewards } from '../../algorithms/bi-level-gae';
-import { arpoAdvantages, brpoAdvantages, grpoAdvantages } from '../../algorithms/grpo';
-import { maskedGaeAdvantages } from '../../algorithms/masked-gae';
-import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from '../../algorithms/reinforce';
-import { remaxAdvantages } from '../../algorithms/remax';
-import { opoAdvantages } from '../../algorithms/opo';
-import { optimalTokenBaselineAdvantages } from '../../algorithms/optimal-token-baseline';
-import { rlooAdvantages } from '../../algorithms/rloo';
 import { rolloutWeights } from '../../algorithms/rollout-correction';
-import { spreadOverTokens } from '../../algorithms/token-sequences';
-import { turnGrpoAdvantages } from '../../algorithms/turn-advantages';
 import { diagnoseCollapse } from './collapse-diagnosis';
 import { collectRollout, normalizedScores } from './rollout-collection';
 import type { RolloutCollection } from './rollout-collection';
@@ -43,64 +33,13 @@ import { adjustedSamplesOf, tokenRewards, trainedSamples } from './training-batc
 import type { BatchSample } from './training-batch';
 import { runValidation, validationDue, withValidation } from './validation';
 import { alarmStop, checkAlarms, textMetrics } from './alarm-monitor';
-import type { EstimatorName, Estimator } from './advantage-batch';
 import { trainingRecords, throughput, trainedTokens } from './trained-episodes';
 import { oldLogprobs, referenceLogprobs, oldValues, teacherLogprobs } from './batch-scores';
 import { addTeacherAdvantages } from './teacher-advantages';
 import { penalisedRewards } from './kl-penalty';
-import { advantageBatch, estimatorName, sum } from './advantage-batch';
-
-/**
- * Advantage estimators by name. `gae_by_turn` is used instead of `gae` if `bi_level_gae` is true, and `grpo_by_turn`
- * instead of `grpo` if `use_turn_scores` is true. Only `gae` and `gae_by_turn` use the critic.
- */
-const estimators: Record<EstimatorName, Estimator> = {
-  gae: (batch, { algorithm }) => batch.ahead(rows => maskedGaeAdvantages(rows, algorithm)),
-  gae_by_turn: (batch, { algorithm, workbench }) =>
-    batch.ahead(rows =>
-      biLevelGaeAdvantages(
-        rows.map(row => ({
-          ...row,
-          mask: row.advantageMask,
-          turnEnds: workbench.compat === 'ragen' ? nonZeroRewards(row.rewards) : row.turnEnds,
-        })),
-        {
-          ...algorithm,
-          high_level_lam: workbench.high_level_lam ?? algorithm.lam,
-          turn_value: workbench.turn_value,
-        },
-      ),
-    ),
-  grpo: (batch, { algorithm }) => ({
-    advantages: spreadOverTokens(grpoAdvantages(batch, algorithm), batch.masks),
-  }),
-  grpo_by_turn: (batch, { algorithm }) => ({
-    advantages: batch.byTurn(turns => turnGrpoAdvantages(turns, algorithm)),
-  }),
-  brpo: (batch, { algorithm }) => ({
-    advantages: spreadOverTokens(brpoAdvantages(batch, algorithm), batch.masks),
-  }),
-  arpo: batch => ({
-    advantages: spreadOverTokens(arpoAdvantages(batch.scores), batch.masks),
-  }),
-  rloo: batch => ({
-    advantages: spreadOverTokens(rlooAdvantages(batch), batch.masks),
-  }),
-  opo: batch => ({
-    advantages: spreadOverTokens(opoAdvantages(batch, batch.masks), batch.masks),
-  }),
-  tir_optimal_token_baseline: batch => ({
-    advantages: optimalTokenBaselineAdvantages(batch.noisy, batch.groups),
-  }),
-  remax: batch => batch.ahead(rows => ({ advantages: remaxAdvantages(rows, batch.baselines) })),
-  reinforce_plus_plus: (batch, { algorithm }) =>
-    batch.ahead(rows => ({
-      advantages: reinforcePlusPlusAdvantages(rows, algorithm.gamma),
-    })),
-  reinforce_plus_plus_baseline: batch => ({
-    advantages: reinforcePlusPlusBaselineAdvantages(batch, batch.masks),
-  }),
-};
+import { advantageBatch, estimatorSettings, sum, tokenAdvantages } from './advantage-batch';
+import { builtInEstimators, estimatorName } from './built-in-estimators';
+import { isPluginPath } from '../config/schema-plugins';
 
 /** Trains until the last step, an early stop, or a stop request. After an error, all written steps stay on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
@@ -111,7 +50,10 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
     return 'stopped' as const;
   };
   const { val_before_train, exit_after_gradient_analysis } = run.config.trainer;
-  if (run.config.workbench.live_edit) run.environments.watch();
+  if (run.config.workbench.live_edit) {
+    run.environments.watch();
+    run.plugins.watch();
+  }
   await run.environments.cover(run.config.workbench.coverage);
   try {
     await run.tryLongest();
@@ -124,6 +66,7 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
       if (!state.unvalidated) {
         if (!(await run.control.gate())) return stopped();
         run.applySettings(state, true);
+        run.plugins.apply(state.step + 1);
         const outcome = await stepOrUndo(run, state);
         state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
         state.unvalidated = finiteOnly(outcome.metrics);
@@ -335,7 +278,12 @@ async function prepare(
     : plain;
   const greedy = samples.map(({ episode }) => baselines.get(episode.group_id) ?? 0);
   const batch = advantageBatch(samples, { rewards, values, logprobs: old, squares, baselines: greedy }, config);
-  const { advantages, returns } = estimators[estimatorName(config)](batch, config);
+  const name = estimatorName(config);
+  const settings = estimatorSettings(config, step);
+  const estimate = isPluginPath(name)
+    ? await run.plugins.set.estimate(name, batch, settings)
+    : builtInEstimators[name].estimate(batch, settings);
+  const { advantages, returns } = tokenAdvantages(batch, estimate);
   Object.assign(
     metrics,
     applyFactors(advantages, { ...batch, samples, corrections: correction.weights, keptRatio }, config),

@@ -2,6 +2,7 @@
 // sample is a complete episode in mode `full` and one turn in a windowed mode. If turn scores are used, a turn's
 // advantage depends on the rewards of later turns. All samples of an episode are therefore concatenated, in turn order,
 // before an advantage estimator processes them as one sequence.
+import type { TokenSequence } from '../../../envs/api/plugins/estimator';
 import { adjustedSamples, batchMultiple } from '../../algorithms/batch-adjustment';
 import { placeRewards } from '../../algorithms/token-sequences';
 import type { RunConfig } from '../config/schema';
@@ -147,46 +148,48 @@ export function samplesByEpisode(samples: readonly BatchSample[]): number[][] {
   return [...found.values()];
 }
 
-/** One sequence in the input of estimators that process sequences; arrays have one entry per token. */
-export interface EstimatedSequence {
-  rewards: Float32Array;
-  values: Float32Array;
-  mask: Uint8Array;
-  advantageMask: Uint8Array;
-  turnEnds: readonly number[];
-}
-
 /**
- * Concatenates the sequences of each group, applies the estimator, and splits the results into one row per sequence. A
- * group is a list of indices into `sequences`.
+ * Concatenates the sequences of each row, which is a list of indices into `sequences`. A row of one index is this
+ * sequence itself.
  */
-export function overJoined<Result extends { advantages: Float32Array[]; returns?: Float32Array[] }>(
-  sequences: readonly EstimatedSequence[],
-  groups: readonly (readonly number[])[],
-  estimate: (joined: EstimatedSequence[]) => Result,
-): { advantages: Float32Array[]; returns?: Float32Array[] } {
-  const { advantages, returns } = estimate(groups.map(indices => joined(indices.map(index => sequences[index]))));
-  const apart = (rows: readonly Float32Array[]): Float32Array[] => {
-    const cut: Float32Array[] = [];
-    groups.forEach((indices, row) => {
-      let from = 0;
-      for (const index of indices) cut[index] = rows[row].slice(from, (from += sequences[index].mask.length));
-    });
-    return cut;
-  };
-  return { advantages: apart(advantages), ...(returns && { returns: apart(returns) }) };
+export function joinedSequences(
+  sequences: readonly TokenSequence[],
+  rows: readonly (readonly number[])[],
+): TokenSequence[] {
+  return rows.map(indices =>
+    indices.length === 1 ? sequences[indices[0]] : joined(indices.map(index => sequences[index])),
+  );
 }
 
-function joined(parts: readonly EstimatedSequence[]): EstimatedSequence {
+/** Splits arrays over the joined sequences into one array per sequence; `lengths` are the lengths of the sequences. */
+export function splitRows(
+  joined: readonly Float32Array[],
+  rows: readonly (readonly number[])[],
+  lengths: readonly number[],
+): Float32Array[] {
+  const split: Float32Array[] = [];
+  rows.forEach((indices, row) => {
+    let from = 0;
+    for (const index of indices) split[index] = joined[row].slice(from, (from += lengths[index]));
+  });
+  return split;
+}
+
+function joined(parts: readonly TokenSequence[]): TokenSequence {
   let length = 0;
   const starts = parts.map(({ mask }) => (length += mask.length) - mask.length);
-  const join = <Row extends Float32Array | Uint8Array>(row: Row, read: (part: EstimatedSequence) => Row): Row => {
+  const join = <Row extends Float32Array | Uint8Array>(row: Row, read: (part: TokenSequence) => Row): Row => {
     parts.forEach((part, i) => row.set(read(part), starts[i]));
     return row;
   };
+  const [{ group, baseline }] = parts;
   return {
+    group,
+    baseline,
     rewards: join(new Float32Array(length), part => part.rewards),
     values: join(new Float32Array(length), part => part.values),
+    logprobs: join(new Float32Array(length), part => part.logprobs),
+    squares: join(new Float32Array(length), part => part.squares),
     mask: join(new Uint8Array(length), part => part.mask),
     advantageMask: join(new Uint8Array(length), part => part.advantageMask),
     turnEnds: parts.flatMap(({ turnEnds }, i) => turnEnds.map(end => end + starts[i])),

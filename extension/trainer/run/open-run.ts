@@ -11,6 +11,7 @@ import type { RunConfig } from '../config/schema';
 import { openEngine, requireSameEngine, serverRows } from './run-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
+import { LivePlugins } from '../plugins/live-plugins';
 import { LiveEnvironments } from '../live/live-environments';
 import { PendingSettings } from '../live/pending-settings';
 import { gibibytes } from '../../common/numbers';
@@ -81,6 +82,7 @@ export async function openRun({
     await openEngine(config, modelFolder, tokenizer, journal, timeline, checkpoint !== null || returned),
   );
   let environments: LiveEnvironments | undefined;
+  let plugins: LivePlugins | undefined;
   let judges: JudgePanel | undefined;
   let teacher: Teacher | undefined;
   try {
@@ -112,6 +114,7 @@ export async function openRun({
     );
     environments = live;
     control.serveEnvironments(live);
+    plugins = await LivePlugins.open(config, { workspace, folder, journal });
     teacher = await openTeacher({ config, folder, workspace, modelFolder, control, journal });
     judges = openJudges({ config, tags, workspace, folder, journal });
 
@@ -165,6 +168,7 @@ export async function openRun({
       control,
       engine,
       live,
+      plugins,
       openProxy,
       modelFolder,
       model,
@@ -181,6 +185,7 @@ export async function openRun({
     await timeline.close();
     await engine.stop();
     await environments?.stop();
+    await plugins?.stop();
     judges?.close();
     await teacher?.close();
     throw error;

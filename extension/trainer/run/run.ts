@@ -7,6 +7,7 @@ import { passBudget } from './pass-budget';
 import type { RemoteEngine } from '../../engine/remote-engine';
 import type { Journal } from './journal';
 import type { LiveEnvironments } from '../live/live-environments';
+import type { LivePlugins } from '../plugins/live-plugins';
 import type { PendingSettings } from '../live/pending-settings';
 import type { ChatTokenizer } from '../../models/tokenizer/chat-tokenizer';
 import type { SeedState } from '../rollout/group-layout';
@@ -48,6 +49,8 @@ export class Run {
     readonly control: RunControl,
     readonly engine: RemoteEngine,
     readonly environments: LiveEnvironments,
+    /** The plug-ins that the configuration names. */
+    readonly plugins: LivePlugins,
     openProxy: OpenProxy,
     modelFolder: string,
     readonly model: LoadedModel,
@@ -203,5 +206,6 @@ export class Run {
     await this.teacher?.close();
     await this.engine.stop();
     await this.environments.stop();
+    await this.plugins.stop();
   }
 }

@@ -49,6 +49,8 @@ export interface SavedState {
   spent?: TimeSpent;
   /** Environment version of each tag at the time of the checkpoint. */
   environments?: Record<string, string>;
+  /** Version of each plug-in at the time of the checkpoint, by path. */
+  plugins?: Record<string, string>;
   actor_updates: number;
   critic_updates: number;
   /** The part of the engine's state that a Tinker server stores; absent for the engine on this machine. */

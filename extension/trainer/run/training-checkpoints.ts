@@ -4,6 +4,7 @@
 // old checkpoints (workbench.keep_checkpoints).
 import { join } from 'node:path';
 import type { BatchPlayer, PlayedRun } from './batch-player';
+import type { LivePlugins } from '../plugins/live-plugins';
 import type { StepRollouts } from '../loop/rollout-pipeline';
 import type { RunFolder } from '../store/run-folder';
 import type { LoadedModel } from '../../engine/load-options';
@@ -26,6 +27,7 @@ import { firstState } from './trainer-state';
 export interface SavedRun extends PlayedRun {
   readonly folder: RunFolder;
   readonly engine: RemoteEngine;
+  readonly plugins: Pick<LivePlugins, 'versions' | 'compareWith'>;
   readonly model: LoadedModel;
   readonly batches: BatchPlayer;
   readonly rollouts: Pick<StepRollouts, 'seeds'>;
@@ -84,6 +86,7 @@ export class TrainingCheckpoints {
         skipped: state.skipped,
         spent: state.spent,
         environments: this.run.environments.versions,
+        plugins: this.run.plugins.versions,
         ...updatesOf(engine),
         wall_s: journal.wallSeconds,
         success: journal.status.success,
@@ -165,6 +168,7 @@ export class TrainingCheckpoints {
     await this.run.engine.restore(state);
     this.run.batches.restoreSeeds({ seed_counter });
     this.run.environments.compareWith(saved.environments ?? {});
+    this.run.plugins.compareWith(saved.plugins ?? {});
     this.saved = unvalidated ? 0 : step;
     const counters = { watch, klCoefficient, collapse, alarms, curriculum, skipped, spent };
     return { step, ...counters, ...(unvalidated && { unvalidated }) };

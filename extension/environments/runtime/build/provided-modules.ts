@@ -5,6 +5,7 @@ import * as zod from 'zod';
 import * as boardText from '../../../../envs/api/board-text';
 import * as environmentApi from '../../../../envs/api/environment';
 import * as picture from '../../../../envs/api/picture';
+import * as pluginEstimator from '../../../../envs/api/plugins/estimator';
 import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
 import * as pcg64 from '../../../../envs/api/random/pcg64';
 import * as pythonRandom from '../../../../envs/api/random/python-random';
@@ -31,6 +32,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api': environmentApi,
   'ragen-workbench/api/board-text': boardText,
   'ragen-workbench/api/picture': picture,
+  'ragen-workbench/api/plugins/estimator': pluginEstimator,
   'ragen-workbench/api/random/numpy-legacy': numpyLegacy,
   'ragen-workbench/api/random/pcg64': pcg64,
   'ragen-workbench/api/random/python-random': pythonRandom,

@@ -8,6 +8,7 @@ const providedNames = [
   'ragen-workbench/api',
   'ragen-workbench/api/board-text',
   'ragen-workbench/api/picture',
+  'ragen-workbench/api/plugins/estimator',
   'ragen-workbench/api/random/numpy-legacy',
   'ragen-workbench/api/random/pcg64',
   'ragen-workbench/api/random/python-random',

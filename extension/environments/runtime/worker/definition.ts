@@ -1,18 +1,11 @@
-// Converts a bundle into an environment definition, inside the worker: compiles the bundle, checks what it exports, and
-// parses the environment's configuration. The bundle is compiled under a path in the source's folder, so that
-// breakpoints and stack traces refer to the user's .ts file. Each fault contains a remedy.
-import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { compileFunction } from 'node:vm';
+// Converts a bundle into an environment definition, inside the worker: evaluates the bundle, checks what it exports, and
+// parses the environment's configuration. Each fault contains a remedy.
 import type { z } from 'zod';
 import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
 import type { RewardsDefinition } from '../../../../envs/api/rewards';
 import { areNames, largest, longestText } from '../../../protocol/environment-message-bounds';
-import { builtInFolder } from '../build/built-in-environments';
 import { badValue, FaultError, faultOf } from '../threads/fault';
-import { providedModules } from '../build/provided-modules';
-import { isProvided } from '../build/provided-names';
+import { evaluateBundle } from './evaluate-bundle';
 import { declaredTools } from '../tools/declared-tools';
 import { defaultToolSettings } from '../tools/tool-environment';
 import { longestTurnMs, type ToolDescription, type ToolSettings } from '../../../protocol/tool-link';
@@ -30,16 +23,9 @@ export interface LoadedCode {
 }
 
 /** Evaluates the bundle and returns its checked exports. */
-export function loadDefinition({ code, filename, source }: WorkerSetup): LoadedCode {
-  const ownRequire = createRequire(source);
-  const require = (name: string): unknown => (isProvided(name) ? providedModules[name] : ownRequire(name));
-  const module = { exports: {} as { default?: unknown; rewards?: unknown } };
-  const parameters = ['exports', 'require', 'module', '__filename', '__dirname', '__importMetaUrl', builtInFolder];
-  const run = compileFunction(code, parameters, { filename }) as (...values: unknown[]) => void;
-  const builtIn = new URL('../envs/', import.meta.url).href; // the folder `envs` next to this bundle's folder
-  run(module.exports, require, module, source, dirname(source), pathToFileURL(source).href, builtIn);
-
-  const found = module.exports.default as Partial<EnvironmentDefinition> | undefined;
+export function loadDefinition(setup: WorkerSetup): LoadedCode {
+  const exported = evaluateBundle(setup);
+  const found = exported.default as Partial<EnvironmentDefinition> | undefined;
   const remedy = 'end the file with "export default defineEnvironment({ name, config, instruction, create })"';
   if (found === null || typeof found !== 'object') throw badDefinition('has no default export', remedy);
   if (typeof found.name !== 'string' || found.name === '')
@@ -61,7 +47,7 @@ export function loadDefinition({ code, filename, source }: WorkerSetup): LoadedC
       'set it to a string ("" for none)',
     );
   const definition = found as EnvironmentDefinition;
-  return 'rewards' in module.exports ? { definition, rewards: checkedRewards(module.exports.rewards) } : { definition };
+  return 'rewards' in exported ? { definition, rewards: checkedRewards(exported.rewards) } : { definition };
 }
 
 /** Maximum time limit of a call that an environment may declare: one day, in milliseconds. */

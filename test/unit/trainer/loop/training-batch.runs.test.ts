@@ -10,8 +10,9 @@ import {
   adjustedOrder,
   adjustedSamplesOf,
   batchSamples,
-  overJoined,
+  joinedSequences,
   samplesByEpisode,
+  splitRows,
   tokenRewards,
 } from '../../../../extension/trainer/loop/training-batch';
 import { load } from '../config/presets';
@@ -99,14 +100,18 @@ describe('joined samples', () => {
     const samples = batchSamples([chat, windowed], config);
     const rewards = tokenRewards(samples, () => 0, config);
     const sequences = samples.map(({ mask, estimated, turnEnds }, i) => ({
-      ...{ rewards: rewards[i], values: new Float32Array(mask.length), mask, advantageMask: estimated, turnEnds },
+      ...{ rewards: rewards[i], mask, advantageMask: estimated, turnEnds, group: 0, baseline: 0 },
+      ...{ values: new Float32Array(mask.length), logprobs: new Float32Array(mask.length) },
+      squares: new Float32Array(mask.length),
     }));
-    const seen: number[][] = [];
-    const { advantages } = overJoined(sequences, samplesByEpisode(samples), rows => {
-      seen.push(...rows.map(row => [...row.turnEnds]));
-      return { advantages: rows.map(row => Float32Array.from(turnReturns(row.rewards, 1))) };
-    });
-    expect(seen).toEqual([
+    const rows = samplesByEpisode(samples);
+    const joined = joinedSequences(sequences, rows);
+    const advantages = splitRows(
+      joined.map(row => Float32Array.from(turnReturns(row.rewards, 1))),
+      rows,
+      sequences.map(({ mask }) => mask.length),
+    );
+    expect(joined.map(row => [...row.turnEnds])).toEqual([
       [3, 6],
       [3, 7],
     ]);
