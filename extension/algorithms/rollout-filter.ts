@@ -23,7 +23,8 @@ export type FilterMetric =
   | 'random';
 
 export interface RolloutFilter extends GroupSelection {
-  rollout_filter_metric: FilterMetric;
+  /** `given`: the caller has scored the groups (`EpisodeValues.given`). */
+  rollout_filter_metric: FilterMetric | 'given';
 }
 
 /** Per-episode values; all arrays have one entry per episode. */
@@ -37,6 +38,11 @@ export interface EpisodeValues {
   lengths?: ArrayLike<number>;
   /** A random number that all episodes of a group share; used by `random` only. */
   draws?: ArrayLike<number>;
+  /**
+   * Scores of the groups, in the order of their first episodes, and the indices of the groups to keep, if they are
+   * selected already; used by `given` only.
+   */
+  given?: { scores: ArrayLike<number>; selected?: readonly number[] };
 }
 
 export interface FilteredRollout {
@@ -60,15 +66,19 @@ export function filterRollouts(values: EpisodeValues, filter: RolloutFilter): Fi
   const members = membersByGroup(values.groups);
   const groups = [...members.keys()] as number[];
   const indices = [...members.values()];
-  const measured = measuredValues(values, filter.rollout_filter_metric);
-  const groupScores = Float32Array.from(indices, list =>
-    groupScore(
-      Array.from(list, index => measured.values[index]),
-      filter.rollout_filter_metric,
-    ),
-  );
+  const { rollout_filter_metric: metric } = filter;
+  const measured = metric === 'given' ? { values: values.scores } : measuredValues(values, metric);
+  const groupScores =
+    metric === 'given'
+      ? Float32Array.from(values.given!.scores)
+      : Float32Array.from(indices, list =>
+          groupScore(
+            Array.from(list, index => measured.values[index]),
+            metric,
+          ),
+        );
   const selected = new Uint8Array(groups.length);
-  for (const group of selectGroups(groupScores, filter)) selected[group] = 1;
+  for (const group of values.given?.selected ?? selectGroups(groupScores, filter)) selected[group] = 1;
   const kept = new Uint8Array(values.groups.length);
   indices.forEach((list, group) => selected[group] && list.forEach(index => (kept[index] = 1)));
   const count = selected.reduce((sum, bit) => sum + bit, 0);

@@ -45,6 +45,7 @@ const commands: Readonly<Record<string, () => Promise<(program: Command) => void
   jobs: async () => (await import('./jobs/jobs')).addJobs,
   work: async () => (await import('./runs/work')).addWork,
   env: async () => (await import('./env/env')).addEnv,
+  plugin: async () => (await import('./plugin/plugin')).addPlugin,
   engine: async () => (await import('./engine/engine')).addEngine,
 };
 

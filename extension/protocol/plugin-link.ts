@@ -5,11 +5,16 @@ import { isRecord } from '../common/json';
 import type { SourceProblem } from './environment-link';
 
 /** Kinds of plug-ins; a definition's `kind` is one of them. */
-export const pluginKinds = ['estimator'] as const;
+export const pluginKinds = ['estimator', 'filter', 'metric', 'alarm'] as const;
 export type PluginKind = (typeof pluginKinds)[number];
 
 /** The functions that a definition of each kind must have. */
-export const requiredFunctions: Readonly<Record<PluginKind, readonly string[]>> = { estimator: ['estimate'] };
+export const requiredFunctions: Readonly<Record<PluginKind, readonly string[]>> = {
+  estimator: ['estimate'],
+  filter: ['score'],
+  metric: ['measure'],
+  alarm: ['bound'],
+};
 
 /** The built code of a plug-in. */
 export interface PluginCode {

@@ -1,7 +1,7 @@
 // Checks the settings of the training algorithm: batch sizes, advantage estimator, loss masks and filters. The
 // `sentence` of each violated rule says what to change.
 import type { RunConfig } from './schema';
-import { isPluginPath } from './schema-plugins';
+import { isPluginPath } from './plugin-path';
 import type { BrokenRule } from './broken-rule';
 
 export function batchRules(config: RunConfig): BrokenRule[] {
@@ -134,7 +134,7 @@ export function filterRules({
       sentence: 'is 1, but filter_groups compares the episodes of a group and needs at least two: use 2 or more',
     });
   const filters = strategy !== 'top_p' || value < 1 || !rollout.rollout_filter_include_zero;
-  if (filters && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
+  if (filters && !isPluginPath(metric) && /_variance|_std/.test(metric) && es_manager.train.group_size < 2)
     broken.push({
       key: 'es_manager.train.group_size',
       sentence: `is 1, but ${metric} needs at least two episodes in a group: use 2 or more, or keep all groups (rollout_filter_strategy top_p, rollout_filter_value 1, rollout_filter_include_zero true)`,

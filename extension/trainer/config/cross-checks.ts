@@ -8,6 +8,7 @@ import type { JudgeSettings } from './schema-rewards';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
 import { distillationRules } from './distillation-checks';
+import { pluginPathRules } from './plugin-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
 import { engineRules } from './engine-checks';
 import { secretRules } from './secret-checks';
@@ -29,6 +30,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...engineRules(config),
     ...filterRules(config),
     ...courseRules(config),
+    ...pluginPathRules(config),
     ...resumeRules(config),
     ...gradientRules(config),
     ...secretRules(config),

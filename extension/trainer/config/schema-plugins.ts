@@ -1,20 +1,15 @@
-// Schema of the keys that name plug-ins: files of the workspace that define an estimator, a filter, a metric and the
-// like (docs/PLUGINS.md). A path ends in `.ts`, so it cannot be confused with a built-in name.
+// Schema of `workbench.plugins`: lists of plug-ins that a run uses in addition to the built-in parts, and their limits
+// (docs/PLUGINS.md). Other keys name plug-ins that replace a built-in part (plugin-path.ts).
 import { z } from 'zod';
+import { pluginPath } from './plugin-path';
 import { count } from './schema-policy';
 
-/** A path of a plug-in's file, relative to the folder in which the run is started. */
-export type PluginPath = `${string}.ts`;
-
-export const pluginPath = z
-  .templateLiteral([z.string(), '.ts'])
-  .describe('Path of a plug-in (docs/PLUGINS.md), relative to the folder in which the run is started.');
-
-/** Whether a value of a key is the path of a plug-in instead of a built-in name. */
-export const isPluginPath = (value: string): value is PluginPath => value.endsWith('.ts');
+const paths = (meaning: string) => z.array(pluginPath).describe(meaning).default([]);
 
 export const plugins = z
   .strictObject({
+    metrics: paths('Plug-ins that measure each step. Their values have keys that begin with plugins/.'),
+    alarms: paths('Plug-ins that define further alarms; they need workbench.watch.enabled.'),
     timeout_ms: count(
       'Time limit of one call of a plug-in’s function in milliseconds. An estimator or a filter that exceeds it ends the run.',
     ).default(10_000),

@@ -2,6 +2,7 @@
 // verl's. The default values are in media/presets/ppo_trainer.yaml; therefore a key without `.optional()` or
 // `.default()` is required in the composed configuration.
 import { z } from 'zod';
+import { pluginPath } from './plugin-path';
 import { filterStrategies, filterTypes, topPModes } from '../../algorithms/group-selection';
 import { klKinds, lossAggModes, lossModes } from '../../algorithms/policy-loss-options';
 
@@ -162,19 +163,22 @@ const rollout = z
       ),
     rollout_filter_type: z.enum(filterTypes).describe('Keep the groups with the largest or the smallest score.'),
     rollout_filter_metric: z
-      .enum([
-        'reward_variance',
-        'reward_std',
-        'reward',
-        'reward_sum',
-        'length',
-        'entropy',
-        'entropy_variance',
-        'entropy_std',
-        'random',
+      .union([
+        z.enum([
+          'reward_variance',
+          'reward_std',
+          'reward',
+          'reward_sum',
+          'length',
+          'entropy',
+          'entropy_variance',
+          'entropy_std',
+          'random',
+        ]),
+        pluginPath,
       ])
       .describe(
-        'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores. random selects groups by chance, for comparison.',
+        'Score by which groups are filtered. As in RAGEN, reward_variance is the standard deviation of the episode scores. random selects groups by chance, for comparison. A path names a plug-in that scores the groups (docs/PLUGINS.md).',
       ),
     rollout_filter_include_zero: flag('Let the filter also keep groups with a score of zero.'),
     rollout_filter_top_p_prob_mode: z

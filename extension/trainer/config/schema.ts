@@ -18,7 +18,8 @@ import { defaultToolLimits } from '../../protocol/tool-link';
 import { alarmNames } from '../../run-data/alarm-rules';
 import { curriculum } from './schema-curriculum';
 import { distillation } from './schema-distillation';
-import { pluginPath, plugins } from './schema-plugins';
+import { pluginPath } from './plugin-path';
+import { plugins } from './schema-plugins';
 import { actorRolloutRef, count, critic, flag } from './schema-policy';
 import { responseFilters } from './schema-response-filters';
 
@@ -365,7 +366,9 @@ const workbench = z
     watch: z
       .strictObject({
         enabled: flag('Raise alarms when a run shows the signs of an Echo Trap (docs/METRICS.md).'),
-        stop_on: z.array(z.enum(alarmNames)).describe('Alarms that end the run.'),
+        stop_on: z
+          .array(z.union([z.enum(alarmNames), pluginPath]))
+          .describe('Alarms that end the run: built-in names, and paths in workbench.plugins.alarms.'),
       })
       .describe('Alarms for reward deviation, gradients, entropy, repetition, lengths and invalid responses.'),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.

@@ -13,18 +13,19 @@ import {
   watchedMetrics,
   withValue,
 } from '../../run-data/alarm-rules';
-import type { AlarmName, WatchedSeries } from '../../run-data/alarm-rules';
+import type { AlarmRule, WatchedSeries } from '../../run-data/alarm-rules';
 
 export type WatchState = {
   series: Record<string, WatchedSeries>;
   /** Active alarms. An alarm is reported when it becomes active; while it stays active, it is not reported again. */
-  raised: AlarmName[];
+  raised: string[];
 };
 
 export const nothingWatched: WatchState = { series: {}, raised: [] };
 
 export interface Alarm {
-  name: AlarmName;
+  /** Name of a built-in rule, or `plugins/<name>`. */
+  name: string;
   metric: string;
   /** `value` is the newest value of the metric; `bound` is the bound that the newest values violate. */
   value: number;
@@ -36,17 +37,20 @@ export interface Alarm {
 /**
  * Adds the metrics of a step to the state. Returns the new state and the alarms that became active in this step. A
  * metric that is missing or not finite leaves its series unchanged.
+ * @param own rules of the workspace, by name
  */
 export function watchStep(
   state: WatchState,
   metrics: Readonly<Record<string, number>>,
+  own: Readonly<Record<string, AlarmRule>> = {},
 ): { state: WatchState; alarms: Alarm[] } {
   const series = { ...state.series };
-  for (const metric of watchedMetrics) {
+  const read = Object.values(own).flatMap(({ metric, limit }) => (limit === undefined ? [metric] : [metric, limit]));
+  for (const metric of new Set([...watchedMetrics, ...read])) {
     const value = metrics[metric];
     if (Number.isFinite(value)) series[metric] = withValue(series[metric] ?? noValues, value);
   }
-  const holding = alarmsOf(series);
+  const holding = [...alarmsOf(series), ...ownAlarms(series, own)];
   return {
     state: { series, raised: holding.map(({ name }) => name) },
     alarms: holding.filter(({ name }) => !state.raised.includes(name)),
@@ -56,11 +60,15 @@ export function watchStep(
 /** Returns the alarms whose rules the newest values violate. */
 export const activeAlarms = ({ series }: WatchState): Alarm[] => alarmsOf(series);
 
-const alarmsOf = (series: Readonly<Record<string, WatchedSeries>>): Alarm[] =>
-  alarmNames.flatMap(name => judged(name, series) ?? []);
+type AllSeries = Readonly<Record<string, WatchedSeries>>;
 
-function judged(name: AlarmName, all: Readonly<Record<string, WatchedSeries>>): Alarm | null {
-  const rule = alarmRules[name];
+const alarmsOf = (series: AllSeries): Alarm[] =>
+  alarmNames.flatMap(name => judged(name, alarmRules[name], series) ?? []);
+
+const ownAlarms = (series: AllSeries, own: Readonly<Record<string, AlarmRule>>): Alarm[] =>
+  Object.entries(own).flatMap(([name, rule]) => judged(`plugins/${name}`, rule, series) ?? []);
+
+function judged(name: string, rule: AlarmRule, all: AllSeries): Alarm | null {
   const { label, side, steps, limit, measured = 'steps' } = rule;
   const metric = watchedMetric(rule, key => all[key] !== undefined);
   const series = all[metric];

@@ -11,7 +11,7 @@ import { reinforcePlusPlusAdvantages, reinforcePlusPlusBaselineAdvantages } from
 import { remaxAdvantages } from '../../algorithms/remax';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { turnGrpoAdvantages } from '../../algorithms/turn-advantages';
-import { isPluginPath, type PluginPath } from '../config/schema-plugins';
+import { isPluginPath, type PluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
 import { sum } from './advantage-batch';
 

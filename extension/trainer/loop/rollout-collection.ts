@@ -8,7 +8,11 @@ import { normalizeRewards } from '../../algorithms/reward-normalization';
 import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
+import { isPluginPath, type PluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
+import { filtersByEntropy } from '../plan/memory-input';
+import { filterWith, promptGroups, type PluginSelection } from '../plugins/plugin-filter';
+import type { PluginSet } from '../plugins/plugin-set';
 import type { Engine } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';
 import { passBudget } from '../run/pass-budget';
@@ -72,6 +76,7 @@ export interface CollectingRun {
   readonly batches: Pick<BatchPlayer, 'seeds' | 'restoreSeeds' | 'rollout' | 'rolloutAside' | 'rolloutGreedy'>;
   readonly engine: Pick<Engine, 'score'>;
   readonly model: Pick<LoadedModel, 'vocabSize'>;
+  readonly plugins: { readonly set: Pick<PluginSet, 'plugin'> };
   /** Shows the progress of the next engine call under the label `what`. */
   follow(what: string): void;
 }
@@ -177,23 +182,27 @@ async function playRound(
   const episodes = rollout.episodes.map(episode => shaped(episode, config));
   const trainable = episodes.filter(e => isTrainable(e) && (baselines?.has(e.group_id) ?? true));
   return clock.time('filter', async () => {
-    const scored = sampling.rollout_filter_metric.startsWith('entropy')
+    const scored = filtersByEntropy(sampling)
       ? await scoreSamples(run, trainable)
       : new Map<RolloutSample, ScoredSample>();
     const groups = trainable.map(e => e.group_id);
+    const scores = filterScores(trainable, config);
+    const { rollout_filter_metric: metric } = sampling;
+    const own = isPluginPath(metric) ? await ownSelection(run, metric, trainable, scores) : undefined;
     const filtered = filterRollouts(
       {
         groups,
-        scores: filterScores(trainable, config),
+        scores,
+        ...(own && { given: own }),
         lengths: trainable.map(sampledTokens),
         entropies: trainable.map(e => meanEntropy(e, scored)),
         draws: trainable.map(e => deriveSeed('rollout-filter', config.seed.train, e.seed)),
       },
-      sampling,
+      { ...sampling, rollout_filter_metric: isPluginPath(metric) ? 'given' : metric },
     );
     const passed = new Set(filtered.groups.filter((_, i) => filtered.selected[i]));
-    const { enable, metric } = config.algorithm.filter_groups;
-    const values = trainable.map(e => (metric === 'acc' ? Number(e.success) : e.score));
+    const { enable, metric: outcome } = config.algorithm.filter_groups;
+    const values = trainable.map(e => (outcome === 'acc' ? Number(e.success) : e.score));
     const informative = enable ? filterGroups({ groups, scores: values }).kept : filtered.groups;
     const keptGroups = informative.filter(group => passed.has(group));
     return {
@@ -206,6 +215,19 @@ async function playRound(
       baselines,
     };
   });
+}
+
+/** Scores the groups of a batch, and perhaps selects groups, with the filter of the workspace at `path`. */
+function ownSelection(
+  run: CollectingRun,
+  path: PluginPath,
+  episodes: readonly RolloutEpisode[],
+  scores: ArrayLike<number>,
+): Promise<PluginSelection> {
+  const [{ step } = { step: 0 }] = episodes;
+  const groups = promptGroups(episodes, scores);
+  const seed = deriveSeed('filter', run.config.seed.train, step, ...groups.map(group => group.seed));
+  return filterWith(run.plugins.set.plugin(path), groups, { step, seed });
 }
 
 /**

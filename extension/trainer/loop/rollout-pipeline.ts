@@ -65,8 +65,8 @@ export function stepRollouts(run: PlayingRun): StepRollouts {
   if (run.config.workbench.max_staleness === 0) return eachItsOwn(run);
   const follow = (what: string): void => run.follow(what);
   return new RolloutPipeline(run, (step, clock, ahead, groups) => {
-    const { config, batches, engine, model } = run; // the configuration at the rollout's start
-    return collectRollout({ config, batches, engine, model, follow }, step, clock, { ahead, groups });
+    const { config, batches, engine, model, plugins } = run; // the configuration at the rollout's start
+    return collectRollout({ config, batches, engine, model, plugins, follow }, step, clock, { ahead, groups });
   });
 }
 

@@ -39,12 +39,16 @@ import { addTeacherAdvantages } from './teacher-advantages';
 import { penalisedRewards } from './kl-penalty';
 import { advantageBatch, estimatorSettings, sum, tokenAdvantages } from './advantage-batch';
 import { builtInEstimators, estimatorName } from './built-in-estimators';
-import { isPluginPath } from '../config/schema-plugins';
+import { isPluginPath } from '../config/plugin-path';
+import { estimateWith } from '../plugins/checked-estimate';
+import { pluginRules } from '../plugins/plugin-alarms';
+import { pluginMetrics } from '../plugins/plugin-metrics';
 
 /** Trains until the last step, an early stop, or a stop request. After an error, all written steps stay on disk. */
 export async function train(run: Run, state: TrainerState): Promise<'finished' | 'stopped'> {
   const rules = stopRules(run.config);
-  const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config);
+  const alarmOf = (path: string) => run.plugins.set.plugin(path).description.name;
+  const stopping = () => earlyStop(state.watch, rules) ?? alarmStop(state.alarms, run.config, alarmOf);
   const stopped = () => {
     run.applySettings(state); // the final checkpoint includes the applied changes
     return 'stopped' as const;
@@ -71,7 +75,8 @@ export async function train(run: Run, state: TrainerState): Promise<'finished' |
         state.skipped = afterSkips(state.skipped, outcome, run.journal, state.step + 1);
         state.unvalidated = finiteOnly(outcome.metrics);
         state.watch = afterStep(state.watch, state.unvalidated);
-        state.alarms = checkAlarms(run, state.alarms, state.step + 1, state.unvalidated);
+        const own = await pluginRules(run.plugins, state.alarms, state.unvalidated);
+        state.alarms = checkAlarms(run, state.alarms, state.step + 1, state.unvalidated, own);
         state.step++;
         await run.environments.noteCoverage(state.step);
       }
@@ -172,10 +177,11 @@ async function trainStep(run: Run, state: TrainerState): Promise<Record<string, 
   await run.writeDiagnoses();
   await clock.time('dump_rollouts', async () => journal.episodes('train', step, trainingRecords(episodes, kept, made)));
 
-  return {
+  const measured = {
     ...{ ...metrics, ...curriculum.metrics, ...throughput(clock, episodes, kept) },
     ...{ ...run.systemUse.metrics(), ...run.rollouts.stepMetrics(clock.total) },
   };
+  return { ...measured, ...(await pluginMetrics(run.plugins, step, rollout, measured)) };
 }
 
 /**
@@ -281,7 +287,7 @@ async function prepare(
   const name = estimatorName(config);
   const settings = estimatorSettings(config, step);
   const estimate = isPluginPath(name)
-    ? await run.plugins.set.estimate(name, batch, settings)
+    ? await estimateWith(run.plugins.set.plugin(name), batch, settings)
     : builtInEstimators[name].estimate(batch, settings);
   const { advantages, returns } = tokenAdvantages(batch, estimate);
   Object.assign(

@@ -7,6 +7,7 @@ import { selectsTokens } from '../../algorithms/policy-loss-options';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
+import { isPluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
 import { teacherSource } from '../distillation/teacher-source';
 import { HubCache } from '../../hub/hub-cache';
@@ -68,13 +69,19 @@ export const usesTeacher = ({ trainer, workbench }: RunConfig): boolean =>
 export const readsModel = (config: RunConfig, loaded: Pick<LoadOptions, 'modelFolder'>, modelFolder: string): boolean =>
   loaded.modelFolder === modelFolder || usesReference(config);
 
+/** Whether the rollout filter ranks groups by entropy. */
+export const filtersByEntropy = ({
+  rollout_filter_metric: metric,
+}: Pick<RunConfig['actor_rollout_ref']['rollout'], 'rollout_filter_metric'>): boolean =>
+  !isPluginPath(metric) && metric.startsWith('entropy');
+
 /**
  * Whether the policy computes the samples' log-probs or entropies before the update. The log-probs are the old
  * log-probs of the loss; the entropies are for a rollout filter by entropy.
  */
 const scoresBeforeUpdate = (config: RunConfig): boolean =>
   !config.algorithm.rollout_correction.bypass_mode ||
-  config.actor_rollout_ref.rollout.rollout_filter_metric.startsWith('entropy') ||
+  filtersByEntropy(config.actor_rollout_ref.rollout) ||
   usesSquares(config);
 
 /** Whether the advantage estimator needs the sums of squared probabilities of the policy's distributions. */

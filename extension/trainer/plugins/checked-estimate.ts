@@ -1,10 +1,21 @@
-// Checks what an estimator of the workspace returns. The result has the form of a built-in estimator's result, with one
+// Calls an estimator of the workspace and checks what it returns. The result has the form of a built-in estimator's result, with one
 // finite number per sample, per turn or per token.
-import type { Estimate, EstimatorBatch } from '../../../envs/api/plugins/estimator';
+import type { Estimate, EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugins/estimator';
 import { badValue, checkedList, checkedNumbers, checkedRecord } from './checked-values';
-import type { Called } from './checked-values';
+import type { CallablePlugin, Called } from './checked-values';
 
 const forms = 'return { samples }, { turns } or { tokens }';
+
+/** Computes the advantages of a batch. @throws PluginError if the estimator fails or returns an invalid value */
+export async function estimateWith(
+  plugin: CallablePlugin,
+  { scores, groups, episodes, masks, sequences }: EstimatorBatch,
+  settings: EstimatorSettings,
+): Promise<Estimate> {
+  const batch = { scores, groups, episodes, masks, sequences };
+  const value = await plugin.call('estimate', batch, settings);
+  return checkedEstimate({ path: plugin.path, function: 'estimate' }, value, batch);
+}
 
 /** @throws PluginError that names the first invalid value */
 export function checkedEstimate(

@@ -1,8 +1,19 @@
 // Checks the values that plug-ins return, because their code is not trusted to return what its type says: a value may
 // have another form or length, or contain numbers that are not finite. Each error names the file, the function, the
 // place of the value and the value. Numbers are copied, so a checked value cannot change.
+import { inspect } from 'node:util';
 import { isRecord } from '../../common/json';
+import type { PluginDescription } from '../../protocol/plugin-link';
 import { PluginError } from '../../plugins/client/plugin-runner';
+
+/** A loaded plug-in whose functions can be called. */
+export interface CallablePlugin {
+  /** Path as it is configured. */
+  path: string;
+  description: PluginDescription;
+  /** Calls a function. The value must be checked. @throws PluginError if the call fails */
+  call(name: string, ...args: unknown[]): Promise<unknown>;
+}
 
 /** The function whose value is checked, for messages. */
 export interface Called {
@@ -15,10 +26,10 @@ export interface Called {
 export const badValue = ({ path, function: name }: Called, what: string, remedy: string): PluginError =>
   new PluginError(path, name, { what, remedy });
 
-/** Formats a value for a message in at most 80 characters. */
+/** Formats any value, which may contain cycles or other types than JSON, for a message in at most 80 characters. */
 export function shown(value: unknown): string {
   if (ArrayBuffer.isView(value)) return `a ${value.constructor.name}`;
-  const text = typeof value === 'number' || value === undefined ? String(value) : (JSON.stringify(value) ?? 'no data');
+  const text = inspect(value, { depth: 1, breakLength: Infinity, maxArrayLength: 8, maxStringLength: 80 });
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
 }
 

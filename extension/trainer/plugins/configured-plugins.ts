@@ -1,7 +1,7 @@
 // The plug-ins that a configuration names: for each key, the path of the file and the kind of plug-in that the key needs.
 import type { PluginKind } from '../../protocol/plugin-link';
 import type { RunConfig } from '../config/schema';
-import { isPluginPath, type PluginPath } from '../config/schema-plugins';
+import { isPluginPath, type PluginPath } from '../config/plugin-path';
 
 export interface ConfiguredPlugin {
   /** Key of the configuration that names the file. */
@@ -12,10 +12,17 @@ export interface ConfiguredPlugin {
 }
 
 /** Returns the plug-ins that a training needs, in the order of the keys. An evaluation needs none. */
-export function configuredPlugins({ algorithm, trainer }: RunConfig): ConfiguredPlugin[] {
+export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workbench }: RunConfig): ConfiguredPlugin[] {
   if (trainer.val_only) return [];
-  const named: [key: string, kind: PluginKind, value: string][] = [
-    ['algorithm.adv_estimator', 'estimator', algorithm.adv_estimator],
+  const { plugins } = workbench;
+  const named: [key: string, kind: PluginKind, values: readonly string[]][] = [
+    ['algorithm.adv_estimator', 'estimator', [algorithm.adv_estimator]],
+    ['actor_rollout_ref.rollout.rollout_filter_metric', 'filter', [actor_rollout_ref.rollout.rollout_filter_metric]],
+    ['workbench.plugins.metrics', 'metric', plugins.metrics],
+    ['workbench.plugins.alarms', 'alarm', plugins.alarms],
   ];
-  return named.flatMap(([key, kind, path]) => (isPluginPath(path) ? [{ key, path, kind }] : []));
+  const found = named.flatMap(([key, kind, values]) =>
+    values.flatMap(path => (isPluginPath(path) ? [{ key, path, kind }] : [])),
+  );
+  return found.filter(({ path }, i) => found.findIndex(other => other.path === path) === i);
 }

@@ -26,6 +26,8 @@ export class LivePlugins {
   private readonly files = new Map<string, readonly string[]>();
   /** Errors of refused code by path, as JSON text. */
   private readonly refused = new Map<string, string>();
+  /** Sentences of metrics and alarms whose latest call failed, by path. */
+  private readonly failures = new Map<string, string>();
   private watcher: SourceWatcher | undefined;
   private working: Promise<void> = Promise.resolve();
   private stopped = false;
@@ -99,6 +101,17 @@ export class LivePlugins {
       const versions = `${brief(from.code.version)} → ${brief(to.code.version)}`;
       this.options.journal.event('plugin_reload', `plug-in ${to.path} changed: ${versions}, from step ${step}`, data);
     }
+  }
+
+  /**
+   * Reports that a metric or an alarm has failed, unless its previous call failed with the same sentence. `null` reports
+   * a call without an error.
+   */
+  failed(plugin: string, error: PluginError | null): void {
+    if (error && this.failures.get(plugin) !== error.message)
+      this.options.journal.event('plugin_error', error.message, { plugin });
+    if (error) this.failures.set(plugin, error.message);
+    else this.failures.delete(plugin);
   }
 
   async stop(): Promise<void> {

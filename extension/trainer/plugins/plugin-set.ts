@@ -2,15 +2,14 @@
 // the run is opened; live-plugins.ts prepares edited code, which `apply` makes current between two steps, so that a step
 // uses one version from its beginning to its end. Without plug-ins, no process is started.
 import { resolve } from 'node:path';
-import type { EstimatorBatch, EstimatorSettings, Estimate } from '../../../envs/api/plugins/estimator';
 import { UserError } from '../../common/user-error';
 import { PluginBuild, problemSentence } from '../../plugins/client/plugin-build';
 import { PluginRunner } from '../../plugins/client/plugin-runner';
 import type { PluginProcessOptions } from '../../plugins/client/plugin-process';
-import type { PluginCode, PluginDescription } from '../../protocol/plugin-link';
-import type { PluginPath } from '../config/schema-plugins';
-import { checkedEstimate } from './checked-estimate';
+import type { PluginCode, PluginDescription, PluginKind } from '../../protocol/plugin-link';
+import type { CallablePlugin } from './checked-values';
 import type { ConfiguredPlugin } from './configured-plugins';
+import { ruleOf } from './checked-alarm';
 
 /** A plug-in with code that builds and loads. */
 export interface LoadedPlugin extends ConfiguredPlugin {
@@ -39,8 +38,8 @@ export class PluginSet {
   /** Builds code; stopped once the run has opened, unless its files are watched. */
   readonly build: PluginBuild;
   readonly runner: PluginRunner;
-  private readonly plugins = new Map<PluginPath, LoadedPlugin>();
-  private readonly prepared = new Map<PluginPath, LoadedPlugin>();
+  private readonly plugins = new Map<string, LoadedPlugin>();
+  private readonly prepared = new Map<string, LoadedPlugin>();
   /** Why types were not checked; undefined if they were, or if no check was asked for. */
   unchecked: string | undefined;
 
@@ -80,6 +79,13 @@ export class PluginSet {
       throw new UserError(
         `plug-in ${path} defines a plug-in of the kind ${description.kind}, but ${key} needs the kind ${kind}: name another file`,
       );
+    const { name } = description;
+    const same = this.current.find(
+      other => other.kind === kind && other.path !== path && other.description.name === name,
+    );
+    if (same)
+      throw new UserError(`plug-in ${path} has the name ${name}, which ${same.path} has too: give it another name`);
+    if (kind === 'alarm') ruleOf(description, path);
     return { key, path, kind, code, description, files };
   }
 
@@ -96,20 +102,22 @@ export class PluginSet {
     return changes.filter(({ from, to }) => from.code.version !== to.code.version);
   }
 
-  /** Computes the advantages of a batch with the estimator at `path`. @throws PluginError */
-  async estimate(path: PluginPath, batch: EstimatorBatch, settings: EstimatorSettings): Promise<Estimate> {
-    const { scores, groups, episodes, masks, sequences } = batch;
-    const value = await this.call(path, 'estimate', { scores, groups, episodes, masks, sequences }, settings);
-    return checkedEstimate({ path, function: 'estimate' }, value, batch);
+  /** Paths of the plug-ins of a kind, in the order of the configuration. */
+  pathsOf(kind: PluginKind): string[] {
+    return this.current.flatMap(plugin => (plugin.kind === kind ? [plugin.path] : []));
+  }
+
+  /** Returns the plug-in at a path, for calls of its current code. */
+  plugin(path: string): CallablePlugin {
+    const plugin = this.plugins.get(path);
+    if (!plugin) throw new Error(`plug-in ${path} is not loaded`);
+    const { code, description } = plugin;
+    return { path, description, call: (name, ...args) => this.runner.call(path, code, name, ...args) };
   }
 
   stop(): void {
     this.build.stop();
     this.runner.stop();
-  }
-
-  private call(path: PluginPath, name: string, ...args: unknown[]): Promise<unknown> {
-    return this.runner.call(path, this.plugins.get(path)!.code, name, ...args);
   }
 
   private async open(plugin: ConfiguredPlugin): Promise<LoadedPlugin> {

@@ -197,6 +197,8 @@ const rules: [string, Rule][] = [
   ['env serve', words => serves(words)],
   ['gateway', words => serves(words)],
   ['env versions', words => finishes(words)],
+  ['plugin new', words => finishes(words)],
+  ['plugin check', words => finishes(words)],
   ['algo', words => given('{"estimator":"grpo","scores":[1,0],"mask":[[1],[1]],"group":[0,0]}', words)],
 ];
 
@@ -329,7 +331,7 @@ describe('names in the text', () => {
   const unique = new Map(inlineCommands().map(command => [command.words.join(' '), command]));
   test.each(titled([...unique.values()]))('ragen %s has existing commands and options (%s)', async (_, __, words) => {
     if (words[0].startsWith('<')) return; // ragen <command> --help
-    const group = ['env', 'jobs'].includes(words[0]) && words.length > 1 ? 2 : 1;
+    const group = ['env', 'jobs', 'plugin'].includes(words[0]) && words.length > 1 ? 2 : 1;
     const text = await helpOf(words.slice(0, group));
     for (const option of words.filter(word => /^--[a-z]/.test(word) && word !== '--help'))
       expect(text).toContain(option);

@@ -73,6 +73,17 @@ test('the reader in Python prints the facts of the run', ({ skip }) => {
   expect(withoutScore(stdout)).toBe(facts());
 });
 
+test('a run uses the plug-ins', async () => {
+  const short = [...stepOverrides(2), 'trainer.test_freq=-1', ...groupOverrides('val', [1]), 'workbench.threads=2'];
+  const args = ['train', '--config-name', 'island-plugins', ...short];
+  const { answer, code, stderr } = await document<{ folder: string }>(folder, args);
+  expect(code, stderr).toBe(0);
+  const { metrics, events } = readRun(answer.folder);
+  for (const line of metrics) expect(line).toHaveProperty(['plugins/first_moves/entropy']);
+  expect(events.filter(({ kind }) => kind === 'plugin_error')).toEqual([]);
+  expect(metrics.some(line => Number(line['rollout/filter_kept_ratio']) < 1)).toBe(true);
+}, 300_000);
+
 test('the sweep runs its points and compares them', async () => {
   const args = ['sweep', 'island-rates', '--jobs', '2'];
   const short = [

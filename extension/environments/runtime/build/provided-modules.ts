@@ -5,7 +5,11 @@ import * as zod from 'zod';
 import * as boardText from '../../../../envs/api/board-text';
 import * as environmentApi from '../../../../envs/api/environment';
 import * as picture from '../../../../envs/api/picture';
+import * as pluginAlarm from '../../../../envs/api/plugins/alarm';
 import * as pluginEstimator from '../../../../envs/api/plugins/estimator';
+import * as pluginFilter from '../../../../envs/api/plugins/filter';
+import * as pluginMetric from '../../../../envs/api/plugins/metric';
+import * as pluginEpisode from '../../../../envs/api/plugins/played-episode';
 import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
 import * as pcg64 from '../../../../envs/api/random/pcg64';
 import * as pythonRandom from '../../../../envs/api/random/python-random';
@@ -32,7 +36,11 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api': environmentApi,
   'ragen-workbench/api/board-text': boardText,
   'ragen-workbench/api/picture': picture,
+  'ragen-workbench/api/plugins/alarm': pluginAlarm,
   'ragen-workbench/api/plugins/estimator': pluginEstimator,
+  'ragen-workbench/api/plugins/filter': pluginFilter,
+  'ragen-workbench/api/plugins/metric': pluginMetric,
+  'ragen-workbench/api/plugins/played-episode': pluginEpisode,
   'ragen-workbench/api/random/numpy-legacy': numpyLegacy,
   'ragen-workbench/api/random/pcg64': pcg64,
   'ragen-workbench/api/random/python-random': pythonRandom,

@@ -16,7 +16,7 @@ function watched(metric: string, values: readonly number[]): Map<number, Alarm[]
   });
   return raised;
 }
-const names = (raised: Map<number, Alarm[]>): [number, AlarmName[]][] =>
+const names = (raised: Map<number, Alarm[]>): [number, string[]][] =>
   [...raised].map(([step, alarms]) => [step, alarms.map(({ name }) => name)]);
 const repeat = (value: number, times: number): number[] => Array.from({ length: times }, () => value);
 
@@ -72,7 +72,7 @@ describe('the alarm monitor', () => {
 
   it('raises entropy_rise halfway to the maximum entropy if twice the mean exceeds the maximum', () => {
     let state = nothingWatched;
-    const steps: [number, AlarmName[], number | undefined][] = [];
+    const steps: [number, string[], number | undefined][] = [];
     [...repeat(5, 3), ...repeat(6.5, 3)].forEach((entropy, i) => {
       const { state: next, alarms } = watchStep(state, { 'actor/entropy': entropy, 'actor/entropy_limit': 7 });
       state = next;

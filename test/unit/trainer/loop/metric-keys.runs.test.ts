@@ -22,6 +22,15 @@ beforeAll(async () => {
   judges.answer = messages => ({ text: `Score: ${checksum(JSON.stringify(messages)) % 11}` });
   process.env.RAGEN_TEST_JUDGE_KEY = judges.key;
   workspace.write('rubric.md', 'Is the answer clear?');
+  for (const [name, value] of [
+    ['one', '1'],
+    ['several', '{ a: 1, b: 2 }'],
+  ])
+    workspace.write(
+      `plugins/${name}.ts`,
+      `import { defineMetric } from 'ragen-workbench/api/plugins/metric';
+export default defineMetric({ name: '${name}', measure: () => (${value}) });`,
+    );
   const result = (extra: string): string =>
     `return { observation: '', ${extra}, terminated: String(action).length % 2 === 0, truncated: false };`;
   workspace.write(
@@ -104,9 +113,10 @@ const configurations = (judgesUrl: string): [what: string, overrides: string[], 
     1,
   ],
   [
-    'a quarter of the episodes',
+    'a quarter of the episodes, and metrics of the workspace',
     [
       ...['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'],
+      'workbench.plugins.metrics=[plugins/one.ts,plugins/several.ts]',
       ...['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2', ...keepAll],
     ],
     1,

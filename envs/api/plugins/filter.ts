@@ -1,0 +1,36 @@
+// The interface of rollout filters of the workspace. A file whose default export is created by `defineFilter` is named by
+// `actor_rollout_ref.rollout.rollout_filter_metric`. It scores each prompt group; the strategy of the configuration
+// selects groups by their scores, unless the filter selects them itself. Invariant: both functions are functions of their
+// arguments.
+import type { PlayedEpisode } from './played-episode';
+
+/** The episodes of one prompt. */
+export interface PromptGroup {
+  group: number;
+  tag: string;
+  seed: number;
+  episodes: readonly PlayedEpisode[];
+}
+
+export interface FilterSettings {
+  /** Number of the step, from 1. */
+  step: number;
+  /** Seed for random numbers; it depends on `seed.train`, the step and the seeds of the groups. */
+  seed: number;
+}
+
+/** The default export of a filter's file. */
+export interface FilterPlugin {
+  readonly kind: 'filter';
+  /** Name in messages. */
+  name: string;
+  /** Returns one finite number per group. By default, groups with large scores are kept. */
+  score(groups: readonly PromptGroup[], settings: FilterSettings): ArrayLike<number>;
+  /** Returns the indices of the groups to keep. Without it, `rollout_filter_strategy` selects groups by their scores. */
+  select?(scores: ArrayLike<number>, groups: readonly PromptGroup[], settings: FilterSettings): readonly number[];
+}
+
+/** Declares a rollout filter. */
+export function defineFilter(definition: Omit<FilterPlugin, 'kind'>): FilterPlugin {
+  return { kind: 'filter', ...definition };
+}

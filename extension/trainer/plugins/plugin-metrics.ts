@@ -1,0 +1,62 @@
+// Metrics of the workspace: measures each finished step and adds the values under `plugins/…`. A metric that fails has no
+// value in this step; the run continues, and an event names the error, once for each error in a row.
+import type { MeasuredStep } from '../../../envs/api/plugins/metric';
+import { PluginError } from '../../plugins/client/plugin-runner';
+import { isRecord } from '../../common/json';
+import type { RolloutEpisode } from '../rollout/rollout-batch';
+import type { LivePlugins } from './live-plugins';
+import { badValue, shown, type CallablePlugin } from './checked-values';
+import { playedEpisode } from './played-episode';
+
+/** Maximum number of values of one metric. */
+const mostKeys = 64;
+
+/** Returns the values of the configured metrics for a step. */
+export async function pluginMetrics(
+  plugins: Pick<LivePlugins, 'set' | 'failed'>,
+  step: number,
+  { trainable, kept }: { trainable: readonly RolloutEpisode[]; kept: readonly RolloutEpisode[] },
+  metrics: Readonly<Record<string, number>>,
+): Promise<Record<string, number>> {
+  const paths = plugins.set.pathsOf('metric');
+  const values: Record<string, number> = {};
+  if (paths.length === 0) return values;
+  const chosen = new Set(kept);
+  const episodes = trainable.map(episode => ({ ...playedEpisode(episode), kept: chosen.has(episode) }));
+  for (const path of paths) {
+    const plugin = plugins.set.plugin(path);
+    try {
+      Object.assign(values, await measureWith(plugin, { step, episodes, metrics }));
+      plugins.failed(path, null);
+    } catch (error) {
+      if (!(error instanceof PluginError)) throw error;
+      plugins.failed(path, error);
+    }
+  }
+  return values;
+}
+
+/** Measures a step with one metric. @throws PluginError if the metric fails or returns an invalid value */
+export async function measureWith(plugin: CallablePlugin, step: MeasuredStep): Promise<Record<string, number>> {
+  const called = { path: plugin.path, function: 'measure' };
+  const value = await plugin.call('measure', step);
+  const key = `plugins/${plugin.description.name}`;
+  if (typeof value === 'number') return { [key]: finite(value, key) };
+  if (!isRecord(value))
+    throw badValue(called, `returned ${shown(value)}`, 'return a number, or numbers by key, such as { words: 12 }');
+  const entries = Object.entries(value).filter(([, each]) => each !== undefined);
+  if (entries.length > mostKeys)
+    throw badValue(called, `returned ${entries.length} values`, `return at most ${mostKeys} values`);
+  return Object.fromEntries(
+    entries.map(([name, each]) => {
+      if (!/^[\w.-]{1,60}$/.test(name))
+        throw badValue(called, `returned the key ${shown(name)}`, 'use letters, digits, hyphens, dots and underscores');
+      return [`${key}/${name}`, finite(each, `${key}/${name}`)];
+    }),
+  );
+
+  function finite(number: unknown, of: string): number {
+    if (typeof number === 'number' && Number.isFinite(number)) return number;
+    throw badValue(called, `returned ${shown(number)} for ${of}`, 'return finite numbers, or leave the key out');
+  }
+}

@@ -1,0 +1,113 @@
+// The calls with which `ragen plugin check` tries out a plug-in of each kind, with small sample data that includes the
+// cases in which formulas often fail: equal scores in a group, and a group of one episode.
+import type { EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugins/estimator';
+import type { PromptGroup } from '../../../envs/api/plugins/filter';
+import type { MeasuredStep } from '../../../envs/api/plugins/metric';
+import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
+import type { PluginKind } from '../../protocol/plugin-link';
+import { estimateWith } from './checked-estimate';
+import type { CallablePlugin } from './checked-values';
+import { boundWith, ruleOf } from './checked-alarm';
+import { filterWith } from './plugin-filter';
+import { measureWith } from './plugin-metrics';
+
+export interface Trial {
+  /** What the trial shows, as a clause. */
+  name: string;
+  /** @throws PluginError if the plug-in fails or returns an invalid value */
+  run(plugin: CallablePlugin): Promise<unknown>;
+}
+
+const settings: EstimatorSettings = {
+  ...{ gamma: 1, lam: 1, high_level_gamma: 0.95, high_level_lam: 1, turn_value: 'end' },
+  ...{ norm_adv_by_std_in_grpo: true, compat_ragen: false, step: 1, seed: 1 },
+};
+
+/** A batch of episodes of two turns with two sampled tokens each. */
+function estimatorBatch(scores: readonly number[], groups: readonly number[]): EstimatorBatch {
+  const masks = scores.map(() => Uint8Array.of(0, 1, 1, 0, 1, 1));
+  return {
+    ...{ scores: Float64Array.from(scores), groups: Int32Array.from(groups), masks },
+    episodes: Int32Array.from(scores.keys()),
+    sequences: scores.map((score, i) => ({
+      ...{ group: groups[i], mask: masks[i], turnEnds: [2, 5], baseline: 0 },
+      rewards: Float32Array.of(0, 0, 0, 0, 0, score),
+      advantageMask: Uint8Array.of(0, 1, 1, 1, 1, 1),
+      logprobs: Float32Array.of(0, -0.5, -1, 0, -0.1, -2),
+      values: new Float32Array(6),
+      squares: new Float32Array(6),
+    })),
+  };
+}
+
+/** Scores and groups of the batches with which an estimator is tried out. */
+const scoredGroups: readonly [what: string, scores: number[], groups: number[]][] = [
+  ['two groups of different scores', [1, 0, 0.5, -0.5], [0, 0, 1, 1]],
+  ['a group of equal scores', [1, 1, 1], [0, 0, 0]],
+  ['a group of one episode', [0.7], [0]],
+];
+
+export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
+  estimator: scoredGroups.map(([what, scores, groups]) => ({
+    name: `estimate returns valid advantages for ${what}`,
+    run: plugin => estimateWith(plugin, estimatorBatch(scores, groups), settings),
+  })),
+  filter: [
+    {
+      name: 'score and select return valid values for three groups',
+      run: plugin => filterWith(plugin, groups([[1, 0], [1, 1], [0]]), { step: 1, seed: 1 }),
+    },
+  ],
+  metric: [
+    {
+      name: 'measure returns valid values for a step of four episodes',
+      run: plugin =>
+        measureWith(
+          plugin,
+          measured([
+            [1, 0],
+            [1, 0.5],
+          ]),
+        ),
+    },
+    {
+      name: 'measure returns valid values for a step without episodes',
+      run: plugin => measureWith(plugin, measured([])),
+    },
+  ],
+  alarm: [
+    {
+      name: 'bound returns a valid bound, or null, for no, few and many earlier values',
+      run: async plugin => {
+        ruleOf(plugin.description, plugin.path);
+        const series = [[], [0.5], [1, 0.9, 0.8, 0.7], Array.from({ length: 30 }, (_, i) => i / 30)];
+        const bounds = [];
+        for (const before of series) bounds.push(await boundWith(plugin, before));
+        return bounds;
+      },
+    },
+  ],
+};
+
+/** An episode of two turns. */
+const episode = (group: number, member: number, score: number): PlayedEpisode => ({
+  ...{ id: `train-000001-g00${group}-m0${member}`, tag: 'Words', group, member, seed: 100 + group },
+  ...{ terminated: true, truncated: false, success: score > 0, reward: score, penalty: 0, score, tokens: 24 },
+  turns: [1, 2].map(turn => ({
+    ...{ turn, state: 'The room is dark.', raw: '<think> I look. </think><answer> Look </answer>' },
+    ...{ thought: 'I look.', answer: 'Look', parsed: ['Look'], executed: turn === 2 ? ['Look'] : [] },
+    ...{ reward: turn === 2 ? score : 0, info: { success: score > 0 }, finish: 'stop' as const },
+  })),
+});
+
+const groups = (scores: readonly number[][]): PromptGroup[] =>
+  scores.map((members, group) => ({
+    ...{ group, tag: 'Words', seed: 100 + group },
+    episodes: members.map((score, member) => episode(group, member, score)),
+  }));
+
+const measured = (scores: readonly number[][]): MeasuredStep => ({
+  step: 1,
+  episodes: groups(scores).flatMap(({ episodes }, group) => episodes.map(each => ({ ...each, kept: group === 0 }))),
+  metrics: { 'actor/entropy': 1.2, 'rollout/in_group_reward_std': 0.5 },
+});

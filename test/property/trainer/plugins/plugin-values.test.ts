@@ -1,0 +1,84 @@
+// Whatever filters, metrics and alarms of the workspace return is either a valid value or refused with one sentence.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { PluginError } from '../../../../extension/plugins/client/plugin-runner';
+import type { CallablePlugin } from '../../../../extension/trainer/plugins/checked-values';
+import { boundWith } from '../../../../extension/trainer/plugins/checked-alarm';
+import { filterWith } from '../../../../extension/trainer/plugins/plugin-filter';
+import { measureWith } from '../../../../extension/trainer/plugins/plugin-metrics';
+import type { PromptGroup } from '../../../../envs/api/plugins/filter';
+
+/** A plug-in whose functions return the given values. */
+const returning = (values: Record<string, unknown>): CallablePlugin => ({
+  path: 'plugins/own.ts',
+  description: { kind: 'metric', name: 'own', functions: Object.keys(values), properties: {} },
+  call: name => Promise.resolve(values[name]),
+});
+
+const number = fc.oneof(
+  { weight: 8, arbitrary: fc.double({ min: -1e3, max: 1e3, noNaN: true }) },
+  fc.constantFrom<unknown>(NaN, Infinity, -Infinity, 1e300, '1', null, undefined, 1n, {}),
+);
+
+/** The value of a call, or null if it was refused with one sentence. */
+async function valueOrRefusal<T>(call: Promise<T>): Promise<T | null> {
+  try {
+    return await call;
+  } catch (error) {
+    expect(error).toBeInstanceOf(PluginError);
+    expect((error as Error).message).toMatch(/^plug-in plugins\/own\.ts returned .* in \w+\(\): [a-z]/s);
+    expect((error as Error).message.length).toBeLessThan(400);
+    return null;
+  }
+}
+
+test('filters give finite scores and distinct indices, or are refused', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.oneof(fc.array(number, { maxLength: 5 }), fc.anything()),
+      fc.option(fc.oneof(fc.array(fc.oneof(fc.integer({ min: -1, max: 4 }), number), { maxLength: 4 }), fc.anything())),
+      async (count, score, select) => {
+        const groups: PromptGroup[] = Array.from({ length: count }, (_, group) => ({
+          ...{ group, tag: 'T', seed: group, episodes: [] },
+        }));
+        const plugin = returning({ score, ...(select !== null && { select }) });
+        const found = await valueOrRefusal(filterWith(plugin, groups, { step: 1, seed: 1 }));
+        if (!found) return;
+        expect(found.scores).toHaveLength(count);
+        expect(found.scores.every(Number.isFinite)).toBe(true);
+        const { selected = [] } = found;
+        expect(selected.every(index => Number.isInteger(index) && index >= 0 && index < count)).toBe(true);
+        expect(new Set(selected).size).toBe(selected.length);
+      },
+    ),
+    { numRuns: 500 },
+  ));
+
+test('metrics are finite numbers under keys of the plug-in, or are refused', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.oneof(number, fc.dictionary(fc.oneof(fc.constantFrom('a', 'b.c', 'd/e'), fc.string()), number), fc.anything()),
+      async value => {
+        const step = { step: 1, episodes: [], metrics: {} };
+        const found = await valueOrRefusal(measureWith(returning({ measure: value }), step));
+        for (const [key, each] of Object.entries(found ?? {})) {
+          expect(key).toMatch(/^plugins\/own(\/[\w.-]+)?$/);
+          expect(Number.isFinite(each)).toBe(true);
+        }
+      },
+    ),
+    { numRuns: 500 },
+  ));
+
+test('bounds of alarms are finite and have a label, or are refused', () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.oneof(fc.record({ bound: number, label: fc.oneof(fc.string(), number) }), fc.anything()),
+      async value => {
+        const found = await valueOrRefusal(boundWith(returning({ bound: value }), [1, 2, 3]));
+        if (found) expect([Number.isFinite(found.bound), typeof found.label]).toEqual([true, 'string']);
+      },
+    ),
+    { numRuns: 500 },
+  ));
