@@ -5,7 +5,7 @@ import { isRecord } from '../common/json';
 import type { SourceProblem } from './environment-link';
 
 /** Kinds of plug-ins; a definition's `kind` is one of them. */
-export const pluginKinds = ['estimator', 'filter', 'metric', 'alarm'] as const;
+export const pluginKinds = ['estimator', 'filter', 'metric', 'alarm', 'loss'] as const;
 export type PluginKind = (typeof pluginKinds)[number];
 
 /** The functions that a definition of each kind must have. */
@@ -14,6 +14,7 @@ export const requiredFunctions: Readonly<Record<PluginKind, readonly string[]>> 
   filter: ['score'],
   metric: ['measure'],
   alarm: ['bound'],
+  loss: ['loss'],
 };
 
 /** The built code of a plug-in. */

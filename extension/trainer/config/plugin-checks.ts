@@ -1,11 +1,23 @@
-// Rules for the keys that name plug-ins: an alarm that ends the run must be listed, alarms need the alarm monitor, and a
-// file is named once.
+// Rules for the keys that name plug-ins: what does not work together with the loss of a plug-in, an alarm that ends the
+// run must be listed, alarms need the alarm monitor, and a file is named once.
 import type { BrokenRule } from './broken-rule';
 import { isPluginPath } from './plugin-path';
 import type { RunConfig } from './schema';
 
-export function pluginPathRules({ workbench: { plugins, watch } }: RunConfig): BrokenRule[] {
+export function pluginPathRules({ actor_rollout_ref, lora, trainer, workbench }: RunConfig): BrokenRule[] {
+  const { plugins, watch } = workbench;
   const broken: BrokenRule[] = [];
+  const loss = actor_rollout_ref.actor.policy_loss.loss_mode;
+  if (isPluginPath(loss) && trainer.gradient_analysis_mode)
+    broken.push({
+      key: 'trainer.gradient_analysis_mode',
+      sentence: `is true, but the gradients of the loss of a plug-in (${loss}) cannot be analysed: set it to false`,
+    });
+  if (isPluginPath(loss) && lora.rank > 0 && lora.dropout > 0)
+    broken.push({
+      key: 'lora.dropout',
+      sentence: `is ${lora.dropout}, but the loss of a plug-in (${loss}) is computed without dropout: set it to 0`,
+    });
   for (const path of watch.stop_on.filter(isPluginPath))
     if (!plugins.alarms.includes(path))
       broken.push({

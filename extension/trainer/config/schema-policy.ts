@@ -101,9 +101,9 @@ const actor = z
     policy_loss: z
       .strictObject({
         loss_mode: z
-          .enum(lossModes)
+          .union([z.enum(lossModes), pluginPath])
           .describe(
-            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob. sapo: nothing; a smooth gate weighs the ratio of each token. geo_mean: the logarithm of the ratio of each token, whose mean over the sequence weighs the advantage (GMPO). clip_cov: the importance ratio of each token, and some tokens with a high covariance of log-prob and advantage are left out. kl_cov: nothing; the tokens with the highest covariance have a penalty on their change.',
+            'What is clipped. vanilla: the importance ratio of each token, as in PPO. gspo: the importance ratio of the whole sequence. cispo: the weight of each log-prob. sapo: nothing; a smooth gate weighs the ratio of each token. geo_mean: the logarithm of the ratio of each token, whose mean over the sequence weighs the advantage (GMPO). clip_cov: the importance ratio of each token, and some tokens with a high covariance of log-prob and advantage are left out. kl_cov: nothing; the tokens with the highest covariance have a penalty on their change. A path names a plug-in that computes the loss (docs/PLUGINS.md).',
           ),
         // Older runs lack the keys below in their stored configuration; the defaults keep these runs resumable.
         clip_cov_ratio: share(

@@ -8,6 +8,9 @@ import { splitMiniBatches } from '../../algorithms/mini-batches';
 import type { CriticSample, WeightedSample } from '../../engine/training-samples';
 import type { OptimizerOptions, PolicyLossOptions } from '../../engine/loss-options';
 import type { RandomStream } from '../../engine/sampling/random-stream';
+import { isPluginPath, type PluginPath } from '../config/plugin-path';
+import { builtInLoss, usesOwnLoss } from '../plan/memory-input';
+import { surrogateWith, unclipped, type SurrogateBatch } from '../plugins/plugin-loss';
 import { passBudget } from '../run/pass-budget';
 import type { Run } from '../run/run';
 import { deriveSeed } from '../rollout/seeds';
@@ -95,18 +98,42 @@ export async function updateActor(
   const loss = policyLossOptions(config);
   const budget = passBudget(config, actor.ppo_micro_batch_size_per_gpu, batch.order.length);
   const results: Record<string, number>[] = [];
+  const mode = actor.policy_loss.loss_mode;
   const batches = policyMiniBatches(batch, config, stream);
   for (const [k, samples] of batches.entries()) {
     run.follow('policy, mini-batch', { index: k, of: batches.length });
     const seed = deriveSeed('adapter-dropout', config.seed.train, step, k);
     const selection_seed = deriveSeed('clip-cov', config.seed.train, step, k);
-    results.push(await engine.update(samples, budget, { ...loss, selection_seed }, optimizer, seed));
+    const own = isPluginPath(mode) ? await surrogateOf(run, mode, samples, { step, k }) : null;
+    const metrics = await engine.update(own?.samples ?? samples, budget, { ...loss, selection_seed }, optimizer, seed);
+    results.push({ ...metrics, ...own?.metrics });
   }
   return {
     ...counted('actor', results),
     'train/batch_size': batch.order.length,
     'train/num_mini_batches': results.length,
   };
+}
+
+/** Returns the mini-batch with which the engine applies the gradient of the loss that a plug-in computes. */
+async function surrogateOf(
+  { config, engine, plugins }: Run,
+  path: PluginPath,
+  samples: readonly WeightedSample[],
+  { step, k }: { step: number; k: number },
+): Promise<SurrogateBatch> {
+  const { actor, rollout } = config.actor_rollout_ref;
+  const { clip_ratio_low, clip_ratio_high, clip_ratio_c } = actor;
+  const scored = await engine.score(
+    'actor',
+    samples.map(({ ids, mask }) => ({ ids, mask })),
+    passBudget(config, actor.ppo_micro_batch_size_per_gpu, samples.length),
+    rollout.temperature,
+  );
+  return surrogateWith(plugins.set.plugin(path), samples, scored.logprobs, {
+    ...{ clip_ratio_low, clip_ratio_high, clip_ratio_c, step },
+    seed: deriveSeed('loss', config.seed.train, step, k),
+  });
 }
 
 /** Returns the policy's mini-batches of one training step in the engine's input format. */
@@ -129,10 +156,15 @@ export function policyMiniBatches(
 }
 
 /** Returns the options of the policy loss in the engine's input format. */
-export const policyLossOptions = ({ actor_rollout_ref: { actor, rollout } }: Run['config']): PolicyLossOptions => ({
-  ...actor,
-  temperature: rollout.temperature,
-});
+export function policyLossOptions(config: Run['config']): PolicyLossOptions {
+  const { actor, rollout } = config.actor_rollout_ref;
+  return {
+    ...actor,
+    policy_loss: { ...actor.policy_loss, loss_mode: builtInLoss(config) },
+    ...(usesOwnLoss(config) && unclipped),
+    temperature: rollout.temperature,
+  };
+}
 
 function miniBatches(
   { samples, order }: PreparedBatch,

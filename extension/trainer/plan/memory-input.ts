@@ -3,7 +3,7 @@
 // rollouts. The weights are not needed, so a run can be planned before its model is downloaded.
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { selectsTokens } from '../../algorithms/policy-loss-options';
+import { selectsTokens, type LossMode } from '../../algorithms/policy-loss-options';
 import { maximum } from '../../common/lists';
 import { UserError } from '../../common/user-error';
 import { lengthProblem } from '../config/model-length';
@@ -84,6 +84,14 @@ const scoresBeforeUpdate = (config: RunConfig): boolean =>
   filtersByEntropy(config.actor_rollout_ref.rollout) ||
   usesSquares(config);
 
+/** Whether a plug-in computes the policy loss. */
+export const usesOwnLoss = ({ actor_rollout_ref: { actor } }: RunConfig): boolean =>
+  isPluginPath(actor.policy_loss.loss_mode);
+
+/** Returns the loss mode of the update graph; the surrogate of a plug-in's loss is `vanilla` (plugin-loss.ts). */
+export const builtInLoss = ({ actor_rollout_ref: { actor } }: RunConfig): LossMode =>
+  isPluginPath(actor.policy_loss.loss_mode) ? 'vanilla' : actor.policy_loss.loss_mode;
+
 /** Whether the advantage estimator needs the sums of squared probabilities of the policy's distributions. */
 export const usesSquares = ({ algorithm }: RunConfig): boolean =>
   algorithm.adv_estimator === 'tir_optimal_token_baseline';
@@ -134,13 +142,13 @@ export async function planInput(config: RunConfig, modelFolder: string, workspac
     critic: usesCritic(config),
     ...(teacherFolder !== undefined && { teacher: await decoderPlanned(teacherFolder) }),
     klLoss: actor.use_kl_loss,
-    lossMode: actor.policy_loss.loss_mode,
+    lossMode: builtInLoss(config),
     trains,
     longest,
     updateTokens: pass(actor.ppo_micro_batch_size_per_gpu, actor.ppo_mini_batch_size),
     criticTokens: pass(config.critic.ppo_micro_batch_size_per_gpu, config.critic.ppo_mini_batch_size),
     scoreTokens:
-      scoresBeforeUpdate(config) || selectsTokens(actor.policy_loss.loss_mode)
+      scoresBeforeUpdate(config) || selectsTokens(builtInLoss(config)) || usesOwnLoss(config)
         ? pass(rollout.log_prob_micro_batch_size_per_gpu, all)
         : 0,
     referenceTokens: pass(ref.log_prob_micro_batch_size_per_gpu, all),

@@ -18,6 +18,7 @@ export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workb
   const named: [key: string, kind: PluginKind, values: readonly string[]][] = [
     ['algorithm.adv_estimator', 'estimator', [algorithm.adv_estimator]],
     ['actor_rollout_ref.rollout.rollout_filter_metric', 'filter', [actor_rollout_ref.rollout.rollout_filter_metric]],
+    ['actor_rollout_ref.actor.policy_loss.loss_mode', 'loss', [actor_rollout_ref.actor.policy_loss.loss_mode]],
     ['workbench.plugins.metrics', 'metric', plugins.metrics],
     ['workbench.plugins.alarms', 'alarm', plugins.alarms],
   ];

@@ -2,13 +2,15 @@
 // cases in which formulas often fail: equal scores in a group, and a group of one episode.
 import type { EstimatorBatch, EstimatorSettings } from '../../../envs/api/plugins/estimator';
 import type { PromptGroup } from '../../../envs/api/plugins/filter';
+import type { LossSequence, TokenLosses } from '../../../envs/api/plugins/loss';
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
 import type { PluginKind } from '../../protocol/plugin-link';
 import { estimateWith } from './checked-estimate';
-import type { CallablePlugin } from './checked-values';
+import { badValue, type CallablePlugin } from './checked-values';
 import { boundWith, ruleOf } from './checked-alarm';
 import { filterWith } from './plugin-filter';
+import { lossWith } from './plugin-loss';
 import { measureWith } from './plugin-metrics';
 
 export interface Trial {
@@ -75,6 +77,21 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
       run: plugin => measureWith(plugin, measured([])),
     },
   ],
+  loss: [
+    {
+      name: 'loss returns valid values, and the slope is the derivative of the loss',
+      run: async plugin => {
+        const settings = { clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3, step: 1, seed: 1 };
+        const at = lossSequences(0);
+        const [losses, further] = [
+          await lossWith(plugin, at, settings),
+          await lossWith(plugin, lossSequences(nudge), settings),
+        ];
+        requireSlopes(plugin.path, at, losses, further);
+        return losses;
+      },
+    },
+  ],
   alarm: [
     {
       name: 'bound returns a valid bound, or null, for no, few and many earlier values',
@@ -111,3 +128,35 @@ const measured = (scores: readonly number[][]): MeasuredStep => ({
   episodes: groups(scores).flatMap(({ episodes }, group) => episodes.map(each => ({ ...each, kept: group === 0 }))),
   metrics: { 'actor/entropy': 1.2, 'rollout/in_group_reward_std': 0.5 },
 });
+
+/** Change of a log-prob with which the derivative of a loss is estimated. */
+const nudge = 0.01;
+
+/** Two sequences with ratios below, at and above 1; the log-prob of token 2 of the first is changed by `change`. */
+const lossSequences = (change: number): LossSequence[] =>
+  [0.5, -0.5].map((advantage, i) => ({
+    logprobs: Float32Array.of(0, -1, -0.95 + (i === 0 ? change : 0), -1.5),
+    old: Float32Array.of(0, -1, -1, -1),
+    advantages: Float32Array.of(0, advantage, advantage, advantage),
+    mask: Uint8Array.of(0, 1, 1, 1),
+  }));
+
+/**
+ * Compares the slope of a token with the change of its loss. Losses of sequence ratios are scaled by the length of the
+ * sequence, so only the sign is compared.
+ * @throws PluginError if the signs differ
+ */
+function requireSlopes(
+  path: string,
+  [{ mask }]: readonly LossSequence[],
+  [{ loss, slope }]: readonly Record<keyof TokenLosses, Float32Array>[],
+  [moved]: readonly Record<keyof TokenLosses, Float32Array>[],
+): void {
+  const change = mask.reduce((sum, bit, token) => sum + (bit ? moved.loss[token] - loss[token] : 0), 0);
+  if (Math.abs(change) < 1e-6 || change * slope[2] > 0) return;
+  throw badValue(
+    { path, function: 'loss' },
+    `returned the slope ${slope[2].toPrecision(3)} for a token whose loss changes by ${(change / nudge).toPrecision(3)} per nat of its log-prob`,
+    'return the derivative of the loss with respect to the log-prob, or constants for parts without gradient',
+  );
+}

@@ -8,6 +8,7 @@ import * as picture from '../../../../envs/api/picture';
 import * as pluginAlarm from '../../../../envs/api/plugins/alarm';
 import * as pluginEstimator from '../../../../envs/api/plugins/estimator';
 import * as pluginFilter from '../../../../envs/api/plugins/filter';
+import * as pluginLoss from '../../../../envs/api/plugins/loss';
 import * as pluginMetric from '../../../../envs/api/plugins/metric';
 import * as pluginEpisode from '../../../../envs/api/plugins/played-episode';
 import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
@@ -39,6 +40,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/plugins/alarm': pluginAlarm,
   'ragen-workbench/api/plugins/estimator': pluginEstimator,
   'ragen-workbench/api/plugins/filter': pluginFilter,
+  'ragen-workbench/api/plugins/loss': pluginLoss,
   'ragen-workbench/api/plugins/metric': pluginMetric,
   'ragen-workbench/api/plugins/played-episode': pluginEpisode,
   'ragen-workbench/api/random/numpy-legacy': numpyLegacy,

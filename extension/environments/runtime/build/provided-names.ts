@@ -11,6 +11,7 @@ const providedNames = [
   'ragen-workbench/api/plugins/alarm',
   'ragen-workbench/api/plugins/estimator',
   'ragen-workbench/api/plugins/filter',
+  'ragen-workbench/api/plugins/loss',
   'ragen-workbench/api/plugins/metric',
   'ragen-workbench/api/plugins/played-episode',
   'ragen-workbench/api/random/numpy-legacy',

@@ -1,10 +1,11 @@
-// Whatever filters, metrics and alarms of the workspace return is either a valid value or refused with one sentence.
+// Whatever filters, metrics, alarms and losses of the workspace return is either a valid value or refused with one sentence.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PluginError } from '../../../../extension/plugins/client/plugin-runner';
 import type { CallablePlugin } from '../../../../extension/trainer/plugins/checked-values';
 import { boundWith } from '../../../../extension/trainer/plugins/checked-alarm';
 import { filterWith } from '../../../../extension/trainer/plugins/plugin-filter';
+import { lossWith } from '../../../../extension/trainer/plugins/plugin-loss';
 import { measureWith } from '../../../../extension/trainer/plugins/plugin-metrics';
 import type { PromptGroup } from '../../../../envs/api/plugins/filter';
 
@@ -82,3 +83,26 @@ test('bounds of alarms are finite and have a label, or are refused', () =>
     ),
     { numRuns: 500 },
   ));
+
+test('losses have a finite loss and slope per token, or are refused', () => {
+  const row = fc.oneof(fc.array(number, { minLength: 1, maxLength: 3 }), fc.anything());
+  const each = fc.oneof(fc.record({ loss: row, slope: row }), fc.anything());
+  return fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 3 }),
+      fc.array(each),
+      async (lengths, loss) => {
+        const sequences = lengths.map(length => ({
+          ...{ logprobs: new Float32Array(length), old: new Float32Array(length) },
+          ...{ advantages: new Float32Array(length), mask: new Uint8Array(length) },
+        }));
+        const settings = { clip_ratio_low: 0.2, clip_ratio_high: 0.2, clip_ratio_c: 3, step: 1, seed: 1 };
+        const found = await valueOrRefusal(lossWith(returning({ loss }), sequences, settings));
+        if (!found) return;
+        expect(found.map(({ slope }) => slope.length)).toEqual(lengths);
+        for (const { loss, slope } of found) expect([...loss, ...slope].every(Number.isFinite)).toBe(true);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});

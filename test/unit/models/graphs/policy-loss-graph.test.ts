@@ -33,7 +33,7 @@ import { chunkLoss, lossInputs, sequenceLogRatios } from '../../../../extension/
 import { tinyConfig, wholeBatch } from '../../../support/small-models';
 
 const { actor } = actorRolloutRef.shape;
-const lossModes = actor.shape.policy_loss.shape.loss_mode.options;
+const lossModes = actor.shape.policy_loss.shape.loss_mode.options[0].options;
 const lossAggModes = actor.shape.loss_agg_mode.options;
 const klKinds = [null, ...actor.shape.kl_loss_type.options];
 const switches = [false, true];
