@@ -5,7 +5,7 @@ import { isRecord } from '../common/json';
 import type { SourceProblem } from './environment-link';
 
 /** Kinds of plug-ins; a definition's `kind` is one of them. */
-export const pluginKinds = ['estimator', 'filter', 'metric', 'alarm', 'loss'] as const;
+export const pluginKinds = ['estimator', 'filter', 'metric', 'alarm', 'loss', 'report'] as const;
 export type PluginKind = (typeof pluginKinds)[number];
 
 /** The functions that a definition of each kind must have. */
@@ -15,6 +15,7 @@ export const requiredFunctions: Readonly<Record<PluginKind, readonly string[]>> 
   metric: ['measure'],
   alarm: ['bound'],
   loss: ['loss'],
+  report: ['report'],
 };
 
 /** The built code of a plug-in. */

@@ -41,5 +41,6 @@ const usage: Readonly<Record<PluginKind, (path: string) => string>> = {
   filter: path => `actor_rollout_ref.rollout.rollout_filter_metric=${path}`,
   metric: path => `workbench.plugins.metrics=[${path}]`,
   loss: path => `actor_rollout_ref.actor.policy_loss.loss_mode=${path}`,
+  report: path => `ragen report <run> --with ${path}`,
   alarm: path => `workbench.plugins.alarms=[${path}]`,
 };

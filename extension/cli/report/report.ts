@@ -1,11 +1,14 @@
-// `ragen report RUNS…`: writes a report of one or several runs, as one HTML file or as Markdown with SVG files.
+// `ragen report RUNS…`: writes a report of one or several runs, as one HTML file or as Markdown with SVG files, or prints
+// the text of a plug-in about the runs.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { ReportedRunData } from '../../../envs/api/plugins/report';
 import { UserError } from '../../common/user-error';
 import { paperTheme, reportMarkdown } from '../../run-data/report/report-markdown';
 import { reportOf } from '../../run-data/report/report';
 import type { ReportedRun } from '../../run-data/report/reported-run';
+import { ownReport } from '../../trainer/plugins/plugin-report';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import type { Parse } from '../options/model-options';
@@ -21,6 +24,7 @@ interface ReportFlags extends CommonFlags {
   format: Format;
   episode?: string[];
   episodes: boolean;
+  with?: string;
   force?: boolean;
 }
 
@@ -38,15 +42,18 @@ export function addReport(program: Command): void {
     .option('--format <name>', 'html (one file) or markdown (a file, and a folder of SVG files)', formatOf, 'html')
     .option('--episode <id>', 'show this episode instead of the best, worst and most changed; repeatable', collected)
     .option('--no-episodes', 'show no episodes')
+    .option('--with <file>', 'print the text of a plug-in about the runs instead of writing a report')
     .option('--force', 'replace an existing file')
     .addHelpText(
       'after',
       `
 The report contains results, differences of the configurations, charts, the interpretation of the reasoning, episodes,
 events, environments and machines. The HTML file loads nothing and prints on A4.
-Output with --json: {"file", "runs", "pictures"}.`,
+Output with --json: {"file", "runs", "pictures"}; with --with, {"runs", "text"}.`,
     )
-    .action((runs: string[], flags: ReportFlags) => answer(flags, async () => report(runs, flags)));
+    .action((runs: string[], flags: ReportFlags) =>
+      answer(flags, async () => (flags.with === undefined ? report(runs, flags) : withPlugin(flags.with, runs, flags))),
+    );
 }
 
 function report(ids: readonly string[], flags: ReportFlags): Answer {
@@ -70,6 +77,20 @@ function report(ids: readonly string[], flags: ReportFlags): Answer {
   write(file, html, flags.force);
   return document(runs, 0);
 }
+
+/** Prints the text of a plug-in about runs. */
+async function withPlugin(file: string, ids: readonly string[], flags: ReportFlags): Promise<Answer> {
+  const workspace = workspaceOf(flags.workspace);
+  const folders = [...new Set(ids)].map(id => RunFolder.find(workspace, id));
+  const runs = reportedRuns(folders, 'none');
+  const text = await ownReport(file, workspace, runs.map(reportedData));
+  return { document: { runs: runs.map(({ manifest }) => manifest.id), text }, plainText: text };
+}
+
+const reportedData = ({ manifest, name, status, metrics, events }: ReportedRun): ReportedRunData => ({
+  ...{ id: manifest.id, name, state: status?.state ?? null, config: manifest.config, metrics },
+  events: events.map(({ step, kind, message }) => ({ step, kind, message })),
+});
 
 function writeMarkdown(file: string, runs: readonly ReportedRun[], { force }: ReportFlags): number {
   const folder = `${basename(file, extname(file))}-figures`;

@@ -5,6 +5,7 @@ import type { PromptGroup } from '../../../envs/api/plugins/filter';
 import type { LossSequence, TokenLosses } from '../../../envs/api/plugins/loss';
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import type { PlayedEpisode } from '../../../envs/api/plugins/played-episode';
+import type { ReportedRunData } from '../../../envs/api/plugins/report';
 import type { PluginKind } from '../../protocol/plugin-link';
 import { estimateWith } from './checked-estimate';
 import { badValue, type CallablePlugin } from './checked-values';
@@ -12,6 +13,7 @@ import { boundWith, ruleOf } from './checked-alarm';
 import { filterWith } from './plugin-filter';
 import { lossWith } from './plugin-loss';
 import { measureWith } from './plugin-metrics';
+import { reportWith } from './plugin-report';
 
 export interface Trial {
   /** What the trial shows, as a clause. */
@@ -92,6 +94,15 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
       },
     },
   ],
+  report: [
+    {
+      name: 'report returns a text for a run of three steps, a run without steps, and no runs',
+      run: async plugin => [
+        await reportWith(plugin, [reported('long', 3), reported('empty', 0)]),
+        await reportWith(plugin, []),
+      ],
+    },
+  ],
   alarm: [
     {
       name: 'bound returns a valid bound, or null, for no, few and many earlier values',
@@ -160,3 +171,11 @@ function requireSlopes(
     'return the derivative of the loss with respect to the log-prob, or constants for parts without gradient',
   );
 }
+
+/** A run with the configuration and the metrics that most runs have. */
+const reported = (name: string, steps: number): ReportedRunData => ({
+  ...{ id: `20260101-120000-${name}-0000`, name, state: 'finished' },
+  config: { algorithm: { adv_estimator: 'grpo' } },
+  metrics: Array.from({ length: steps }, (_, i) => ({ step: i + 1, 'train/charts/avg_episode_return': i / 4 })),
+  events: [{ step: steps, kind: 'state', message: 'finished' }],
+});

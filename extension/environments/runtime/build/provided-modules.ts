@@ -11,6 +11,7 @@ import * as pluginFilter from '../../../../envs/api/plugins/filter';
 import * as pluginLoss from '../../../../envs/api/plugins/loss';
 import * as pluginMetric from '../../../../envs/api/plugins/metric';
 import * as pluginEpisode from '../../../../envs/api/plugins/played-episode';
+import * as pluginReport from '../../../../envs/api/plugins/report';
 import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
 import * as pcg64 from '../../../../envs/api/random/pcg64';
 import * as pythonRandom from '../../../../envs/api/random/python-random';
@@ -43,6 +44,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/plugins/loss': pluginLoss,
   'ragen-workbench/api/plugins/metric': pluginMetric,
   'ragen-workbench/api/plugins/played-episode': pluginEpisode,
+  'ragen-workbench/api/plugins/report': pluginReport,
   'ragen-workbench/api/random/numpy-legacy': numpyLegacy,
   'ragen-workbench/api/random/pcg64': pcg64,
   'ragen-workbench/api/random/python-random': pythonRandom,

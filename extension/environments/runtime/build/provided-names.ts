@@ -14,6 +14,7 @@ const providedNames = [
   'ragen-workbench/api/plugins/loss',
   'ragen-workbench/api/plugins/metric',
   'ragen-workbench/api/plugins/played-episode',
+  'ragen-workbench/api/plugins/report',
   'ragen-workbench/api/random/numpy-legacy',
   'ragen-workbench/api/random/pcg64',
   'ragen-workbench/api/random/python-random',
