@@ -8,10 +8,10 @@ import { normalizeRewards } from '../../algorithms/reward-normalization';
 import { filterRollouts } from '../../algorithms/rollout-filter';
 import type { FilteredRollout } from '../../algorithms/rollout-filter';
 import { filterTrajectories } from '../../algorithms/trajectory-filter';
-import { isPluginPath, type PluginPath } from '../config/plugin-path';
+import { isPluginPath } from '../config/plugin-path';
 import type { RunConfig } from '../config/schema';
 import { filtersByEntropy } from '../plan/memory-input';
-import { filterWith, promptGroups, type PluginSelection } from '../plugins/plugin-filter';
+import { selectionOf } from '../plugins/plugin-filter';
 import type { PluginSet } from '../plugins/plugin-set';
 import type { Engine } from '../../engine/engine';
 import type { LoadedModel } from '../../engine/load-options';
@@ -188,12 +188,12 @@ async function playRound(
     const groups = trainable.map(e => e.group_id);
     const scores = filterScores(trainable, config);
     const { rollout_filter_metric: metric } = sampling;
-    const own = isPluginPath(metric) ? await ownSelection(run, metric, trainable, scores) : undefined;
+    const own = isPluginPath(metric) ? run.plugins.set.plugin(metric) : undefined;
     const filtered = filterRollouts(
       {
         groups,
         scores,
-        ...(own && { given: own }),
+        ...(own && { given: await selectionOf(own, trainable, scores, config.seed.train) }),
         lengths: trainable.map(sampledTokens),
         entropies: trainable.map(e => meanEntropy(e, scored)),
         draws: trainable.map(e => deriveSeed('rollout-filter', config.seed.train, e.seed)),
@@ -215,19 +215,6 @@ async function playRound(
       baselines,
     };
   });
-}
-
-/** Scores the groups of a batch, and perhaps selects groups, with the filter of the workspace at `path`. */
-function ownSelection(
-  run: CollectingRun,
-  path: PluginPath,
-  episodes: readonly RolloutEpisode[],
-  scores: ArrayLike<number>,
-): Promise<PluginSelection> {
-  const [{ step } = { step: 0 }] = episodes;
-  const groups = promptGroups(episodes, scores);
-  const seed = deriveSeed('filter', run.config.seed.train, step, ...groups.map(group => group.seed));
-  return filterWith(run.plugins.set.plugin(path), groups, { step, seed });
 }
 
 /**

@@ -3,6 +3,7 @@
 import type { FilterSettings, PromptGroup } from '../../../envs/api/plugins/filter';
 import { membersByGroup } from '../../algorithms/group-statistics';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
+import { deriveSeed } from '../rollout/seeds';
 import { badValue, checkedNumbers, shown, type CallablePlugin } from './checked-values';
 import { playedEpisode } from './played-episode';
 
@@ -12,12 +13,30 @@ export interface PluginSelection {
   selected?: readonly number[];
 }
 
-/** Returns the groups of a batch. `scores` are the scores of the episodes, which may be normalised. */
-export function promptGroups(episodes: readonly RolloutEpisode[], scores: ArrayLike<number>): PromptGroup[] {
+/** Returns the groups of a batch. */
+function promptGroups(episodes: readonly RolloutEpisode[], scores: ArrayLike<number>): PromptGroup[] {
   return [...membersByGroup(episodes.map(e => e.group_id)).values()].map(members => {
     const [{ group_id: group, tag, seed }] = members.map(index => episodes[index]);
     return { group, tag, seed, episodes: members.map(index => playedEpisode(episodes[index], scores[index])) };
   });
+}
+
+/**
+ * Filters the groups of a batch of episodes.
+ * @param scores the scores of the episodes, which may be normalised
+ * @param seed the seed of the training (`seed.train`)
+ * @throws PluginError if the filter fails or returns an invalid value
+ */
+export function selectionOf(
+  plugin: CallablePlugin,
+  episodes: readonly RolloutEpisode[],
+  scores: ArrayLike<number>,
+  seed: number,
+): Promise<PluginSelection> {
+  const groups = promptGroups(episodes, scores);
+  const [{ step } = { step: 0 }] = episodes;
+  const drawn = deriveSeed('filter', seed, step, ...groups.map(group => group.seed));
+  return filterWith(plugin, groups, { step, seed: drawn });
 }
 
 /** Filters groups. @throws PluginError if the filter fails or returns an invalid value */
