@@ -56,29 +56,26 @@ export class PluginProcess {
     running.add(this);
     const printed = new OutputBudget(printedPerSecond);
     for (const output of [this.child.stdout, this.child.stderr]) pipeLines(output, printed, onOutput);
+    const outOfMemory: PluginFault = {
+      what: `exceeded the memory limit of ${gibibytes(memoryBytes)}`,
+      remedy: 'reduce memory use, or raise workbench.max_environment_memory_gb',
+    };
     this.watch = new ProcessWatch(
       { pid: this.child.pid, ownerTag: this.ownerTag, memoryBytes, limits: { silentMs: Infinity } },
       {
         ping: () => new Promise(() => undefined), // the time limit of a request replaces pings
         offended: ({ kind, what }) =>
-          this.end(
-            kind === 'memory'
-              ? {
-                  what: `exceeded the memory limit of ${gibibytes(memoryBytes)}`,
-                  remedy: 'reduce memory use, or raise workbench.max_environment_memory_gb',
-                }
-              : { what, remedy: 'do not send signals to the own process' },
-          ),
+          this.end(kind === 'memory' ? outOfMemory : { what, remedy: 'do not send signals to the own process' }),
       },
     );
     this.child.on('message', message => this.receive(message));
     this.child.on('error', ({ message }) => this.end({ what: `cannot run (${message})`, remedy: 'check the machine' }));
-    this.child.on('exit', (code, signal) =>
-      this.end({
-        what: `ended its process (${signal ?? `exit code ${code}`})`,
-        remedy: 'throw an error instead of ending the process, and look for errors that nothing catches',
-      }),
-    );
+    this.child.on('exit', (code, signal) => {
+      const killed = this.watch.exitOffence(signal); // the system may notice the memory before the watch does
+      const what = `ended its process (${signal ?? `exit code ${code}`})`;
+      const remedy = 'throw an error instead of ending the process, and look for errors that nothing catches';
+      this.end(killed ? outOfMemory : { what, remedy });
+    });
   }
 
   get alive(): boolean {
