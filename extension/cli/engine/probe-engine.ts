@@ -5,9 +5,9 @@ import { defaultKeyVariable, isServerUrl, withoutSlash } from '../../common/serv
 import { UserError } from '../../common/user-error';
 import { greetServer } from '../../models/tinker/server-greeting';
 import { inspectServer } from '../../models/tinker/server-inspection';
-import { secrets } from '../../node/secrets';
 import type { EngineReport } from '../../protocol/engine-report';
 import { ignoredByEngine, limitsOf, supportedText } from '../../run-data/engine-limits';
+import { serverKey } from './server-key';
 
 export interface ProbeRequest {
   url: string;
@@ -37,7 +37,7 @@ export async function probeEngine(asked: ProbeRequest): Promise<EngineReport> {
       'engine: the URL is not the address of a server: give an http or https URL without user, path or query, such as https://host:8000',
     );
   const url = withoutSlash(asked.url);
-  const key = keyOf(keyEnv);
+  const key = serverKey(keyEnv);
   const late = AbortSignal.timeout(timeoutS * 1000);
   const signal = AbortSignal.any([asked.signal, late]);
   const timeoutMs = Math.min(requestMs, timeoutS * 1000);
@@ -71,21 +71,4 @@ export async function probeEngine(asked: ProbeRequest): Promise<EngineReport> {
       );
     throw error;
   }
-}
-
-/** Reads the API key. @throws UserError if `keyEnv` names a variable that is not set */
-function keyOf(keyEnv: string | null | undefined): string | null {
-  if (keyEnv === null) return null;
-  const name = keyEnv ?? defaultKeyVariable;
-  if (!/^[A-Z_][A-Z0-9_]{0,63}$/.test(name))
-    throw new UserError(
-      'engine: --key-env is not the name of an environment variable: give the upper-case name of the variable that holds the API key, not the API key itself',
-    );
-  secrets.name(name);
-  const key = process.env[name]?.trim() ?? '';
-  if (key === '' && keyEnv !== undefined)
-    throw new UserError(
-      `engine: the environment variable ${name} is not set: set it to the server’s key, or use --no-key`,
-    );
-  return key === '' ? null : key;
 }

@@ -43,7 +43,7 @@ export class ScoredSteps {
       const isOther = known !== null && (known.source !== source || known.samples !== samples);
       if (isOther && !replace)
         throw new UserError(
-          `run ${folder.id} has diagnoses under ${known.source} with ${known.samples} samples, which cannot be compared with ${source} and ${samples} samples: give --replace to remove them, or --model ${known.source} --samples ${known.samples}`,
+          `run ${folder.id} has diagnoses under ${known.source} with ${known.samples} samples, which cannot be compared with ${source} and ${samples} samples: give --replace to remove them, or diagnose under ${known.source} with --samples ${known.samples}`,
         );
       if (known === null || isOther) removeDiagnoses(folder);
       const scoring: ModelScoring = known && !isOther ? known : { schema: 1, model, source, samples, steps: {} };

@@ -1,34 +1,40 @@
 // `ragen diagnose`: scores the stored rollouts of another trainer's run under a model, as a run's own diagnosis of
-// collapse does. Steps are scored in ascending order; each is written when it is complete, so an interrupted command
+// collapse does. The model runs on this machine or on a server. Steps are scored in ascending order; each is written when it is complete, so an interrupted command
 // continues where it stopped. Runs at low priority.
-import { availableParallelism, constants, setPriority } from 'node:os';
+import { constants, setPriority } from 'node:os';
 import { basename, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { counted } from '../../common/numbers';
 import { printable } from '../../common/printable';
 import { UserError } from '../../common/user-error';
-import { chooseProvider, devices, providerStates, type Device } from '../../engine/session/devices';
-import { startEngine, type RemoteEngine } from '../../engine/remote-engine';
+import { devices, type Device } from '../../engine/session/devices';
 import { readDecoderConfig, readTokenizer } from '../../models/weights/model-folder';
-import { installation } from '../../node/installation';
 import { scoreStep, storedPairs } from '../../trainer/inspection/stored-diagnosis';
 import { RunFolder } from '../../trainer/store/run-folder';
 import { episodeFiles, episodesIn } from '../../trainer/store/stored-episodes';
 import { modelFolder } from '../model-files/fetch-model';
-import { loadModel } from '../model-files/open-model';
 import { device, wholeNumber } from '../options/model-options';
 import { withCommon, type CommonFlags } from '../options/run-options';
 import { workspaceOf } from '../options/workspace';
 import { answer, type Answer } from '../output/answer';
 import { ScoredSteps } from '../run-lifecycle/scored-steps';
+import {
+  localEngine,
+  scoringServer,
+  serverEngine,
+  type DiagnosingEngine,
+  type ScoringServer,
+  type ServerEngineFlags,
+} from './diagnosing-engine';
 
-interface DiagnoseFlags extends CommonFlags {
+interface DiagnoseFlags extends CommonFlags, Omit<ServerEngineFlags, 'engine'> {
   model: string;
   steps?: number[];
   every?: number;
   samples: number;
   device: Device;
   threads: number;
+  engine?: string;
   replace?: boolean;
 }
 
@@ -50,13 +56,27 @@ export function addDiagnose(program: Command): void {
     .option('--samples <count>', 'reasoning texts per step and family', wholeNumber('--samples', 2, 1024), 64)
     .option('--device <name>', `where the model runs: ${devices.join(', ')}`, device, 'cpu')
     .option('--threads <count>', 'threads on the CPU; 0 for half of the cores', wholeNumber('--threads', 0, 1024), 0)
+    .option(
+      '--engine <url>',
+      'score on a server of the Tinker API, such as https://host:8000; --model is then its tokenizer',
+    )
+    .option(
+      '--server-model <name>',
+      'name of the base model on the server; required if the server offers several models',
+    )
+    .option(
+      '--key-env <name>',
+      'environment variable with the server’s API key (default: TINKER_API_KEY, if it is set)',
+    )
+    .option('--no-key', 'send no API key')
     .option('--replace', 'remove the diagnoses that were made with another model or number of samples')
     .addHelpText(
       'after',
       `
 Computes I(X;Z), H(Z|X), retrieval accuracy and the regime of each step, and adds them to the run's metrics and its Collapse page, marked
 with the model. Use the model that was trained, at the checkpoint nearest to the steps, or its base. Without --steps and --every, ${defaultSteps} steps
-at equal distances are scored. Steps that were scored before are left out. The time grows with the square of --samples.`,
+at equal distances are scored. Steps that were scored before are left out. The time grows with the square of --samples.
+With --engine, each text is sent after each prompt, and --device and --threads have no effect.`,
     )
     .action((run: string, flags: DiagnoseFlags) => answer(flags, () => diagnose(run, flags)));
 }
@@ -69,17 +89,19 @@ async function diagnose(id: string, flags: DiagnoseFlags): Promise<Answer> {
       `run ${id} was trained by RAGEN Workbench, which diagnoses its runs while it trains them: see its Collapse page`,
     );
   const chosen = chosenSteps(folder, flags);
-  chooseProvider(flags.device, await providerStates(), '--device');
+  const { engine } = flags;
+  const server = engine === undefined ? undefined : scoringServer({ ...flags, engine });
   const path = await modelFolder(flags.model, process.cwd(), '--model');
-  const isFolder = isPath(flags.model);
+  const source = isPath(flags.model) ? path : flags.model;
   const scored = await ScoredSteps.open(folder, {
-    ...{ model: modelName(flags.model), source: isFolder ? path : flags.model },
+    model: modelName(flags.model),
+    source: server ? `${source} on ${server.url}` : source,
     ...{ samples: flags.samples, replace: flags.replace ?? false },
   });
   try {
     const before = new Set(scored.steps);
     const steps = chosen.filter(step => !before.has(step));
-    const notes = steps.length > 0 ? await scoreSteps(folder, scored, steps, path, flags) : [];
+    const notes = steps.length > 0 ? await scoreSteps(folder, scored, steps, { path, server, flags }) : [];
     const left = chosen.length - steps.length;
     const text = [
       `Run ${id}: ${counted(steps.length, 'step')} scored under ${modelName(flags.model)}${left > 0 ? `, ${left} before` : ''}.`,
@@ -96,18 +118,14 @@ async function scoreSteps(
   folder: RunFolder,
   scored: ScoredSteps,
   steps: readonly number[],
-  path: string,
-  { model, samples, device: deviceName, threads }: DiagnoseFlags,
+  { path, server, flags }: { path: string; server: ScoringServer | undefined; flags: DiagnoseFlags },
 ): Promise<string[]> {
+  const { model, samples } = flags;
   const { maxPositions } = readDecoderConfig(path);
   const tokenizer = readTokenizer(path);
-  const engine = startEngine(installation.engineWorker);
+  const engine = server ? await serverEngine(server, report) : await localEngine(path, flags);
   const notes: string[] = [];
   try {
-    await loadModel(engine, path, {
-      device: deviceName,
-      threads: threads > 0 ? threads : Math.max(1, Math.floor(availableParallelism() / 2)),
-    });
     for (const [i, step] of steps.entries()) {
       reportUnits(engine, `step ${step} (${i + 1} of ${steps.length})`);
       const pairs = storedPairs(episodesOf(folder, step), tokenizer, maxPositions);
@@ -128,9 +146,10 @@ function* episodesOf(folder: RunFolder, step: number) {
   for (const { value } of episodesIn(folder, { mode: 'train', step })) yield value;
 }
 
+const report = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
+
 /** Prints the progress of the engine's calls at intervals. */
-function reportUnits(engine: RemoteEngine, what: string): void {
-  const report = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
+function reportUnits(engine: DiagnosingEngine, what: string): void {
   report(what);
   let shown = performance.now();
   engine.onUnits = (done, of) => {

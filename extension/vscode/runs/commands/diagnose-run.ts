@@ -1,8 +1,10 @@
-// The command that scores the stored rollouts of another trainer's run under a model (`ragen diagnose`). The process is
+// The command that scores the stored rollouts of another trainer's run under a model, on this machine or on a saved
+// engine (`ragen diagnose`). The process is
 // detached, so it continues when the window is closed; Cancel ends it, and the command continues with the steps that are
 // not scored yet.
 import * as vscode from 'vscode';
 import { registerCommands } from '../../command';
+import { engineLine, type KeptEngine } from '../../engines/kept-engines';
 import type { Host } from '../../host-services';
 import { notifyInformation, withProgress } from '../../notifications';
 import { askCli } from '../../processes/cli-command';
@@ -17,9 +19,9 @@ export function registerDiagnose(context: vscode.ExtensionContext, host: Host): 
         if (!trusted()) return;
         const none = vscode.l10n.t('There is no run of another trainer. Runs of this product diagnose themselves.');
         const run = await host.picker.pick(argument, ({ trainer }) => trainer !== undefined, none);
-        const model = run && (await askForModel());
-        const steps = model === undefined ? undefined : await askForSteps();
-        if (run && model !== undefined && steps) await diagnose(host, run, model, steps);
+        const scorer = run && (await askForScorer(host.engines.engines));
+        const steps = scorer && (await askForSteps());
+        if (run && scorer && steps) await diagnose(host, run, scorer, steps);
       },
     }),
   );
@@ -27,8 +29,33 @@ export function registerDiagnose(context: vscode.ExtensionContext, host: Host): 
 
 const titleText = (): string => vscode.l10n.t('Diagnose Reasoning under a Model');
 
-/** Asks for the model; undefined if the user cancels. */
-async function askForModel(): Promise<string | undefined> {
+/** What scores the texts. */
+interface Scorer {
+  /** Folder or name of the model; on a server, of its tokenizer. */
+  model: string;
+  /** The saved engine that scores; undefined for this machine. */
+  engine?: KeptEngine;
+}
+
+/** Asks for the model and, if engines are saved, for the machine that runs it; undefined if the user cancels. */
+async function askForScorer(engines: readonly KeptEngine[]): Promise<Scorer | undefined> {
+  const here = vscode.l10n.t('This machine');
+  const places = [
+    { label: here },
+    ...engines.map(engine => ({ label: engine.name, detail: engineLine(engine), engine })),
+  ];
+  const placeHolder = vscode.l10n.t('Where is the model run?');
+  const place: { label: string; engine?: KeptEngine } | undefined =
+    engines.length === 0 ? places[0] : await showQuickPick(places, { title: titleText(), placeHolder });
+  const model = place && (await askForModel(place.engine));
+  return model === undefined ? undefined : { model, ...(place?.engine && { engine: place.engine }) };
+}
+
+/**
+ * Asks for the model; undefined if the user cancels.
+ * @param engine the engine that scores, for which the model's tokenizer is needed
+ */
+async function askForModel(engine?: KeptEngine): Promise<string | undefined> {
   const title = titleText();
   const [folder, hub] = [vscode.l10n.t('Choose a folder…'), vscode.l10n.t('Name a model of the Hugging Face hub…')];
   const bundled = vscode.l10n.t('bundled: knows only small puzzles, so its numbers say little about other tasks');
@@ -42,7 +69,12 @@ async function askForModel(): Promise<string | undefined> {
       { label: 'ragen-small', detail: bundled },
       { label: 'ragen-tiny', detail: bundled },
     ],
-    { title, placeHolder: vscode.l10n.t('Which model scores the texts? Best is the one that was trained.') },
+    {
+      title,
+      placeHolder: engine
+        ? vscode.l10n.t('Whose tokenizer and chat template has the model on {0}?', engine.name)
+        : vscode.l10n.t('Which model scores the texts? Best is the one that was trained.'),
+    },
   );
   if (chosen?.label === folder) {
     const found = await vscode.window.showOpenDialog({ title, canSelectFolders: true, canSelectFiles: false });
@@ -73,7 +105,16 @@ function optionsOf(text: string): string[] | undefined {
   return /^\d{1,12}(\s*,\s*\d{1,12})*$/.test(given) ? ['--steps', given.replaceAll(/\s/g, '')] : undefined;
 }
 
-async function diagnose(host: Host, run: Run, model: string, steps: readonly string[]): Promise<void> {
+/** Returns the CLI's options for a scorer. */
+const scorerOptions = ({ model, engine }: Scorer): string[] => [
+  ...['--model', model],
+  ...(engine ? ['--engine', engine.url] : []),
+  ...(engine && engine.model !== null ? ['--server-model', engine.model] : []),
+  ...(engine ? (engine.keyEnv === null ? ['--no-key'] : ['--key-env', engine.keyEnv]) : []),
+];
+
+async function diagnose(host: Host, run: Run, scorer: Scorer, steps: readonly string[]): Promise<void> {
+  const model = scorer.engine?.name ?? scorer.model;
   const { id, name } = run.summary;
   const title = vscode.l10n.t('Scoring rollouts of {0} under {1}', name, model);
   const cwd = workspaceOf(run);
@@ -84,7 +125,7 @@ async function diagnose(host: Host, run: Run, model: string, steps: readonly str
       const stop = new AbortController();
       token.onCancellationRequested(() => stop.abort());
       try {
-        return await askCli(node, cli, ['diagnose', id, '--model', model, ...steps], cwd, title, stop.signal);
+        return await askCli(node, cli, ['diagnose', id, ...scorerOptions(scorer), ...steps], cwd, title, stop.signal);
       } catch (error) {
         if (token.isCancellationRequested) return undefined;
         throw error;

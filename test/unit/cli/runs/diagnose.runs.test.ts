@@ -6,11 +6,13 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { installation } from '../../../../extension/node/installation';
 import { collapseDiagnosisSchema } from '../../../../extension/run-data/diagnostics';
 import type { Episode } from '../../../../extension/run-data/episode';
+import { readTokenizer } from '../../../../extension/models/weights/model-folder';
 import { RunFolder } from '../../../../extension/trainer/store/run-folder';
 import { attachOnce, contentsOf } from '../../../support/attached';
 import { document, ragen } from '../../../support/terminal';
+import { TinkerPeer } from '../../../support/tinker-peer';
 import { trainHere } from '../../../support/train-here';
-import { makeWorkspace, type Workspace } from '../../../support/workspace';
+import { makeWorkspace, root, type Workspace } from '../../../support/workspace';
 
 vi.mock(import('../../../../extension/node/installation'), async () =>
   (await import('../../../support/test-installation')).testInstallation(),
@@ -146,6 +148,59 @@ test('a diagnosis continues, is judged in the order of its steps, and names what
   for (const [flags, sentence] of refusals)
     expect((await diagnose('--model', 'ragen-small', ...flags)).stderr).toContain(sentence);
 }, 180_000);
+
+test('a server scores the texts with its base model', async () => {
+  const tokenizer = readTokenizer(join(root, 'media/models/ragen-tiny'));
+  const { vocab_size } = JSON.parse(readFileSync(join(root, 'media/models/ragen-tiny/config.json'), 'utf8')) as {
+    vocab_size: number;
+  };
+  const peer = await TinkerPeer.start({ vocabSize: vocab_size });
+  try {
+    const source = join(workspace.folder, 'scored-by-server');
+    mkdirSync(source);
+    const responses = Array.from({ length: 4 }, (_, i) => `<think>I am in state ${i}.</think><answer>up</answer>`);
+    writeFileSync(join(source, '1.jsonl'), rolloutsOf(responses, 1));
+    const { folder } = await attachOnce(workspace.folder, source);
+    const diagnose = (...flags: string[]) =>
+      ragen(workspace.folder, ['diagnose', folder.id, '--model', 'ragen-tiny', ...flags]);
+
+    // The peer's log-prob of a token depends on the token before it only; the prompts end in the same token.
+    let table: Float64Array | undefined;
+    peer.fault = path => {
+      if (path === 'forward') table = [...peer.models.values()][0].table.slice();
+      return undefined;
+    };
+    const { code, stdout, stderr } = await diagnose('--engine', `${peer.url}/`, '--no-key');
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('1 step scored under ragen-tiny');
+    expect(stderr).toContain(`scoring with peer/bigram on ${peer.url}`);
+    expect(peer.models.size).toBe(0);
+    const logprob = (last: number, next: number) => {
+      const row = table!.subarray(last * vocab_size, (last + 1) * vocab_size);
+      return row[next] - Math.log(row.reduce((sum, x) => sum + Math.exp(x), 0));
+    };
+    const stored = readFileSync(folder.file('diagnostics/collapse-000001.json'), 'utf8');
+    const [family] = collapseDiagnosisSchema.parse(JSON.parse(stored)).families;
+    expect(family.samples).toHaveLength(4);
+    for (const [row, { episode }] of family.samples.entries()) {
+      const all = Object.values(contentsOf(folder).episodes).flat();
+      const text = all.find(({ id }) => id === episode)!.turns[0].thought!.trim();
+      const ids = [tokenizer.encode('<think>').at(-1)!, ...tokenizer.encode(text)];
+      const mean = ids.slice(1).reduce((sum, id, i) => sum + logprob(ids[i], id), 0) / (ids.length - 1);
+      for (const value of family.log_probs_per_token[row]) expect(value).toBeCloseTo(mean, 4);
+    }
+    expect(family.metrics['mi_estimate']).toBeCloseTo(0, 4);
+
+    const here = await diagnose();
+    expect([here.code, here.stderr]).toEqual([1, expect.stringContaining('give --replace to remove them')]);
+    const wrong = await diagnose('--engine', 'localhost:8000');
+    expect(wrong.stderr).toContain('diagnose: --engine is not the address of a server');
+    const unset = await diagnose('--engine', peer.url, '--key-env', 'RAGEN_NO_SUCH_KEY', '--replace');
+    expect(unset.stderr).toContain('the environment variable RAGEN_NO_SUCH_KEY is not set');
+  } finally {
+    await peer.stop();
+  }
+}, 120_000);
 
 test('a run of this product is refused', async () => {
   const { folder } = await trainHere(workspace, [], 1);
