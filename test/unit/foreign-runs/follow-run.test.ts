@@ -1,4 +1,5 @@
 // Files that grow, restart, rotate and end in the middle of a line.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -33,8 +34,27 @@ function foreign(): { folder: string; metrics: string; dump(step: number, lines:
   };
 }
 
-it('shows steps as they are written, also with a truncated last line and rewritten files', async () => {
-  const { folder, metrics, dump } = foreign();
+/** Shows a folder at another place through FUSE, as network drives are; changes made below are not announced there. */
+function mounted(folder: string): { place: string; unmount(): void } {
+  const place = `${folder}-mounted`;
+  mkdirSync(place);
+  execFileSync('bindfs', ['--no-allow-other', folder, place]);
+  return { place, unmount: () => void execFileSync('fusermount3', ['-u', '-z', place]) };
+}
+
+const canMount =
+  existsSync('/dev/fuse') && ['bindfs', 'fusermount3'].every(tool => spawnSync(tool, ['-V']).status === 0);
+if (!canMount && process.env.RAGEN_REQUIRE_FUSE === '1')
+  throw new Error('RAGEN_REQUIRE_FUSE is set, but bindfs, fusermount3 or /dev/fuse is missing: install bindfs');
+
+it('shows steps as they are written, also with a truncated last line and rewritten files', () => followsGrowth(false));
+
+it.skipIf(!canMount)('follows files on a mounted drive, which announces no changes', () => followsGrowth(true));
+
+async function followsGrowth(isMounted: boolean): Promise<void> {
+  const { folder: written, metrics, dump } = foreign();
+  const mount = isMounted ? mounted(written) : undefined;
+  const folder = mount?.place ?? written;
   writeFileSync(metrics, row(1, 0.1) + row(2, 0.2).slice(0, 20));
   dump(1, [rollout('a', 1), rollout('a', 0)]);
   const source = await SourceFolder.open(folder);
@@ -67,7 +87,8 @@ it('shows steps as they are written, also with a truncated last line and rewritt
   expect(existsSync(attached.file('lease'))).toBe(false);
   const index = readFileSync(attached.file('episodes/index.jsonl'), 'utf8').trim().split('\n');
   expect(index.map(line => JSON.parse(line) as unknown).every(isIndexLine)).toBe(true);
-});
+  mount?.unmount();
+}
 
 it('rows that a trainer repeats replace the later rows, also if its file was empty in between', async () => {
   const { folder, metrics } = foreign();
