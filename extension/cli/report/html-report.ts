@@ -10,11 +10,11 @@ import type { RunFolder } from '../../trainer/store/run-folder';
 import { reportedRuns, type EpisodeChoice } from './reported-runs';
 
 /** Returns the report of runs as HTML, and the runs. */
-export function htmlReport(
+export async function htmlReport(
   folders: readonly RunFolder[],
   choice: EpisodeChoice,
-): { html: string; runs: ReportedRun[] } {
-  const runs = reportedRuns(folders, choice);
+): Promise<{ html: string; runs: ReportedRun[] }> {
+  const runs = await reportedRuns(folders, choice);
   const script = readFileSync(join(installation.root, 'dist', 'pages', 'report.js'), 'utf8');
   const html = reportHtml(reportOf(runs, htmlTheme), {
     script: script.replace(/\n?\/\/# sourceMappingURL=.*\s*$/, ''),

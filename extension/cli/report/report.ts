@@ -56,7 +56,7 @@ Output with --json: {"file", "runs", "pictures"}; with --with, {"runs", "text"}.
     );
 }
 
-function report(ids: readonly string[], flags: ReportFlags): Answer {
+async function report(ids: readonly string[], flags: ReportFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const folders = [...new Set(ids)].map(id => RunFolder.find(workspace, id));
   const ending = flags.format === 'html' ? '.html' : '.md';
@@ -70,10 +70,10 @@ function report(ids: readonly string[], flags: ReportFlags): Answer {
     plainText: file,
   });
   if (flags.format === 'markdown') {
-    const runs = reportedRuns(folders, choice);
+    const runs = await reportedRuns(folders, choice);
     return document(runs, writeMarkdown(file, runs, flags));
   }
-  const { html, runs } = htmlReport(folders, choice);
+  const { html, runs } = await htmlReport(folders, choice);
   write(file, html, flags.force);
   return document(runs, 0);
 }
@@ -82,7 +82,7 @@ function report(ids: readonly string[], flags: ReportFlags): Answer {
 async function withPlugin(file: string, ids: readonly string[], flags: ReportFlags): Promise<Answer> {
   const workspace = workspaceOf(flags.workspace);
   const folders = [...new Set(ids)].map(id => RunFolder.find(workspace, id));
-  const runs = reportedRuns(folders, 'none');
+  const runs = await reportedRuns(folders, 'none');
   const text = await ownReport(file, workspace, runs.map(reportedData));
   return { document: { runs: runs.map(({ manifest }) => manifest.id), text }, plainText: text };
 }
@@ -104,13 +104,18 @@ function writeMarkdown(file: string, runs: readonly ReportedRun[], { force }: Re
     rmSync(file, { force: true });
     throw cannotWrite(target, error as NodeJS.ErrnoException);
   }
-  for (const [name, svg] of pictures) write(join(dirname(file), name), svg, force);
+  for (const [name, content] of pictures)
+    write(
+      join(dirname(file), name),
+      typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'),
+      force,
+    );
   return pictures.size;
 }
 
-function write(file: string, text: string, force = false): void {
+function write(file: string, content: string | Uint8Array, force = false): void {
   try {
-    writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
+    writeFileSync(file, content, { flag: force ? 'w' : 'wx' });
   } catch (error) {
     throw cannotWrite(file, error as NodeJS.ErrnoException);
   }

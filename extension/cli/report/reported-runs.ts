@@ -1,4 +1,5 @@
 // Reads the runs of a report from their folders: metrics, events, labels, notes, and the chosen episodes.
+import { withPictures } from '../../node/episode-pictures';
 import { hasRunFile, readRunFileSync } from '../../node/read-run-file';
 import { UserError } from '../../common/user-error';
 import { numbersOf, type MetricNumbers } from '../../run-data/metric-segments';
@@ -15,9 +16,19 @@ import { parseEpisodeId } from '../input/episode-id';
 /** Which episodes a report shows: the best, the worst and the most changed of each run, these ids, or none. */
 export type EpisodeChoice = 'picked' | 'none' | readonly string[];
 
-/** Returns the runs of a report, oldest first. Throws a UserError for damaged files and unknown episodes. */
-export function reportedRuns(folders: readonly RunFolder[], choice: EpisodeChoice): ReportedRun[] {
-  const runs = folders.map(folder => ({ folder, run: reportedRun(folder, choice) }));
+/**
+ * Returns the runs of a report, oldest first, with the pictures of their episodes as data URLs. Throws a UserError for
+ * damaged files and unknown episodes.
+ */
+export async function reportedRuns(folders: readonly RunFolder[], choice: EpisodeChoice): Promise<ReportedRun[]> {
+  const runs: { run: ReportedRun }[] = [];
+  for (const folder of folders) {
+    const run = reportedRun(folder, choice);
+    const episodes: ChosenEpisode[] = [];
+    for (const chosen of run.episodes)
+      episodes.push({ ...chosen, episode: await withPictures(folder.path, chosen.episode) });
+    runs.push({ run: { ...run, episodes } });
+  }
   if (Array.isArray(choice))
     for (const id of choice as readonly string[])
       if (!runs.some(({ run }) => run.episodes.some(({ episode }) => episode.id === id)))

@@ -64,7 +64,7 @@ async function sendArtifacts(client: MlflowClient, run: MlflowRun, folder: RunFo
   try {
     for (const name of names)
       if (hasRunFile(folder.path, name)) await client.putArtifact(run, name, readRunFileSync(folder.path, name));
-    await client.putArtifact(run, 'report.html', htmlReport([folder], 'picked').html);
+    await client.putArtifact(run, 'report.html', (await htmlReport([folder], 'picked')).html);
     return '';
   } catch (error) {
     if (error instanceof MlflowError && !error.isTransient) return `Without artefacts: ${error.message}`;

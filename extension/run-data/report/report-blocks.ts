@@ -54,6 +54,8 @@ export interface ReportTurn {
 export interface ReportState {
   readonly text: string;
   readonly board: { readonly board: Board; readonly previous: Board | null } | null;
+  /** Pictures as data URLs of PNG or JPEG files; null for a missing one. */
+  readonly pictures: readonly (string | null)[];
 }
 
 /** A report: the blocks below its title. */

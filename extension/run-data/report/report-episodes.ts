@@ -21,7 +21,7 @@ const titles: Record<ChosenEpisode['kind'], string> = {
 
 /** Returns an episode of a report. `id` must be unique in the report. */
 export function reportEpisode({ kind, change, episode }: ChosenEpisode, id: string): ReportEpisode {
-  const { turns, final_state, error, context_reason } = episode;
+  const { turns, final_state, final_pictures, error, context_reason } = episode;
   const game = gameOf({ ...episode, states: [...turns.map(({ state }) => state), final_state] });
   const stateAfter = (turn: number): string | null => turns[turn - 1]?.state ?? null;
   const shown = turns.length <= mostTurns ? turns : [...turns.slice(0, mostTurns - 1), turns[turns.length - 1]];
@@ -32,11 +32,11 @@ export function reportEpisode({ kind, change, episode }: ChosenEpisode, id: stri
     summary: summaryOf(episode, change),
     turns: shown.map((turn): ReportTurn => ({
       title: `Turn ${turn.turn} of ${turns.length}`,
-      state: stateOf(turn.state, stateAfter(turn.turn - 1), game),
+      state: { ...stateOf(turn.state, stateAfter(turn.turn - 1), game), pictures: picturesOf(turn.pictures) },
       answer: cut(turn.raw),
       outcome: outcomeOf(turn, turn === turns[turns.length - 1] && episode.terminated),
     })),
-    end: stateOf(final_state, stateAfter(turns.length), game),
+    end: { ...stateOf(final_state, stateAfter(turns.length), game), pictures: picturesOf(final_pictures) },
     problem: error ?? context_reason ?? null,
   };
 }
@@ -57,7 +57,7 @@ function summaryOf({ tag, seed, step, mode, score, success, turns }: Episode, ch
   ].join(' · ');
 }
 
-function stateOf(text: string, previous: string | null, game: Game | null): ReportState {
+function stateOf(text: string, previous: string | null, game: Game | null): Omit<ReportState, 'pictures'> {
   const board = readBoard(text, game);
   if (!board) return { text: cut(text), board: null };
   return { text: cut(text), board: { board, previous: previous === null ? null : readBoard(previous, game) } };
@@ -75,6 +75,10 @@ function outcomeOf(turn: EpisodeTurn, isLast: boolean): string {
     ' · ',
   );
 }
+
+/** Returns the pictures that are data URLs; the name of a file that could not be read counts as missing. */
+const picturesOf = (pictures: EpisodeTurn['pictures'] = []): (string | null)[] =>
+  pictures.map(url => (url !== null && /^data:image\/(png|jpeg);base64,[\w+/]+=*$/.test(url) ? url : null));
 
 const cut = (text: string): string =>
   text.length <= longestText

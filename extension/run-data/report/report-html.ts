@@ -41,7 +41,7 @@ export const escapeText = (text: string): string =>
 /** Returns the HTML document of a report. */
 export function reportHtml({ title, blocks }: Report, { script, footer, sha256 }: HtmlParts): string {
   const code = script.replaceAll('</', '<\\/');
-  const policy = `default-src 'none'; style-src 'sha256-${sha256(reportStyle)}'; script-src 'sha256-${sha256(code)}'; base-uri 'none'; form-action 'none'`;
+  const policy = `default-src 'none'; style-src 'sha256-${sha256(reportStyle)}'; img-src data:; script-src 'sha256-${sha256(code)}'; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -127,7 +127,16 @@ ${shown.join('\n')}
 </details>`;
 }
 
-function state({ text, board }: ReportState): string {
+function state({ pictures, ...shown }: ReportState): string {
+  const images = pictures.map((url, i) =>
+    url === null
+      ? '<p class="muted">[picture missing]</p>'
+      : `<img class="picture" src="${escapeText(url)}" alt="picture ${i + 1} of the state">`,
+  );
+  return `${textOf(shown)}${images.join('')}`;
+}
+
+function textOf({ text, board }: Omit<ReportState, 'pictures'>): string {
   if (!board) return `<pre>${escapeText(text)}</pre>`;
   const { before, after } = board.board;
   const around = (part: string): string => (part === '' ? '' : `<pre>${escapeText(part)}</pre>`);

@@ -23,10 +23,13 @@ export const paperTheme: Theme = {
   fontFamily: 'sans-serif',
 };
 
+/** The content of a picture: the text of an SVG, or a file in base64. */
+export type PictureContent = string | { base64: string };
+
 export interface MarkdownReport {
   readonly text: string;
-  /** Contents of the pictures by name, relative to the text's folder. */
-  readonly pictures: ReadonlyMap<string, string>;
+  /** Contents of the pictures by name, relative to the text's folder: SVG as text, PNG and JPEG in base64. */
+  readonly pictures: ReadonlyMap<string, PictureContent>;
 }
 
 /** Escapes a text for one line of Markdown. */
@@ -40,10 +43,10 @@ export const escapeMarkdown = (text: string): string =>
 
 /** Returns the report as Markdown; pictures are in the folder `folder`, relative to the text. */
 export function reportMarkdown({ title, blocks }: Report, folder: string, footer: string): MarkdownReport {
-  const pictures = new Map<string, string>();
-  const picture = (name: string, alt: string, svg: string): string => {
-    const file = `${folder}/${name}.svg`;
-    pictures.set(file, svg);
+  const pictures = new Map<string, PictureContent>();
+  const picture: AddPicture = (name, alt, content, type = 'svg') => {
+    const file = `${folder}/${name}.${type}`;
+    pictures.set(file, content);
     return `![${escapeMarkdown(alt)}](${file.split('/').map(encodeURIComponent).join('/')})`;
   };
   const parts = blocks.map(block => rendered(block, picture));
@@ -51,7 +54,8 @@ export function reportMarkdown({ title, blocks }: Report, folder: string, footer
   return { text: `${text}\n`, pictures };
 }
 
-type AddPicture = (name: string, alt: string, svg: string) => string;
+/** Adds a picture, an SVG by default; returns its Markdown. */
+type AddPicture = (name: string, alt: string, content: PictureContent, type?: 'svg' | 'png' | 'jpeg') => string;
 
 function rendered(block: ReportBlock, picture: AddPicture): string {
   switch (block.kind) {
@@ -92,7 +96,16 @@ function episode({ id, title, summary, turns, end, problem }: ReportEpisode, pic
   return [`#### ${escapeMarkdown(title)}`, escapeMarkdown(summary), ...parts, ...last].join('\n\n');
 }
 
-function state({ text, board }: ReportState, name: string, picture: AddPicture): string {
+function state({ pictures, ...shown }: ReportState, name: string, picture: AddPicture): string {
+  const images = pictures.map((url, i) => {
+    const [, type, base64] = /^data:image\/(png|jpeg);base64,(.*)$/.exec(url ?? '') ?? [];
+    if (type !== 'png' && type !== 'jpeg') return '[picture missing]';
+    return picture(`${name}-picture-${i + 1}`, `picture ${i + 1} of the state`, { base64 }, type);
+  });
+  return [textOf(shown, name, picture), ...images].join('\n\n');
+}
+
+function textOf({ text, board }: Omit<ReportState, 'pictures'>, name: string, picture: AddPicture): string {
   if (!board) return fenced(text);
   const { before, after } = board.board;
   const drawing = boardSvg(boardDrawing(board.board, board.previous, paperTheme));

@@ -52,6 +52,7 @@ summary{cursor:pointer;font-weight:600}
 pre{margin:.2rem 0;padding:.4rem .6rem;background:var(--shade);border-radius:4px;font:12px/1.45 ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}
 .answer{border-left:3px solid var(--data-0)}
 .board svg{max-width:100%;height:auto}
+.picture{display:block;max-width:100%;height:auto;margin:.3rem 0;image-rendering:pixelated}
 @media (max-width:600px){.sides{grid-template-columns:minmax(0,1fr)}}
 @page{size:A4;margin:15mm 14mm}
 @media print{

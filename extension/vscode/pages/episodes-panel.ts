@@ -15,7 +15,7 @@ import {
   episodeTrace,
 } from '../../protocol/episodes-page';
 import { EpisodeIndexReader } from '../run-files/episodes/episode-index-reader';
-import { withPictures } from '../run-files/episodes/episode-pictures';
+import { withPictures } from '../../node/episode-pictures';
 import { ThreadScanner } from '../run-files/episodes/thread-scanner';
 import type { EpisodeTargets } from './episode-targets';
 import type { OpenPage, PageKind } from './page-panels';

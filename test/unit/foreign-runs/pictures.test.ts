@@ -6,7 +6,7 @@ import { PNG } from 'pngjs';
 import { expect, it } from 'vitest';
 import { mostPictureBytes, pictureType } from '../../../extension/common/picture-type';
 import type { Episode } from '../../../extension/run-data/episode';
-import { withPictures } from '../../../extension/vscode/run-files/episodes/episode-pictures';
+import { withPictures } from '../../../extension/node/episode-pictures';
 import { attachOnce, samples } from '../../support/attached';
 import { temporaryFolder } from '../../support/temporary-folder';
 

@@ -172,7 +172,7 @@ describe('hostile texts', () => {
       const { pictures } = reportMarkdown(reportOf(runs, paperTheme), 'figures', '');
       for (const [name, svg] of pictures) {
         expect(name).toMatch(/^figures\/[\w-]+\.svg$/);
-        const drawn = new DOMParser().parseFromString(svg, 'image/svg+xml');
+        const drawn = new DOMParser().parseFromString(svg as string, 'image/svg+xml');
         expect(drawn.querySelector('script, foreignObject, a, image')).toBeNull();
       }
     },
@@ -188,6 +188,36 @@ describe('hostile texts', () => {
     expect(outside).not.toContain('<b>');
     expect(outside).not.toMatch(/(?<!\\)\[a(?<!\\)\]\(b/);
     expect(text).toContain('````text');
+  });
+});
+
+describe('pictures of states', () => {
+  const png = 'data:image/png;base64,iVBORw0KGgo=';
+  const [{ episode, ...chosen }] = lake.episodes;
+  const [first, ...others] = episode.turns;
+  const turns = [{ ...first, pictures: [png, null] }, ...others];
+  const shown = { ...episode, turns, final_pictures: ['x" onerror="alert(1)', png.replace('png', 'jpeg')] };
+  const seen: ReportedRun = { ...lake, episodes: [{ ...chosen, episode: shown }] };
+
+  it('are in the HTML file, which may load nothing else', () => {
+    const page = parsed(htmlOf([seen]));
+    const urls = [...page.querySelectorAll('img')].map(image => image.getAttribute('src'));
+    expect(urls).toEqual([png, png.replace('png', 'jpeg')]);
+    expect(page.body.textContent.match(/\[picture missing\]/g)).toHaveLength(2);
+    expect(page.querySelector('meta[http-equiv]')?.getAttribute('content')).toContain('img-src data:;');
+  });
+
+  it('are files beside the Markdown text', () => {
+    const { text, pictures } = reportMarkdown(reportOf([seen], paperTheme), 'figures', '');
+    const files = [...pictures].filter(([name]) => /\.(png|jpeg)$/.test(name));
+    expect(files.map(([name]) => name)).toEqual([
+      'figures/episode-1-1-1-picture-1.png',
+      'figures/episode-1-1-end-picture-2.jpeg',
+    ]);
+    for (const [name, content] of files) {
+      expect(text).toContain(`](${name})`);
+      expect(content).toEqual({ base64: 'iVBORw0KGgo=' });
+    }
   });
 });
 

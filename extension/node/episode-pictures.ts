@@ -1,11 +1,11 @@
-// Reads the pictures of an episode for the page, which cannot read files. A run folder is untrusted: only files of the
+// Reads the pictures of an episode for pages, which cannot read files, and for reports. A run folder is untrusted: only files of the
 // episode's own folder of pictures are read, and only PNG and JPEG files within the limits of common/picture-type.ts are
-// sent. Must not import `vscode`.
+// sent.
 import { join } from 'node:path';
-import { mostPictureBytes, pictureType } from '../../../common/picture-type';
-import { readBounded } from '../../../node/bounded-file';
-import type { Episode } from '../../../run-data/episode';
-import { isPictureName, picturesFolder } from '../../../run-data/run-file-names';
+import { mostPictureBytes, pictureType } from '../common/picture-type';
+import { readBounded } from './bounded-file';
+import type { Episode } from '../run-data/episode';
+import { isPictureName, picturesFolder } from '../run-data/run-file-names';
 
 /** Maximum bytes of the pictures of one episode; the rest is not shown. */
 const mostEpisodeBytes = 64 * 2 ** 20;
