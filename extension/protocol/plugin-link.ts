@@ -5,7 +5,7 @@ import { isRecord } from '../common/json';
 import type { SourceProblem } from './environment-link';
 
 /** Kinds of plug-ins; a definition's `kind` is one of them. */
-export const pluginKinds = ['estimator', 'filter', 'metric', 'alarm', 'loss', 'report'] as const;
+export const pluginKinds = ['estimator', 'filter', 'metric', 'chart', 'alarm', 'loss', 'report'] as const;
 export type PluginKind = (typeof pluginKinds)[number];
 
 /** The functions that a definition of each kind must have. */
@@ -13,6 +13,7 @@ export const requiredFunctions: Readonly<Record<PluginKind, readonly string[]>> 
   estimator: ['estimate'],
   filter: ['score'],
   metric: ['measure'],
+  chart: ['lines'],
   alarm: ['bound'],
   loss: ['loss'],
   report: ['report'],

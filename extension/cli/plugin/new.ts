@@ -40,6 +40,7 @@ const usage: Readonly<Record<PluginKind, (path: string) => string>> = {
   estimator: path => `algorithm.adv_estimator=${path}`,
   filter: path => `actor_rollout_ref.rollout.rollout_filter_metric=${path}`,
   metric: path => `workbench.plugins.metrics=[${path}]`,
+  chart: path => `workbench.plugins.charts=[${path}]`,
   loss: path => `actor_rollout_ref.actor.policy_loss.loss_mode=${path}`,
   report: path => `ragen report <run> --with ${path}`,
   alarm: path => `workbench.plugins.alarms=[${path}]`,

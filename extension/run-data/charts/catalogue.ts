@@ -105,6 +105,10 @@ export function arrange({ keys, scored = false, tag }: Arranged): ChartGroup[] {
     bounds,
     groups.find(({ id }) => id === 'environments')!,
   );
+  ofPlugins(
+    free,
+    groups.find(({ id }) => id === 'plugins')!,
+  );
   const other: ChartGroup = { id: 'other', title: 'Other', charts: [] };
   for (const key of [...free].sort(naturally)) {
     const at = groupsOfCharts.findIndex(({ rest }) => rest.test(key));
@@ -121,6 +125,7 @@ export function unitOf(key: string): Unit {
     /^(success|pg_clipfrac|pg_clipfrac_lower|vf_clipfrac|action_is_(valid|effective)|manager_invalid_action|most_frequent|overlap|cpu_machine|memory_machine|gpu_busy)$/;
   if (share.test(name) || /^retrieval_accuracy(@\d+)?$/.test(name)) return 'share';
   if (/^pass@\d+$/.test(name) || /(^|_)(ratio|rate)$/.test(name)) return 'share';
+  if (/^plugin_charts\/[^/]*_(share|ratio|rate)\//.test(key)) return 'share';
   return 'number';
 }
 
@@ -197,6 +202,27 @@ function byTag(free: Set<string>, tags: readonly string[], bounds: Map<string, L
     group.charts.push({ id: `tag/${thing}`, title, unit: unitOf(thing), lines: labelled(keys, bounds, title) });
   }
 }
+
+/** Adds the charts that plug-ins define (`plugin_charts/<chart>/<line>`), each with all its lines. */
+function ofPlugins(free: Set<string>, group: ChartGroup): void {
+  const charts = new Map<string, ChartLine[]>();
+  for (const key of [...free]) {
+    const [, name, line] = /^plugin_charts\/([^/]+)\/([^/]+)$/.exec(key) ?? [];
+    if (name === undefined) continue;
+    free.delete(key);
+    const lines = charts.get(name) ?? [];
+    lines.push({ key, label: line.replaceAll('_', ' '), colour: pluginColours[lines.length % pluginColours.length] });
+    charts.set(name, lines);
+  }
+  for (const [name, lines] of charts) {
+    const words = name.replaceAll('_', ' ');
+    const title = words.charAt(0).toUpperCase() + words.slice(1);
+    group.charts.push({ id: `plugin_charts/${name}`, title, unit: unitOf(lines[0].key), lines });
+  }
+}
+
+/** Palette indices of the lines of a plug-in's chart, whose lines are no sides. */
+const pluginColours = [hue.blue, hue.vermillion, hue.green, hue.purple, hue.sky, hue.orange, hue.yellow, hue.grey];
 
 function single(key: string, bounds: Map<string, LineBand>): ChartSpec {
   const title = metricName(key);

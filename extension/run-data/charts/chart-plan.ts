@@ -183,6 +183,7 @@ export const groupsOfCharts: PlannedGroup[] = [
     ],
     rest: /^curriculum\//,
   },
+  { id: 'plugins', title: 'Plug-ins', charts: [], rest: /^plugins\// },
   { id: 'environments', title: 'Environments', charts: [], rest: /^(train|val-env|rollout|response)(\/|$)/ },
   {
     id: 'system',

@@ -131,6 +131,7 @@ const names: readonly (readonly [key: string, name: string])[] = [
   ['thoughts/rate', 'Answers with a thought'],
   ['thoughts/prompt_information', 'Prompt information in first thoughts (text only)'],
   ['early_stopped/<type>', 'Early stop: <type>'],
+  ['plugin_charts/<name>/<metric>', 'Chart <name>: <metric>'],
   ['plugins/<name>', 'Plug-in <name>'],
   ['plugins/<name>/<metric>', 'Plug-in <name>: <metric>'],
   ['collapse/valid_thinking_rate', 'Turns with reasoning'],

@@ -31,6 +31,7 @@ export function pluginPathRules({ actor_rollout_ref, lora, trainer, workbench }:
     });
   for (const [key, paths] of [
     ['metrics', plugins.metrics],
+    ['charts', plugins.charts],
     ['alarms', plugins.alarms],
   ] as const) {
     const twice = paths.find((path, index) => paths.indexOf(path) !== index);

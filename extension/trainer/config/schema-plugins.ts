@@ -9,6 +9,7 @@ const paths = (meaning: string) => z.array(pluginPath).describe(meaning).default
 export const plugins = z
   .strictObject({
     metrics: paths('Plug-ins that measure each step. Their values have keys that begin with plugins/.'),
+    charts: paths('Plug-ins that define charts of the dashboard.'),
     alarms: paths('Plug-ins that define further alarms; they need workbench.watch.enabled.'),
     timeout_ms: count(
       'Time limit of one call of a plug-in’s function in milliseconds. An estimator or a filter that exceeds it ends the run.',

@@ -20,6 +20,7 @@ export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workb
     ['actor_rollout_ref.rollout.rollout_filter_metric', 'filter', [actor_rollout_ref.rollout.rollout_filter_metric]],
     ['actor_rollout_ref.actor.policy_loss.loss_mode', 'loss', [actor_rollout_ref.actor.policy_loss.loss_mode]],
     ['workbench.plugins.metrics', 'metric', plugins.metrics],
+    ['workbench.plugins.charts', 'chart', plugins.charts],
     ['workbench.plugins.alarms', 'alarm', plugins.alarms],
   ];
   const found = named.flatMap(([key, kind, values]) =>

@@ -1,5 +1,6 @@
-// Metrics of the workspace: measures each finished step and adds the values under `plugins/…`. A metric that fails has no
-// value in this step; the run continues, and an event names the error, once for each error in a row.
+// Metrics and charts of the workspace: measures each finished step and adds the values under `plugins/…` and
+// `plugin_charts/…`. One that fails has no value in this step; the run continues, and an event names the error, once for
+// each error in a row.
 import type { MeasuredStep } from '../../../envs/api/plugins/metric';
 import { PluginError } from '../../plugins/client/plugin-runner';
 import { isRecord } from '../../common/json';
@@ -8,17 +9,17 @@ import type { LivePlugins } from './live-plugins';
 import { badValue, shown, type CallablePlugin } from './checked-values';
 import { playedEpisode } from './played-episode';
 
-/** Maximum number of values of one metric. */
+/** Maximum number of values of one metric, and of lines of a chart. */
 const mostKeys = 64;
 
-/** Returns the values of the configured metrics for a step. */
+/** Returns the values of the configured metrics and charts for a step. */
 export async function pluginMetrics(
   plugins: Pick<LivePlugins, 'set' | 'failed'>,
   step: number,
   { trainable, kept }: { trainable: readonly RolloutEpisode[]; kept: readonly RolloutEpisode[] },
   metrics: Readonly<Record<string, number>>,
 ): Promise<Record<string, number>> {
-  const paths = plugins.set.pathsOf('metric');
+  const paths = [...plugins.set.pathsOf('metric'), ...plugins.set.pathsOf('chart')];
   const values: Record<string, number> = {};
   if (paths.length === 0) return values;
   const chosen = new Set(kept);
@@ -36,14 +37,24 @@ export async function pluginMetrics(
   return values;
 }
 
-/** Measures a step with one metric. @throws PluginError if the metric fails or returns an invalid value */
+/** Measures a step with one metric or chart. @throws PluginError if it fails or returns an invalid value */
 export async function measureWith(plugin: CallablePlugin, step: MeasuredStep): Promise<Record<string, number>> {
-  const called = { path: plugin.path, function: 'measure' };
-  const value = await plugin.call('measure', step);
-  const key = `plugins/${plugin.description.name}`;
-  if (typeof value === 'number') return { [key]: finite(value, key) };
-  if (!isRecord(value))
-    throw badValue(called, `returned ${shown(value)}`, 'return a number, or numbers by key, such as { words: 12 }');
+  const { kind, name } = plugin.description;
+  const [called, key, remedy] =
+    kind === 'chart'
+      ? [
+          { path: plugin.path, function: 'lines' },
+          `plugin_charts/${name}`,
+          'return numbers by line, such as { words: 12 }',
+        ]
+      : [
+          { path: plugin.path, function: 'measure' },
+          `plugins/${name}`,
+          'return a number, or numbers by key, such as { words: 12 }',
+        ];
+  const value = await plugin.call(called.function, step);
+  if (typeof value === 'number' && kind === 'metric') return { [key]: finite(value, key) };
+  if (!isRecord(value)) throw badValue(called, `returned ${shown(value)}`, remedy);
   const entries = Object.entries(value).filter(([, each]) => each !== undefined);
   if (entries.length > mostKeys)
     throw badValue(called, `returned ${entries.length} values`, `return at most ${mostKeys} values`);

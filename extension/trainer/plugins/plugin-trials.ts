@@ -51,6 +51,24 @@ const scoredGroups: readonly [what: string, scores: number[], groups: number[]][
   ['a group of one episode', [0.7], [0]],
 ];
 
+/** The trials of a function that measures a step. */
+const measuringTrials = (name: 'measure' | 'lines'): Trial[] =>
+  (
+    [
+      [
+        'a step of four episodes',
+        [
+          [1, 0],
+          [1, 0.5],
+        ],
+      ],
+      ['a step without episodes', []],
+    ] as const
+  ).map(([what, scores]) => ({
+    name: `${name} returns valid values for ${what}`,
+    run: plugin => measureWith(plugin, measured(scores)),
+  }));
+
 export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
   estimator: scoredGroups.map(([what, scores, groups]) => ({
     name: `estimate returns valid advantages for ${what}`,
@@ -62,23 +80,8 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
       run: plugin => filterWith(plugin, groups([[1, 0], [1, 1], [0]]), { step: 1, seed: 1 }),
     },
   ],
-  metric: [
-    {
-      name: 'measure returns valid values for a step of four episodes',
-      run: plugin =>
-        measureWith(
-          plugin,
-          measured([
-            [1, 0],
-            [1, 0.5],
-          ]),
-        ),
-    },
-    {
-      name: 'measure returns valid values for a step without episodes',
-      run: plugin => measureWith(plugin, measured([])),
-    },
-  ],
+  metric: measuringTrials('measure'),
+  chart: measuringTrials('lines'),
   loss: [
     {
       name: 'loss returns valid values, and the slope is the derivative of the loss',
@@ -128,13 +131,13 @@ const episode = (group: number, member: number, score: number): PlayedEpisode =>
   })),
 });
 
-const groups = (scores: readonly number[][]): PromptGroup[] =>
+const groups = (scores: readonly (readonly number[])[]): PromptGroup[] =>
   scores.map((members, group) => ({
     ...{ group, tag: 'Words', seed: 100 + group },
     episodes: members.map((score, member) => episode(group, member, score)),
   }));
 
-const measured = (scores: readonly number[][]): MeasuredStep => ({
+const measured = (scores: readonly (readonly number[])[]): MeasuredStep => ({
   step: 1,
   episodes: groups(scores).flatMap(({ episodes }, group) => episodes.map(each => ({ ...each, kept: group === 0 }))),
   metrics: { 'actor/entropy': 1.2, 'rollout/in_group_reward_std': 0.5 },

@@ -79,7 +79,10 @@ test('a run uses the plug-ins', async () => {
   const { answer, code, stderr } = await document<{ folder: string }>(folder, args);
   expect(code, stderr).toBe(0);
   const { metrics, events } = readRun(answer.folder);
-  for (const line of metrics) expect(line).toHaveProperty(['plugins/first_moves/entropy']);
+  for (const line of metrics) {
+    expect(line).toHaveProperty(['plugins/first_moves/entropy']);
+    expect(Object.keys(line).some(key => key.startsWith('plugin_charts/move_share/'))).toBe(true);
+  }
   expect(events.filter(({ kind }) => kind === 'plugin_error')).toEqual([]);
   expect(metrics.some(line => Number(line['rollout/filter_kept_ratio']) < 1)).toBe(true);
 }, 300_000);

@@ -554,6 +554,26 @@ describe('the arrangement of charts', () => {
     ]);
   });
 
+  it('draws the lines of a plug-in’s chart together, and each value of a metric apart', () => {
+    const keys = [
+      'plugin_charts/turn_share/cut_off',
+      'plugins/words',
+      'plugin_charts/turn_share/done',
+      'plugin_charts/a/b',
+    ];
+    expect(chartsOf(keys, 'plugins')).toMatchObject([
+      {
+        ...{ id: 'plugin_charts/turn_share', title: 'Turn share', unit: 'share' },
+        lines: [
+          { key: 'plugin_charts/turn_share/cut_off', label: 'cut off', colour: 0 },
+          { key: 'plugin_charts/turn_share/done', label: 'done', colour: 1 },
+        ],
+      },
+      { title: 'A', unit: 'number', lines: [{ label: 'b' }] },
+      { id: 'plugins/words', title: 'Plug-in words' },
+    ]);
+  });
+
   it('names the tags if there are several, with one line per tag in each chart, and can show one tag only', () => {
     const keys = [
       'train/A/success',

@@ -6,6 +6,7 @@ import * as boardText from '../../../../envs/api/board-text';
 import * as environmentApi from '../../../../envs/api/environment';
 import * as picture from '../../../../envs/api/picture';
 import * as pluginAlarm from '../../../../envs/api/plugins/alarm';
+import * as pluginChart from '../../../../envs/api/plugins/chart';
 import * as pluginEstimator from '../../../../envs/api/plugins/estimator';
 import * as pluginFilter from '../../../../envs/api/plugins/filter';
 import * as pluginLoss from '../../../../envs/api/plugins/loss';
@@ -39,6 +40,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/board-text': boardText,
   'ragen-workbench/api/picture': picture,
   'ragen-workbench/api/plugins/alarm': pluginAlarm,
+  'ragen-workbench/api/plugins/chart': pluginChart,
   'ragen-workbench/api/plugins/estimator': pluginEstimator,
   'ragen-workbench/api/plugins/filter': pluginFilter,
   'ragen-workbench/api/plugins/loss': pluginLoss,

@@ -9,6 +9,7 @@ const providedNames = [
   'ragen-workbench/api/board-text',
   'ragen-workbench/api/picture',
   'ragen-workbench/api/plugins/alarm',
+  'ragen-workbench/api/plugins/chart',
   'ragen-workbench/api/plugins/estimator',
   'ragen-workbench/api/plugins/filter',
   'ragen-workbench/api/plugins/loss',

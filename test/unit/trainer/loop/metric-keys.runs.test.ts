@@ -31,6 +31,11 @@ beforeAll(async () => {
       `import { defineMetric } from 'ragen-workbench/api/plugins/metric';
 export default defineMetric({ name: '${name}', measure: () => (${value}) });`,
     );
+  workspace.write(
+    'plugins/drawn.ts',
+    `import { defineChart } from 'ragen-workbench/api/plugins/chart';
+export default defineChart({ name: 'drawn', lines: () => ({ a: 1 }) });`,
+  );
   const result = (extra: string): string =>
     `return { observation: '', ${extra}, terminated: String(action).length % 2 === 0, truncated: false };`;
   workspace.write(
@@ -117,6 +122,7 @@ const configurations = (judgesUrl: string): [what: string, overrides: string[], 
     [
       ...['workbench.trajectory_filter.strategy=top', 'workbench.trajectory_filter.only_successful=false'],
       'workbench.plugins.metrics=[plugins/one.ts,plugins/several.ts]',
+      'workbench.plugins.charts=[plugins/drawn.ts]',
       ...['ppo_mini_batch_size=2', 'micro_batch_size_per_gpu=2', ...keepAll],
     ],
     1,

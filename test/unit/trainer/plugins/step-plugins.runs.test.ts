@@ -1,4 +1,4 @@
-// Filters, metrics and alarms of the workspace in runs: a filter that re-implements the built-in one gives the same run
+// Filters, metrics, charts and alarms of the workspace in runs: a filter that re-implements the built-in one gives the same run
 // to the bit, metrics are logged and change nothing else, alarms are raised by their values, and faults are reported.
 import { rmSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -18,7 +18,7 @@ afterEach(() => workspace.remove());
 afterAll(() => rmSync(installation.cache, { recursive: true, force: true }));
 
 /** Writes a plug-in of a kind with the properties of its definition; returns its path. */
-function write(kind: 'filter' | 'metric' | 'alarm', name: string, properties: string): string {
+function write(kind: 'filter' | 'metric' | 'chart' | 'alarm', name: string, properties: string): string {
   const define = `define${kind[0].toUpperCase()}${kind.slice(1)}`;
   workspace.write(
     `plugins/${name}.ts`,
@@ -59,7 +59,7 @@ test('a filter with select keeps the groups that it names, and an invalid index 
   );
 }, 120_000);
 
-test('a metric is logged and changes nothing else; one that fails has no value and is reported once', async () => {
+test('a metric and a chart are logged and change nothing else; one that fails has no value and is reported once', async () => {
   const length = write(
     'metric',
     'length',
@@ -72,11 +72,17 @@ test('a metric is logged and changes nothing else; one that fails has no value a
     })`,
   );
   const broken = write('metric', 'broken', 'measure: ({ step }) => (step === 3 ? 1 : NaN)');
+  const chart = write('chart', 'half_share', 'lines: ({ step }) => ({ whole: step, half: step / 2, none: undefined })');
+  const wrong = write('chart', 'wrong', "lines: () => JSON.parse('3') as Record<string, number>");
   const plain = await trainHere(workspace, [], 3);
-  const own = await trainHere(workspace, [`workbench.plugins.metrics=[${broken},${length}]`], 3);
+  const own = await trainHere(
+    workspace,
+    [`workbench.plugins.metrics=[${broken},${length}]`, `workbench.plugins.charts=[${chart},${wrong}]`],
+    3,
+  );
   const without = results(own.folder);
   without.metrics = without.metrics.map(line =>
-    Object.fromEntries(Object.entries(line).filter(([key]) => !key.startsWith('plugins/'))),
+    Object.fromEntries(Object.entries(line).filter(([key]) => !/^plugin(s|_charts)\//.test(key))),
   );
   expect(without).toEqual(results(plain.folder));
   for (const [i, line] of own.lines.entries()) {
@@ -86,9 +92,15 @@ test('a metric is logged and changes nothing else; one that fails has no value a
     expect(line['plugins/length/step']).toBe(i + 1);
     expect(line['plugins/length/copy']).toBe(line['actor/entropy']);
     expect(line['plugins/broken']).toBe(i === 2 ? 1 : undefined);
+    const drawn = Object.entries(line).filter(([key]) => key.startsWith('plugin_charts/'));
+    expect(Object.fromEntries(drawn)).toEqual({
+      'plugin_charts/half_share/whole': i + 1,
+      'plugin_charts/half_share/half': (i + 1) / 2,
+    });
   }
   expect(own.events.filter(event => event.startsWith('plugin_error'))).toEqual([
     `plugin_error: plug-in ${broken} returned NaN for plugins/broken in measure(): return finite numbers, or leave the key out`,
+    `plugin_error: plug-in ${wrong} returned 3 in lines(): return numbers by line, such as { words: 12 }`,
   ]);
 }, 120_000);
 
