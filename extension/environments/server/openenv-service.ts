@@ -63,6 +63,7 @@ export class OpenEnvService {
 
   /**
    * GET /schema: JSON schemas of actions, observations and states. Named actions are listed with their ids in `x-ids`.
+   * The title of actions is not `Action`, by which clients recognise environments of tools (MCP).
    */
   async schema(environment?: string): Promise<Record<string, unknown>> {
     const { actions = {} } = await this.sessions.environment(environment);
@@ -73,7 +74,7 @@ export class OpenEnvService {
     };
     const flag = { type: 'boolean' };
     return {
-      action: object('Action', { action: one, metadata: { type: 'object' } }, ['action']),
+      action: object('EnvironmentAction', { action: one, metadata: { type: 'object' } }, ['action']),
       observation: object(
         'Observation',
         {

@@ -51,6 +51,7 @@ describe('OpenEnv over plain HTTP', () => {
     await request(url, '/frozen_lake/reset', { seed: 1, episode_id: 'x' });
     expect((await request(url, '/sokoban/step', { action: { action: 'Up' }, episode_id: 'x' })).json.reward).toBe(-0.1);
     const schema = (await request(url, '/sokoban/schema')).json as { action: Json };
+    expect(schema.action.title).toBe('EnvironmentAction'); // verifiers takes `Action` for an environment of tools
     expect(schema.action).toMatchObject({
       properties: { action: { enum: ['Up', 'Down', 'Left', 'Right'], 'x-ids': [1, 2, 3, 4] } },
     });
