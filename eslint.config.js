@@ -63,6 +63,7 @@ export default tseslint.config(
       '.notebook/',
       '.mlflow/',
       '.export-tools/',
+      '.verifiers/',
       '.ray/',
       'test/golden/',
       'test-results/',

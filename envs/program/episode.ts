@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ModelCall, ModelReply } from '../api/model-calls';
-import type { CallLine, WaitingCall } from './call-server';
+import { CallLoop, type CallEvent } from '../api/model-server/call-loop';
+import type { CallLine } from '../api/model-server/call-server';
 import { formatExit, Program, type Command, type ProgramExit, type ProgramOptions } from './process';
 import { exitReward, fileReward, lastLine, scorerReward, type Earned } from './reward';
 
@@ -29,8 +30,8 @@ export interface EpisodeSeed {
   task: string | undefined;
 }
 
-/** What the program did next: it called the model, it ended, or its time was over. */
-export type ProgramEvent = { call: ModelCall } | { exit: ProgramExit } | 'late';
+/** What the program did next. */
+export type ProgramEvent = CallEvent<ProgramExit>;
 
 /** Tasks up to this number of characters are passed in a variable too; the system limits the length of variables. */
 const longestVariable = 32_768;
@@ -39,15 +40,13 @@ export class ProgramEpisode {
   private readonly scratch = mkdtempSync(join(tmpdir(), 'ragen-program-'));
   private readonly program: Program;
   private readonly variables: Record<string, string>;
-  private asked: WaitingCall | undefined;
-  private leftMs: number;
+  private readonly loop: CallLoop<ProgramExit>;
 
   constructor(
     private readonly line: CallLine,
     private readonly options: EpisodeOptions,
     { seed, member, mode, task }: EpisodeSeed,
   ) {
-    this.leftMs = options.time_limit * 1000;
     if (task !== undefined) writeFileSync(this.file('task.json'), task);
     this.variables = {
       RAGEN_SEED: String(seed),
@@ -67,25 +66,12 @@ export class ProgramEpisode {
       no_proxy: '127.0.0.1,localhost',
     };
     this.program = new Program(this.programOptions(options.command, access));
+    this.loop = new CallLoop(line, this.program.ended, options.time_limit * 1000);
   }
 
   /** Answers the call that waits for a reply, if there is one, and runs the program until its next event. */
-  async next(reply?: ModelReply): Promise<ProgramEvent> {
-    if (reply) this.asked?.answer(reply);
-    this.asked = undefined;
-    const start = performance.now();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>(resolve => (timer = setTimeout(() => resolve('late'), this.leftMs)));
-    try {
-      const event = await Promise.race([this.line.next(), this.program.ended, late]);
-      if (event === 'late') return event;
-      if ('code' in event) return { exit: event };
-      this.asked = event;
-      return { call: event.call };
-    } finally {
-      clearTimeout(timer);
-      this.leftMs = Math.max(0, this.leftMs - (performance.now() - start));
-    }
+  next(reply?: ModelReply): Promise<ProgramEvent> {
+    return this.loop.next(reply);
   }
 
   /** Returns the reward of the ended program. */
@@ -123,7 +109,7 @@ export class ProgramEpisode {
  */
 export function withoutCall(event: Exclude<ProgramEvent, { call: ModelCall }>, seconds: number): string {
   if (event === 'late') return `No call within ${seconds} s: call OPENAI_BASE_URL, or raise env_config.time_limit`;
-  const { exit } = event;
+  const { end: exit } = event;
   const said = lastLine(exit.errors) || lastLine(exit.output) || 'check that it calls OPENAI_BASE_URL';
   return `No call, and it ${formatExit(exit)}: ${said.slice(0, 400)}`;
 }

@@ -6,10 +6,11 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
 import { callObservation, replyOf } from '../api/model-calls';
-import { CallServer } from './call-server';
+import { CallServer } from '../api/model-server/call-server';
+import { readTasks, taskOf } from '../api/task-lines';
 import { ProgramEpisode, withoutCall, type ProgramEvent } from './episode';
 import { formatExit } from './process';
-import { programVersion, readTasks, taskOf } from './tasks';
+import { programVersion } from './version';
 
 const command = z.union([z.string().min(1), z.array(z.string()).min(1)]);
 
@@ -100,9 +101,9 @@ export default defineEnvironment({
         return { ...nothing, observation, truncated: true, info: { ...info, success: false } };
       }
       if ('call' in event) return { ...nothing, observation: callObservation(event.call) };
-      const { reward, success = reward > success_reward } = await episode!.reward(event.exit);
-      const said = event.exit.output.trim().slice(-2000);
-      const observation = `The program ${formatExit(event.exit)}.${said ? `\n${said}` : ''}`;
+      const { reward, success = reward > success_reward } = await episode!.reward(event.end);
+      const said = event.end.output.trim().slice(-2000);
+      const observation = `The program ${formatExit(event.end)}.${said ? `\n${said}` : ''}`;
       return { observation, reward, terminated: true, truncated: false, info: { ...info, success } };
     };
 

@@ -1,7 +1,7 @@
 // Answers the calls of programs with a model, without training, one after the other. Conversations are stitched as in
 // training (trainer/rollout/call-context.ts). The log has one line per call, with the exact ids and log-probs.
-import { RequestError } from '../../../envs/program/wire';
-import type { CallLine, WaitingCall } from '../../../envs/program/call-server';
+import { RequestError } from '../../../envs/api/model-server/wire';
+import type { CallLine, WaitingCall } from '../../../envs/api/model-server/call-server';
 import { UserError } from '../../common/user-error';
 import type { GeneratedRow, GenerationRow, SamplingOptions } from '../../engine/generation-calls';
 import { CallContext, type CallContextOptions, type CallPrompt } from '../../trainer/rollout/call-context';

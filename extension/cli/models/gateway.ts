@@ -3,7 +3,7 @@
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { CallServer } from '../../../envs/program/call-server';
+import { CallServer } from '../../../envs/api/model-server/call-server';
 import { UserError } from '../../common/user-error';
 import { chooseProvider, providerStates, devices, type Device } from '../../engine/session/devices';
 import { startEngine } from '../../engine/remote-engine';

@@ -78,13 +78,16 @@ export function environmentSpecs(
   });
 }
 
-/** Returns an env_config whose folder is an absolute path, if the environment runs a program in this folder. */
+/** The built-in environments whose programs call the model: these programs decide how an episode continues. */
+export const withPrograms: ReadonlySet<string> = new Set(['program', 'verifiers']);
+
+/** Returns an env_config whose folder is an absolute path, if the environment has programs or files in this folder. */
 export function placedConfig(
   env_type: string,
   config: Record<string, unknown> | null | undefined,
   workspace: string,
 ): Record<string, unknown> {
-  if (env_type !== 'program') return config ?? {};
+  if (!withPrograms.has(env_type)) return config ?? {};
   const { folder = '.' } = config ?? {};
   return { ...config, folder: typeof folder === 'string' ? resolve(workspace, folder) : folder };
 }

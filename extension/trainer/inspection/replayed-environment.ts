@@ -7,7 +7,7 @@ import { UserError } from '../../common/user-error';
 import { withDataSets } from '../../hub/data-sets';
 import { installation } from '../../node/installation';
 import { EnvironmentProcess } from '../../environments/client/environment-process';
-import { environmentSpecs, placedConfig } from '../../environments/client/environment-specs';
+import { environmentSpecs, placedConfig, withPrograms } from '../../environments/client/environment-specs';
 import { environmentVariables, variablesOf } from '../../environments/client/environment-variables';
 import { logNotice } from '../run/run-environments';
 import { secrets } from '../../node/secrets';
@@ -35,9 +35,9 @@ export async function openReplayed(
   requireNoLinks(run.folder);
   const settings = config.custom_envs[tag];
   if (!settings) throw new UserError(`run ${run.folder.id} has no environment ${tag}: choose an episode of this run`);
-  if (settings.env_type === 'program')
+  if (withPrograms.has(settings.env_type))
     throw new UserError(
-      `run ${run.folder.id}: episodes of ${tag} are played by a program, which decides itself how it continues: train or evaluate with a changed program instead`,
+      `run ${run.folder.id}: episodes of ${tag} are played by a program or a server, which decides itself how it continues: train or evaluate with a changed program instead`,
     );
   const kept = run.keptEnvironment({ version: environment.version, tag }, accepted);
   const spec: EnvironmentSpec = kept

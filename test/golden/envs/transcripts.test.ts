@@ -79,7 +79,7 @@ test.each([
 });
 
 /** Environments whose episodes come from a server, or from the user's program. */
-const remote = ['alfworld', 'program', 'remote'];
+const remote = ['alfworld', 'program', 'remote', 'verifiers'];
 
 test('every registered environment has a transcript', () => {
   const registry = JSON.parse(readFileSync(join(__dirname, '../../../envs/registry.json'), 'utf8')) as Record<string, string>;

@@ -14,8 +14,8 @@ const registry = JSON.parse(readFileSync(join(root, 'envs/registry.json'), 'utf8
 
 /** Environments whose episodes come from a server have no transcript. */
 const elsewhere = ['alfworld', 'remote'];
-/** Environments whose episodes come from the user's program have no transcript either. */
-const withoutEpisode = ['program'];
+/** Environments whose episodes come from the user's program or server have no transcript either. */
+const withoutEpisode = ['program', 'verifiers'];
 const types = Object.keys(registry).filter(type => !elsewhere.includes(type));
 const page = (type: string) => join(pages, `${type.replaceAll('_', '-')}.md`);
 

@@ -26,7 +26,7 @@ const spec = (env_type: string, config: Record<string, unknown> = {}) => ({
 });
 
 /** Environments that need a server, a program or isolation, which have separate tests. */
-const elsewhere = ['alfworld', 'deepcoder', 'lean', 'program', 'remote'];
+const elsewhere = ['alfworld', 'deepcoder', 'lean', 'program', 'remote', 'verifiers'];
 /** Configurations in which the solver's actions always succeed, for environments whose defaults are random. */
 const configs: Record<string, Record<string, unknown>> = {
   frozen_lake: { is_slippery: false },

@@ -5,7 +5,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ModelCall, ModelReply } from '../api/model-calls';
+import type { ModelCall, ModelReply } from '../model-calls';
 import { anthropicMessages } from './anthropic-messages';
 import { chatCompletions } from './chat-completions';
 import { responses } from './responses';

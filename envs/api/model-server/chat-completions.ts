@@ -1,7 +1,7 @@
 // OpenAI's chat completions: requests as model calls, and replies as JSON or as a stream of chunks. A stream has the
 // complete reply in a few chunks, because a reply is sent when it is complete. Sampling parameters of the request are
 // ignored: the policy is sampled as its training requires.
-import type { CallMessage, ModelCall, ModelReply, RequestedTool } from '../api/model-calls';
+import type { CallMessage, ModelCall, ModelReply, RequestedTool } from '../model-calls';
 import {
   bodyOf,
   isPlain,

@@ -1,7 +1,7 @@
 // OpenAI's Responses: requests as model calls, and replies as JSON or as a stream of events. The server keeps no
 // responses, so a request must contain its complete conversation; `previous_response_id` is refused. The items of a
 // request that follow each other become one message where the model sees one: a text and the calls after it.
-import type { CallMessage, CallTool, ModelReply } from '../api/model-calls';
+import type { CallMessage, CallTool, ModelReply } from '../model-calls';
 import {
   bodyOf,
   isPlain,

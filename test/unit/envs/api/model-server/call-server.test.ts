@@ -1,7 +1,7 @@
 // The server of model calls: who may call, what is refused with which status, and the order of waiting calls.
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CallServer, maxBodyBytes, mostWaiting, type CallLine } from '../../../../envs/program/call-server';
+import { CallServer, maxBodyBytes, mostWaiting, type CallLine } from '../../../../../envs/api/model-server/call-server';
 
 let server: CallServer;
 let line: CallLine;

@@ -1,6 +1,6 @@
 // What the server of model calls needs from a protocol: a request's call, and the response to its reply. A protocol is a
 // pure function of the request's body. Errors are sent in the form of the protocol.
-import type { CallMessage, CallTool, ModelCall, ModelReply } from '../api/model-calls';
+import type { CallMessage, CallTool, ModelCall, ModelReply } from '../model-calls';
 
 /** A response: one JSON document, or a stream of server-sent events. */
 export type WireResponse = { json: unknown } | { events: WireEvent[] };

@@ -1,9 +1,9 @@
 // OpenAI's Responses and Anthropic's Messages: what a request asks of the policy, and the forms of replies and streams.
 import { describe, expect, test } from 'vitest';
-import type { ModelReply } from '../../../../envs/api/model-calls';
-import { anthropicMessages } from '../../../../envs/program/anthropic-messages';
-import { responses } from '../../../../envs/program/responses';
-import type { Protocol } from '../../../../envs/program/wire';
+import type { ModelReply } from '../../../../../envs/api/model-calls';
+import { anthropicMessages } from '../../../../../envs/api/model-server/anthropic-messages';
+import { responses } from '../../../../../envs/api/model-server/responses';
+import type { Protocol } from '../../../../../envs/api/model-server/wire';
 
 const reply = (changes: Partial<ModelReply> = {}): ModelReply => ({
   ...{ content: 'b', tool_calls: [], finish: 'stop', prompt_tokens: 3, completion_tokens: 2 },

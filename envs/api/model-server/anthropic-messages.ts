@@ -1,6 +1,6 @@
 // Anthropic's Messages: requests as model calls, and replies as JSON or as a stream of events. Thoughts that a request
 // sends back as blocks are left out, because the policy's own thoughts are part of its text.
-import type { CallMessage, CallTool, ModelReply, RequestedTool } from '../api/model-calls';
+import type { CallMessage, CallTool, ModelReply, RequestedTool } from '../model-calls';
 import {
   bodyOf,
   isPlain,

@@ -1,9 +1,9 @@
 // OpenAI's chat completions: what a request asks of the policy, what is refused and with which sentence, and the forms of
 // replies and streams.
 import { describe, expect, test } from 'vitest';
-import type { ModelReply } from '../../../../envs/api/model-calls';
-import { chatCompletions } from '../../../../envs/program/chat-completions';
-import { RequestError } from '../../../../envs/program/wire';
+import type { ModelReply } from '../../../../../envs/api/model-calls';
+import { chatCompletions } from '../../../../../envs/api/model-server/chat-completions';
+import { RequestError } from '../../../../../envs/api/model-server/wire';
 
 const messages = [{ role: 'user', content: 'a' }];
 const reply = (changes: Partial<ModelReply> = {}): ModelReply => ({

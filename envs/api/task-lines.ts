@@ -1,8 +1,7 @@
-// The tasks of a program: the lines of a JSONL file. The seed of an episode chooses its line, so all members of a group
-// have the same task. Also the version of a program: a checksum of its files.
-import { createHash } from 'node:crypto';
+// The tasks of an environment: the lines of a JSONL file. The seed of an episode chooses its line, so all members of a
+// group have the same task.
 import { readFileSync } from 'node:fs';
-import { MissingDependency } from '../api/environment';
+import { MissingDependency } from './environment';
 
 /** Maximum bytes of a task file. */
 const maxTaskBytes = 256 * 2 ** 20;
@@ -36,14 +35,3 @@ export function readTasks(file: string): string[] {
 
 /** Returns the task of a seed. */
 export const taskOf = (tasks: readonly string[], seed: number): string => tasks[seed % tasks.length];
-
-/**
- * Returns the version of a program: the first 16 hex digits of the SHA-256 of its files. Undefined without files.
- * @throws Error if a file cannot be read
- */
-export function programVersion(files: readonly string[]): string | undefined {
-  if (files.length === 0) return undefined;
-  const hash = createHash('sha256');
-  for (const file of files) hash.update(createHash('sha256').update(readFileSync(file)).digest());
-  return hash.digest('hex').slice(0, 16);
-}
