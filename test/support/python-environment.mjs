@@ -32,7 +32,9 @@ export function installEnvironment({ folder, wanted, minors, packages }) {
   rmSync(folder, { recursive: true, force: true });
   const run = (command, ...args) => execFileSync(command, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   run(found, '-m', 'venv', folder);
-  for (const args of packages) run(join(folder, 'bin', 'python'), '-m', 'pip', 'install', '--quiet', ...args);
+  // Modules are compiled when they are first imported; most never are.
+  const install = ['-m', 'pip', 'install', '--quiet', '--no-compile', '--disable-pip-version-check'];
+  for (const args of packages) run(join(folder, 'bin', 'python'), ...install, ...args);
   writeFileSync(mark, wanted);
   return true;
 }

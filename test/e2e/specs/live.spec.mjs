@@ -136,9 +136,8 @@ function killTrainer() {
 
 scenario('a killed trainer is reported once, and its run can be resumed', async () => {
   const { pid, updated } = killTrainer();
-  await item(/quickstart, interrupted/).waitFor();
   const toast = editor.page.locator('.notification-toast', { hasText: /Run quickstart was interrupted at step \d+/ });
-  await toast.waitFor();
+  await Promise.all([toast.waitFor(), item(/quickstart, interrupted/).waitFor()]); // the editor hides toasts after a while
   assert.equal(await toast.count(), 1);
   await editor.picture('interrupted-dark');
   await toast.getByRole('button', { name: 'Resume' }).click();
