@@ -1,10 +1,11 @@
 // Rules for the keys that name plug-ins: what does not work together with the loss of a plug-in, an alarm that ends the
-// run must be listed, alarms need the alarm monitor, and a file is named once.
+// run must be listed, alarms need the alarm monitor, a memory needs
+// prompts of one turn, and a file is named once.
 import type { BrokenRule } from './broken-rule';
 import { isPluginPath } from './plugin-path';
 import type { RunConfig } from './schema';
 
-export function pluginPathRules({ actor_rollout_ref, lora, trainer, workbench }: RunConfig): BrokenRule[] {
+export function pluginPathRules({ actor_rollout_ref, agent_proxy, lora, trainer, workbench }: RunConfig): BrokenRule[] {
   const { plugins, watch } = workbench;
   const broken: BrokenRule[] = [];
   const loss = actor_rollout_ref.actor.policy_loss.loss_mode;
@@ -28,6 +29,11 @@ export function pluginPathRules({ actor_rollout_ref, lora, trainer, workbench }:
     broken.push({
       key: 'workbench.plugins.alarms',
       sentence: 'names alarms, but workbench.watch.enabled is false: set it to true, or remove the alarms',
+    });
+  if (plugins.memory !== null && agent_proxy.context_window_mode !== 'single_turn')
+    broken.push({
+      key: 'workbench.plugins.memory',
+      sentence: `names a memory, but agent_proxy.context_window_mode is ${agent_proxy.context_window_mode}: set it to single_turn, or set workbench.plugins.memory to null`,
     });
   for (const [key, paths] of [
     ['metrics', plugins.metrics],

@@ -11,6 +11,12 @@ export const plugins = z
     metrics: paths('Plug-ins that measure each step. Their values have keys that begin with plugins/.'),
     charts: paths('Plug-ins that define charts of the dashboard.'),
     alarms: paths('Plug-ins that define further alarms; they need workbench.watch.enabled.'),
+    memory: pluginPath
+      .nullable()
+      .describe(
+        'Plug-in that writes the summary of earlier turns in the prompt; it needs agent_proxy.context_window_mode single_turn. null: the built-in summary.',
+      )
+      .default(null),
     timeout_ms: count(
       'Time limit of one call of a plug-in’s function in milliseconds. An estimator or a filter that exceeds it ends the run.',
     ).default(10_000),

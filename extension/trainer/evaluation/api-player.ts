@@ -8,6 +8,7 @@ import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
 import type { Journal } from '../run/journal';
 import { AgentProxy } from '../rollout/agent-proxy';
+import type { Remember } from '../rollout/remembered-window';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
 import { responsePrefix } from '../rollout/tool-protocol';
@@ -32,6 +33,7 @@ export interface ApiPlayerParts {
   control: RunControl;
   journal: Journal;
   judges?: JudgePanel;
+  remember?: Remember | undefined;
 }
 
 export class ApiPlayer implements Player {
@@ -71,7 +73,7 @@ export class ApiPlayer implements Player {
   }
 
   private async episode(slot: ValidationSlot, client: ApiClient): Promise<Episode> {
-    const { config, environments, loaded, control, journal, judges } = this.parts;
+    const { config, environments, loaded, control, journal, judges, remember } = this.parts;
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
     const environment = loaded.find(({ tag }) => tag === slot.tag) ?? {};
@@ -92,6 +94,7 @@ export class ApiPlayer implements Player {
       max_failed_episodes_share: 1, // evaluate.ts checks the share over all episodes
       stop_token_ids: [],
       ...(judges && { judges }),
+      ...(remember && { remember }),
     });
     const { episodes } = await proxy.rollout({
       mode: 'val',

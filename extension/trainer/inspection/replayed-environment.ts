@@ -39,6 +39,11 @@ export async function openReplayed(
     throw new UserError(
       `run ${run.folder.id}: episodes of ${tag} are played by a program or a server, which decides itself how it continues: train or evaluate with a changed program instead`,
     );
+  const { memory } = config.workbench.plugins;
+  if (memory !== null)
+    throw new UserError(
+      `run ${run.folder.id}: its prompts are written by the plug-in ${memory}, which what-if episodes do not call: train or evaluate with a changed plug-in instead`,
+    );
   const kept = run.keptEnvironment({ version: environment.version, tag }, accepted);
   const spec: EnvironmentSpec = kept
     ? {

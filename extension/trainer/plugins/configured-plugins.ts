@@ -11,10 +11,15 @@ export interface ConfiguredPlugin {
   kind: PluginKind;
 }
 
-/** Returns the plug-ins that a training needs, in the order of the keys. An evaluation needs none. */
+/** Returns the plug-ins that a training needs, in the order of the keys. An evaluation needs
+ * only the memory. */
 export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workbench }: RunConfig): ConfiguredPlugin[] {
-  if (trainer.val_only) return [];
   const { plugins } = workbench;
+  const memory: [string, PluginKind, string[]] = [
+    'workbench.plugins.memory',
+    'memory',
+    plugins.memory === null ? [] : [plugins.memory],
+  ];
   const named: [key: string, kind: PluginKind, values: readonly string[]][] = [
     ['algorithm.adv_estimator', 'estimator', [algorithm.adv_estimator]],
     ['actor_rollout_ref.rollout.rollout_filter_metric', 'filter', [actor_rollout_ref.rollout.rollout_filter_metric]],
@@ -23,7 +28,7 @@ export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workb
     ['workbench.plugins.charts', 'chart', plugins.charts],
     ['workbench.plugins.alarms', 'alarm', plugins.alarms],
   ];
-  const found = named.flatMap(([key, kind, values]) =>
+  const found = (trainer.val_only ? [memory] : [...named, memory]).flatMap(([key, kind, values]) =>
     values.flatMap(path => (isPluginPath(path) ? [{ key, path, kind }] : [])),
   );
   return found.filter(({ path }, i) => found.findIndex(other => other.path === path) === i);

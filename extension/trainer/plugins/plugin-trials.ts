@@ -12,6 +12,7 @@ import { badValue, type CallablePlugin } from './checked-values';
 import { boundWith, ruleOf } from './checked-alarm';
 import { filterWith } from './plugin-filter';
 import { lossWith } from './plugin-loss';
+import { rememberWith } from './plugin-memory';
 import { measureWith } from './plugin-metrics';
 import { reportWith } from './plugin-report';
 
@@ -94,6 +95,20 @@ export const pluginTrials: Readonly<Record<PluginKind, readonly Trial[]>> = {
         ];
         requireSlopes(plugin.path, at, losses, further);
         return losses;
+      },
+    },
+  ],
+  memory: [
+    {
+      name: 'remember returns a text for a second turn, a third turn, and no turns to show',
+      run: async plugin => {
+        const [first, second] = episode(0, 0, 1).turns;
+        const about = { environment: 'words', state: 'The room is dark.' };
+        return [
+          await rememberWith(plugin, { ...about, turn: 2, past: [first], shown: 1 }),
+          await rememberWith(plugin, { ...about, turn: 3, past: [first, second], shown: 2 }),
+          await rememberWith(plugin, { ...about, turn: 3, past: [first, second], shown: 0 }),
+        ];
       },
     },
   ],

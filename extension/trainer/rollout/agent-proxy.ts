@@ -253,6 +253,7 @@ export class AgentProxy {
     for (const { entry, context } of all) {
       const turn = entry.history.length + 1;
       const called = context instanceof CallContext;
+      if (!called && this.options.remember) await context.prepare(this.turnPrompt(entry, turn), entry.history);
       const ids: CallPrompt | (PromptIds & { limits?: undefined }) | null = called
         ? this.callPrompt(entry, context)
         : context.prompt(this.turnPrompt(entry, turn), entry.history);

@@ -62,6 +62,12 @@ export class EpisodeContext implements PlayedContext {
     this.messages = [{ role: 'system', content: options.system }];
   }
 
+  /** Fetches what the next turn's prompt needs from a memory of the workspace; must be called before `prompt`. */
+  async prepare(prompt: TurnPrompt, history: CurrentTurn['history']): Promise<void> {
+    const { max_model_len, response_length } = this.options;
+    await this.window.prepare?.({ prompts: [...this.prompts, prompt], history }, max_model_len - response_length);
+  }
+
   /**
    * Returns the ids of the next turn's prompt. If even the prompt with the fewest previous turns leaves no room for a
    * response, returns null and adds no prompt; the episode then ends.

@@ -29,6 +29,11 @@ export interface WindowPrompt {
 }
 
 export interface ContextWindow {
+  /**
+   * Fetches what the prompts of a turn need from elsewhere, until a prompt has at most `most` tokens. Called before
+   * `prompts` of each turn.
+   */
+  prepare?(turn: Pick<CurrentTurn, 'prompts' | 'history'>, most: number): Promise<void>;
   prompts(turn: CurrentTurn): Iterable<WindowPrompt>;
 }
 

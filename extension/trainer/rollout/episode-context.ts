@@ -7,6 +7,7 @@ import { EpisodeContext } from './context-manager';
 import type { PromptTokenizer } from './prompt-tokenizer';
 import { ChatWindow, MemoryWindow, windowTurns, withoutOldestMessages, withoutOldestTurn } from './context-window';
 import { alfWorldMemory, simpleMemory } from './memories';
+import { RememberedWindow } from './remembered-window';
 import { maskRule } from './response-mask';
 import { responsePrefix, type EpisodeTools } from './tool-protocol';
 import { ToolWindow } from './tool-window';
@@ -20,7 +21,7 @@ import type { ContextSettings } from './rollout-request';
  */
 export function episodeContext(
   tokenizer: PromptTokenizer,
-  { agent_proxy, rollout, enable_response_mask, ragen }: ContextSettings,
+  { agent_proxy, rollout, enable_response_mask, ragen, remember }: ContextSettings,
   system: string,
   environment: string,
   tools?: EpisodeTools,
@@ -36,7 +37,9 @@ export function episodeContext(
   const window = tools
     ? new ToolWindow(tokenizer, shown, tools)
     : mode === 'single_turn'
-      ? new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
+      ? remember
+        ? new RememberedWindow(tokenizer, shown, environment, remember)
+        : new MemoryWindow(tokenizer, shown, environment === 'alfworld' ? alfWorldMemory : simpleMemory)
       : new ChatWindow(tokenizer, shown, ragen ? withoutOldestMessages : withoutOldestTurn);
   return new EpisodeContext(tokenizer, window, {
     system,

@@ -8,6 +8,7 @@ import type { RolloutJudges } from '../rewards/judge-panel';
 import type { PlayedContext } from './played-context';
 import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
+import type { Remember } from './remembered-window';
 import type { ContextWindowMode } from './response-mask';
 import type { TurnProtocol } from './turn-protocol';
 import type { RolloutCounts } from './rollout-counts';
@@ -68,13 +69,15 @@ export interface AgentProxyOptions {
   /** `workbench.max_failed_episodes_share`: the batch fails if a larger share of its episodes fails. */
   max_failed_episodes_share: number;
   stop_token_ids: number[];
+  /** The context memory of the workspace, for `single_turn`; by default, the built-in summaries are used. */
+  remember?: Remember;
   observer?: RolloutObserver;
   /** The judges of the tags; without them, components that judges score are missing. */
   judges?: { openRollout(): RolloutJudges };
 }
 
 /** The options on which an episode's context depends. */
-export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_response_mask' | 'ragen'> & {
+export type ContextSettings = Pick<AgentProxyOptions, 'agent_proxy' | 'enable_response_mask' | 'ragen' | 'remember'> & {
   rollout: Pick<AgentProxyOptions['rollout'], 'max_model_len' | 'response_length'>;
 };
 

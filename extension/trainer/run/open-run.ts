@@ -12,6 +12,7 @@ import { openEngine, requireSameEngine, serverRows } from './run-engine';
 import { installation } from '../../node/installation';
 import type { Journal } from './journal';
 import { LivePlugins } from '../plugins/live-plugins';
+import { memoryOf } from '../plugins/plugin-memory';
 import { LiveEnvironments } from '../live/live-environments';
 import { PendingSettings } from '../live/pending-settings';
 import { gibibytes } from '../../common/numbers';
@@ -115,6 +116,7 @@ export async function openRun({
     environments = live;
     control.serveEnvironments(live);
     plugins = await LivePlugins.open(config, { workspace, folder, journal });
+    const remember = memoryOf(plugins.set);
     teacher = await openTeacher({ config, folder, workspace, modelFolder, control, journal });
     judges = openJudges({ config, tags, workspace, folder, journal });
 
@@ -151,6 +153,7 @@ export async function openRun({
         stop_token_ids: tokenizer.stopTokenIds,
         observer,
         ...(judges && { judges }),
+        ...(remember && { remember }),
         ...changed,
       });
     control.live.connect({

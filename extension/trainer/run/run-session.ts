@@ -12,6 +12,8 @@ import { LocalPlayer } from '../evaluation/local-player';
 import { keepEnvironment } from '../store/environment-store';
 import type { OpenOptions } from './open-run';
 import { openRun } from './open-run';
+import { LivePlugins } from '../plugins/live-plugins';
+import { memoryOf } from '../plugins/plugin-memory';
 
 /** An opened training or evaluation. */
 export interface RunSession {
@@ -74,7 +76,9 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const { environments, loaded } = await openEnvironments(config, tags, workspace, logNotice, control.stopped);
   for (const environment of loaded) await journal.retryUntilWritable(() => keepEnvironment(folder, environment));
   const judges = openJudges({ config, tags, workspace, folder, journal });
-  const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal, judges });
+  const plugins = await LivePlugins.open(config, { workspace, folder, journal });
+  const remember = memoryOf(plugins.set);
+  const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal, judges, remember });
   return {
     about: { model: model.model_name, url: service.url },
     step: () => 0,
@@ -85,6 +89,7 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
     },
     close: async () => {
       judges?.close();
+      await plugins.stop();
       await environments.stop();
     },
   };

@@ -79,6 +79,11 @@ export async function demonstrations(
       tools: played?.tools && (tools.tokenizer.toolSyntax?.(agent_proxy.tool_format) ?? plainSyntax),
     },
   );
+  const { memory } = config.workbench.plugins;
+  if (memory !== null)
+    throw new UserError(
+      `sft: workbench.plugins.memory is ${memory}, but demonstrations are made with the built-in summary: set it to null`,
+    );
   const groups = { env_groups: batch, group_size: 1, env_configs: { tags: [tag], n_groups: [batch] } };
   const proxy = new AgentProxy(demonstrator, tools.environments, tools.tokenizer, {
     seed: config.seed,

@@ -13,6 +13,7 @@ const providedNames = [
   'ragen-workbench/api/plugins/estimator',
   'ragen-workbench/api/plugins/filter',
   'ragen-workbench/api/plugins/loss',
+  'ragen-workbench/api/plugins/memory',
   'ragen-workbench/api/plugins/metric',
   'ragen-workbench/api/plugins/played-episode',
   'ragen-workbench/api/plugins/report',
