@@ -6,8 +6,8 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
 import { callObservation, replyOf } from '../api/model-calls';
-import { CallServer } from '../api/model-server/call-server';
-import { readTasks, taskOf } from '../api/task-lines';
+import { callServer } from '../api/model-server/call-server';
+import { taskOf, tasksFor } from '../api/task-lines';
 import { ProgramEpisode, withoutCall, type ProgramEvent } from './episode';
 import { formatExit } from './process';
 import { programVersion } from './version';
@@ -53,16 +53,8 @@ const config = z.strictObject({
     .default(0)
     .describe('an episode counts as a success if its reward is above this value, unless the reward states it'),
 });
-type Config = z.infer<typeof config>;
-
-/** The server of this process, started with the first episode. */
-let server: Promise<CallServer> | undefined;
 
 const pathIn = (folder: string, file: string): string => resolve(folder, file);
-const tasksIn = ({ folder, tasks }: Config): string[] | undefined =>
-  tasks === null ? undefined : readTasks(pathIn(folder, tasks));
-const valTasksIn = (config: Config): string[] | undefined =>
-  tasksIn(config.val_tasks === null ? config : { ...config, tasks: config.val_tasks });
 
 export default defineEnvironment({
   name: 'program',
@@ -82,13 +74,12 @@ export default defineEnvironment({
     const missing = config.files.find(file => !existsSync(pathIn(folder, file)));
     if (missing !== undefined)
       throw new MissingDependency(`does not find its file ${missing} in ${folder}`, 'correct env_config.files');
-    tasksIn(config);
-    valTasksIn(config);
+    tasksFor(config, 'train');
+    tasksFor(config, 'val');
   },
 
   create(config) {
     const { folder, files, time_limit, success_reward } = config;
-    const tasks = { train: once(() => tasksIn(config)), val: once(() => valTasksIn(config)) };
     let episode: ProgramEpisode | undefined;
     let version: string | undefined;
 
@@ -111,10 +102,10 @@ export default defineEnvironment({
       async reset({ seed, member = 0, mode = 'train' }) {
         await episode?.close();
         version = programVersion(files.map(file => pathIn(folder, file)));
-        const lines = tasks[mode]();
-        const started = await (server ??= CallServer.start());
+        const lines = tasksFor(config, mode);
+        const server = await callServer();
         const options = { ...config, command: config.command!, pass: config.pass_env, scorer: config.scorer ?? '' };
-        episode = new ProgramEpisode(started.open(), options, {
+        episode = new ProgramEpisode(server.open(), options, {
           ...{ seed, member, mode },
           task: lines && taskOf(lines, seed),
         });
@@ -142,9 +133,3 @@ export default defineEnvironment({
     };
   },
 });
-
-/** Returns a function that computes its value at its first call. */
-function once<T>(compute: () => T): () => T {
-  let found: { value: T } | undefined;
-  return () => (found ??= { value: compute() }).value;
-}

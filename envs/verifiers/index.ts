@@ -1,13 +1,12 @@
 // An environment of the verifiers library, played by its server (docs/environments/verifiers.md). The server runs the
 // environment's agents; each call that they make to the policy is a state, and the policy's reply is the action. The
 // rewards are those of the environment.
-import { resolve } from 'node:path';
 import { z } from 'zod';
 import { defineEnvironment, MissingDependency, type StepResult } from '../api/environment';
 import { callObservation, replyOf } from '../api/model-calls';
 import { CallLoop, type CallEvent } from '../api/model-server/call-loop';
-import { CallServer, type CallLine } from '../api/model-server/call-server';
-import { readTasks, taskOf } from '../api/task-lines';
+import { callServer, type CallLine } from '../api/model-server/call-server';
+import { taskOf, tasksFor, type TaskFiles } from '../api/task-lines';
 import { earnedBy, isCutOff, valuesOf } from './earned';
 import { checkServer, ServedRun, type RunEnd } from './served-run';
 
@@ -44,17 +43,11 @@ const config = z.strictObject({
     .describe('seconds that the server may take for an episode, without the time in which it waits for the policy'),
   success_reward: z.number().default(0).describe('an episode counts as a success if its reward is above this value'),
 });
-type Config = z.infer<typeof config>;
-
-/** The server of this process through which the agents call the policy, started with the first episode. */
-let calls: Promise<CallServer> | undefined;
-
 /** Returns the tasks for a mode. @throws MissingDependency if there are none */
-function tasksOf({ folder, tasks, val_tasks }: Config, mode: 'train' | 'val'): string[] {
-  const file = mode === 'val' ? (val_tasks ?? tasks) : tasks;
-  if (file === null)
-    throw new MissingDependency('has no tasks', 'set env_config.tasks to a file with the tasks of the taskset');
-  return readTasks(resolve(folder, file));
+function requireTasks(files: TaskFiles, mode: 'train' | 'val'): string[] {
+  const tasks = tasksFor(files, mode);
+  if (tasks) return tasks;
+  throw new MissingDependency('has no tasks', 'set env_config.tasks to a file with the tasks of the taskset');
 }
 
 export default defineEnvironment({
@@ -66,8 +59,8 @@ export default defineEnvironment({
   patience: ({ time_limit, connect_timeout }) => 1000 * (time_limit + connect_timeout + 30),
 
   async dependencies(config) {
-    tasksOf(config, 'train');
-    tasksOf(config, 'val');
+    requireTasks(config, 'train');
+    requireTasks(config, 'val');
     await checkServer(config.server, config.connect_timeout * 1000).catch((error: unknown) => {
       const remedy = 'start the server, or correct env_config.server';
       throw new MissingDependency(`cannot use the server ${config.server}, which ${(error as Error).message}`, remedy);
@@ -76,7 +69,6 @@ export default defineEnvironment({
 
   create(config) {
     const { server, connect_timeout, time_limit, agents, success_reward } = config;
-    const lines: Partial<Record<'train' | 'val', string[]>> = {};
     let episode: { line: CallLine; run: ServedRun; loop: CallLoop<RunEnd> } | undefined;
 
     const close = (): void => {
@@ -107,10 +99,10 @@ export default defineEnvironment({
     return {
       async reset({ seed, mode = 'train' }) {
         close();
-        const task = JSON.parse(taskOf((lines[mode] ??= tasksOf(config, mode)), seed)) as unknown;
+        const task = JSON.parse(taskOf(requireTasks(config, mode), seed)) as unknown;
         if (typeof task !== 'object' || task === null || Array.isArray(task))
           throw new Error(`The task of seed ${seed} is not a JSON object: write the fields of the task in each line`);
-        const line = (await (calls ??= CallServer.start())).open();
+        const line = (await callServer()).open();
         const request = { task: task as Record<string, unknown>, url: line.url };
         const run = await ServedRun.start(server, request, connect_timeout * 1000).catch((error: unknown) => {
           line.close();

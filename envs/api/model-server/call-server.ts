@@ -173,6 +173,11 @@ export class CallServer {
   }
 }
 
+let shared: Promise<CallServer> | undefined;
+
+/** Returns the server of this thread, which the first call starts. */
+export const callServer = (): Promise<CallServer> => (shared ??= CallServer.start());
+
 const routes = [...protocols.map(({ route }) => `POST ${route}`), 'GET /v1/models'].join(', ');
 const models = { object: 'list', data: [{ id: 'policy', object: 'model', created: 0, owned_by: 'ragen' }] };
 
