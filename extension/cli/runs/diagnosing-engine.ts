@@ -10,6 +10,7 @@ import { FrozenBase } from '../../models/tinker/frozen-base';
 import { pairScores } from '../../models/tinker/pair-scores';
 import { StoppableCalls } from '../../models/tinker/stoppable-calls';
 import { installation } from '../../node/installation';
+import { requestMs } from '../../trainer/run/run-engine';
 import { serverKey } from '../engine/server-key';
 import { loadModel } from '../model-files/open-model';
 
@@ -49,8 +50,8 @@ export interface ServerEngineFlags {
   key: boolean;
 }
 
-/** Maximum milliseconds of one request, and of an outage of the server. */
-const [requestMs, outageMs] = [120_000, 600_000];
+/** Maximum milliseconds of an outage of the server. */
+const outageMs = 600_000;
 const keyNames = { url: '--engine', key: '--key-env', model: '--server-model' };
 
 /** Where a server is, and how it is used. */

@@ -11,8 +11,7 @@ export interface ConfiguredPlugin {
   kind: PluginKind;
 }
 
-/** Returns the plug-ins that a training needs, in the order of the keys. An evaluation needs
- * only the memory. */
+/** Returns the plug-ins that a run needs, in the order of the keys: an evaluation needs only the memory. */
 export function configuredPlugins({ algorithm, actor_rollout_ref, trainer, workbench }: RunConfig): ConfiguredPlugin[] {
   const { plugins } = workbench;
   const memory: [string, PluginKind, string[]] = [
