@@ -53,7 +53,9 @@ export function checkedNumbers<Row extends Float32Array | Float64Array>(
     throw badValue(called, `returned ${value.length} ${what} instead of ${length}`, `return ${length} numbers`);
   for (let index = 0; index < length; index++) {
     const number = value[index];
-    if (typeof number !== 'number' || !Number.isFinite(number) || !Number.isFinite((row[index] = number)))
+    if (typeof number === 'number') row[index] = number;
+    // A finite number beyond the range of float32 becomes infinite in a Float32Array.
+    if (typeof number !== 'number' || !Number.isFinite(row[index]))
       throw badValue(called, `returned ${shown(number)} for ${one(index)}`, 'return finite numbers');
   }
   return row;
