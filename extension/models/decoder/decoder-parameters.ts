@@ -2,6 +2,7 @@
 // Frozen weights are constants that are mapped from files or stored in memory. 8-bit weights are constants that were
 // quantised from frozen weights. Any linear layer may have a trained low-rank adapter (lora.ts). Full training, LoRA,
 // scoring under the base model and quantised rollouts therefore share the decoder code (decoder.ts).
+import { evenLinear } from '../../engine/graph/even-products';
 import { dequantized, frozenLinear, int8Linear, quantizeRows } from '../../engine/graph/frozen-ops';
 import type { Int8Weight, QuantizedRows } from '../../engine/graph/frozen-ops';
 import type { ElementType, FloatType, Graph, Value } from '../../engine/graph/graph';
@@ -57,6 +58,18 @@ export interface ParameterPlan {
    * Float type in which matmuls with weights are computed; float32 by default. All other operations compute in float32.
    */
   products?: FloatType;
+  /**
+   * Set for sampling on the CPU: the result of a row then has the same bits in every batch. Not for training, because
+   * the graph has no gradient.
+   */
+  evenRows?: EvenRows;
+}
+
+export interface EvenRows {
+  /** Number of threads of the session, at least 1. */
+  threads: number;
+  /** Whether onnxruntime packs constants for matmuls, which makes their products even. */
+  packed: boolean;
 }
 
 const castCode: Record<FloatType, number> = { float32: 1, float16: 10 };
@@ -122,8 +135,11 @@ export class DecoderParameters {
     const { g } = this;
     const { products = 'float32' } = this.plan;
     const source = this.plan.source(name);
-    if (source.kind === 'input')
-      return linear(g, cast(g, x, products), this.float(name, products), bias && cast(g, bias, products));
+    const isInput = source.kind === 'input';
+    const even = this.plan.evenRows;
+    if (even && products === 'float32' && source.kind !== 'int8' && (isInput || !even.packed))
+      return evenLinear(g, x, this.float(name), bias, even.threads);
+    if (isInput) return linear(g, cast(g, x, products), this.float(name, products), bias && cast(g, bias, products));
     if (source.kind !== 'int8')
       return frozenLinear(g, cast(g, x, products), () => this.float(name, products), bias && cast(g, bias, products));
     const weight = this.int8(name, source);
@@ -140,7 +156,10 @@ export class DecoderParameters {
     const type = y.type as FloatType;
     const [a, b] = [this.float(factorName(module, 'A'), type), this.float(factorName(module, 'B'), type)];
     const input = cast(g, adapter.dropout > 0 ? this.dropped(x, adapter.dropout, tokens) : x, type);
-    return linear(g, scale(g, linear(g, input, a), loraScale(adapter)), b, y);
+    const even = type === 'float32' ? this.plan.evenRows : undefined;
+    const factor = even ? evenLinear(g, input, a, null, even.threads) : linear(g, input, a);
+    const scaled = scale(g, factor, loraScale(adapter));
+    return even ? evenLinear(g, scaled, b, y, even.threads) : linear(g, scaled, b, y);
   }
 
   /**

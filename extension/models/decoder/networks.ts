@@ -4,7 +4,7 @@
 // into JavaScript memory.
 import type { DecoderConfig, ParameterSpec } from './decoder-config';
 import { parameterSpecs } from './decoder-config';
-import type { Adapter, FileTensor, ParameterPlan, TensorSource } from './decoder-parameters';
+import type { Adapter, EvenRows, FileTensor, ParameterPlan, TensorSource } from './decoder-parameters';
 import { loraModules, loraSpecs } from '../adapters/lora';
 import type { LoraOptions } from '../adapters/lora';
 import type { Network } from '../graphs/policy-graphs';
@@ -40,6 +40,11 @@ export function frozenNetwork(config: DecoderConfig, { folder, tensors }: Mapped
 export function laidOutNetwork(network: Network, weights: Weights): Network {
   const source = (name: string): TensorSource => ({ kind: 'memory', data: weights.view(name) });
   return { ...network, plan: { ...network.plan, source } };
+}
+
+/** Returns the network for sampling: the result of a row has the same bits in every batch (`EvenRows`). */
+export function evenNetwork(network: Network, evenRows: EvenRows): Network {
+  return { ...network, plan: { ...network.plan, evenRows } };
 }
 
 /** Returns `base` with trained adapters and trained `extra` parameters, such as a value head. */

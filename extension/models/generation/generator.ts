@@ -3,9 +3,10 @@
 // token. Equal prompts are computed once. When a row finishes, a waiting row takes its slot. Calls overlap: rows of a
 // new call join the running batch between two steps, and each call resolves when its rows are finished. Invariant: a
 // row's tokens depend only on its ids, its seed and the weights. On the CPU, the logits of a row do not depend on the
-// other rows in the batch either: they are bit-identical, because matmuls compute each row independently and sums over
-// cached tokens run in blocks. A step has at least two rows, because onnxruntime computes matmuls of a single row with
+// other rows in the batch either: they are bit-identical, because matmuls compute each row independently
+// (even-products.ts) and sums over cached tokens run in blocks. A step has at least two rows, because onnxruntime computes matmuls of a single row with
 // another kernel, which rounds differently.
+import { availableParallelism } from 'node:os';
 import type { GeneratorOptions } from './generator-options';
 import { appendAll } from '../../common/lists';
 import { UserError } from '../../common/user-error';
@@ -18,7 +19,7 @@ import { DeviceCache } from './device-cache';
 import type { CachedRow, GenerationCache } from './generation-cache';
 import { HostCache } from './host-cache';
 import { afterToken } from './pictured-chunks';
-import { laidOutNetwork } from '../decoder/networks';
+import { evenNetwork, laidOutNetwork } from '../decoder/networks';
 import type { ParameterBank } from '../weights/parameter-bank';
 import { appendGraph, generateGraph } from '../graphs/policy-graphs';
 import type { Network } from '../graphs/policy-graphs';
@@ -162,10 +163,11 @@ export class Generator {
   }
 
   private makeSession(network: Network): Promise<Session> {
-    return Session.create(generateGraph(network, loweringOf(this.options), this.where), {
+    const prepack = this.options.prepack ?? this.options.layOut;
+    return Session.create(generateGraph(this.even(network, prepack), loweringOf(this.options), this.where), {
       ...this.options,
       folder: network.folder,
-      prepack: this.options.prepack ?? this.options.layOut,
+      prepack,
       resident: () => this.where === 'device',
     });
   }
@@ -303,9 +305,19 @@ export class Generator {
   private async append(feeds: Readonly<Record<string, Tensor>>, pictured: boolean): Promise<Record<string, Tensor>> {
     const { network, options } = this;
     const create = (): Promise<Session> =>
-      Session.create(appendGraph(network, loweringOf(options), pictured), { ...options, folder: network.folder });
+      Session.create(appendGraph(this.even(network, options.prepack), loweringOf(options), pictured), {
+        ...options,
+        folder: network.folder,
+      });
     const session = await (pictured ? (this.picturing ??= create()) : (this.appending ??= create()));
     return session.run({ ...this.bank.feeds(), ...feeds });
+  }
+
+  /** Returns the network as the provider samples from it. On a GPU, sums depend on the batch anyway. */
+  private even(network: Network, packed = false): Network {
+    const { threads } = this.options;
+    if (loweringOf(this.options) !== 'cpu') return network;
+    return evenNetwork(network, { threads: threads || availableParallelism(), packed });
   }
 
   private async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
