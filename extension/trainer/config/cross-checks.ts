@@ -98,11 +98,16 @@ function curriculumRules({ es_manager, workbench: { curriculum, compat } }: RunC
 
 /** Rules for reward components. */
 function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
-  return Object.entries(custom_envs).flatMap(([tag, { rewards }]) => {
+  return Object.entries(custom_envs).flatMap(([tag, { rewards, prompt_format }]) => {
     const { min = 0, max = Infinity } = rewards?.thought_length ?? {};
     const at = `custom_envs.${tag}.rewards`;
     const judges = Object.entries(rewards?.judges ?? {});
     const broken = judges.flatMap(([name, judge]) => judgeRules(judge, `${at}.judges.${name}`, model_info ?? {}));
+    if (rewards?.format && !prompt_format)
+      broken.push({
+        key: `${at}.format`,
+        sentence: `is set, but custom_envs.${tag}.prompt_format is null: set it to a format, or this key to null`,
+      });
     if (min <= max) return broken;
     const sentence = `is ${min}, but the largest length (max) is ${max}: make min at most max`;
     return [{ key: `${at}.thought_length.min`, sentence }, ...broken];

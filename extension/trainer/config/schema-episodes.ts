@@ -1,6 +1,7 @@
 // Schema of episode generation: the turns of the agent proxy, the layout of the environment groups, and the settings of
 // the environment with each tag.
 import { z } from 'zod';
+import { promptFormats } from '../rollout/prompt-format';
 import { count, flag } from './schema-policy';
 import { rewards } from './schema-rewards';
 
@@ -132,6 +133,12 @@ const tag = z
       .nullable()
       .default(null)
       .describe("Values that replace the environment's defaults."),
+    prompt_format: z
+      .enum(promptFormats)
+      .nullish()
+      .describe(
+        "VAGEN's prompt format, which an answer must follow exactly (docs/environments/states.md). grounding asks for a description of the state (<observation>), worldmodeling for the state after the actions (<prediction>), in sentences, as JSON (_structured) or as a grid (_symbolic). null: a thought if agent_proxy.enable_think, and the answer.",
+      ),
     rewards: rewards.nullish(),
     // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
     mcp_servers: z

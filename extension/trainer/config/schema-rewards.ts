@@ -25,6 +25,12 @@ const repetition = z
   .strictObject({ weight, size: count('Number of adjacent words that are compared.').default(3) })
   .describe('How much of the thought repeats earlier parts of it, 0 to 1; null is off.');
 
+const format = z
+  .strictObject({ weight })
+  .describe(
+    'Whether the answer follows prompt_format and all its actions are valid, 0 or 1 (VAGEN: weight 0.5); null is off.',
+  );
+
 const judge = z
   .strictObject({
     weight,
@@ -75,6 +81,7 @@ export const rewards = z
     thought_length: thoughtLength.nullish(),
     grounding: grounding.nullish(),
     repetition: repetition.nullish(),
+    format: format.nullish(),
     judges: z
       .record(componentName, judge)
       .default({})

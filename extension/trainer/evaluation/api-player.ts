@@ -12,7 +12,7 @@ import type { Remember } from '../rollout/remembered-window';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeRecord } from '../rollout/episode-record';
 import { responsePrefix } from '../rollout/tool-protocol';
-import { turnProtocol } from '../rollout/turn-protocol';
+import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from '../run/run-control';
 import { RunStopped } from '../../engine/run-stopped';
 import type { JudgePanel } from '../rewards/judge-panel';
@@ -77,7 +77,7 @@ export class ApiPlayer implements Player {
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
     const environment = loaded.find(({ tag }) => tag === slot.tag) ?? {};
-    const numbers = new MessageNumbers(responsePrefix(agent_proxy, environment));
+    const numbers = new MessageNumbers(responsePrefix(tagProtocol(agent_proxy, custom_envs[slot.tag]), environment));
     const generator = new ApiGenerator(numbers, async messages => {
       if (!(await control.gate())) throw new RunStopped();
       return client.ask(messages);

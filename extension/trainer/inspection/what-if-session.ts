@@ -14,7 +14,7 @@ import { finishedEpisode } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import { responsePrefix } from '../rollout/tool-protocol';
-import { turnProtocol } from '../rollout/turn-protocol';
+import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import { givenTokens } from './given-answer';
 import { ScriptedTurns } from './scripted-turns';
 import type { ScriptedTurn, TurnSource } from './scripted-turns';
@@ -199,7 +199,8 @@ export class WhatIfSession {
       given = { ...given, ...move.given };
       this.checkpoint = move.checkpoint;
     }
-    const protocol = turnProtocol(this.parts.run.config);
+    const { config } = this.parts.run;
+    const protocol = tagProtocol(turnProtocol(config), config.custom_envs[origin.tag]);
     const { tools } = this.parts.environment.loaded;
     const recorded = stored && { raw: origin.turns[turn - 1].raw, ids: stored.row.ids };
     const { ids, kept, complete } = givenTokens(

@@ -23,7 +23,7 @@ export interface LiveSource {
   engine: Pick<RemoteEngine, 'watch'>;
   tokenizer: Pick<ChatTokenizer, 'decode'>;
   /** Returns the prefix of every response in an environment. */
-  prefix(environment: Pick<LoadedEnvironment, 'tools' | 'model_calls'>): string;
+  prefix(environment: Pick<LoadedEnvironment, 'tag' | 'tools' | 'model_calls'>): string;
   tags: readonly string[];
   /** Maximum number of turns per episode. */
   maxTurn: number;

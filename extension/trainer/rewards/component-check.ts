@@ -1,16 +1,21 @@
-// Refuses environment code whose reward components do not fit the configuration: at the start of a run with an error,
+// Refuses environment code whose reward components or answers do not fit the configuration: at the start of a run with an error,
 // and while a run trains like code that does not load.
 import { UserError } from '../../common/user-error';
 import type { LoadedEnvironment, PreparedEnvironment } from '../../protocol/environment-link';
-import type { RunConfig } from '../config/schema';
+import type { RunConfig, TagConfig } from '../config/schema';
 import { componentProblem } from './reward-plan';
+import { formatProblem } from './format-problem';
 
 type TagConfigs = Pick<RunConfig, 'custom_envs'>;
+
+function problemOf(environment: LoadedEnvironment, settings: TagConfig): string | undefined {
+  return componentProblem(environment, settings.rewards) ?? formatProblem(environment, settings.prompt_format);
+}
 
 /** @throws UserError if the components of an environment do not fit its configuration */
 export function requireComponents(loaded: readonly LoadedEnvironment[], { custom_envs }: TagConfigs): void {
   for (const environment of loaded) {
-    const problem = componentProblem(environment, custom_envs[environment.tag].rewards);
+    const problem = problemOf(environment, custom_envs[environment.tag]);
     if (problem !== undefined) throw new UserError(problem);
   }
 }
@@ -19,7 +24,7 @@ export function requireComponents(loaded: readonly LoadedEnvironment[], { custom
 export function withComponentCheck(prepared: PreparedEnvironment, { custom_envs }: TagConfigs): PreparedEnvironment {
   if (!('environment' in prepared)) return prepared;
   const { tag, files, environment } = prepared;
-  const message = componentProblem(environment, custom_envs[tag].rewards);
+  const message = problemOf(environment, custom_envs[tag]);
   if (message === undefined) return prepared;
   return { tag, files, problems: [{ file: environment.source, line: 1, column: 1, message, kind: 'load' }] };
 }

@@ -18,11 +18,17 @@ export interface RewardPlan {
   /** Which score functions the environment's code has. */
   scores: Scores;
   /** Returns the values of the built-in components for a turn. */
-  builtIn(turn: Pick<AnsweredTurn, 'state' | 'thought'>): ComponentValues;
+  builtIn(turn: BuiltInTurn): ComponentValues;
+}
+
+/** What the built-in components score. */
+export interface BuiltInTurn extends Pick<AnsweredTurn, 'state' | 'thought'> {
+  /** Whether the answer follows the prompt format, and all its actions are valid. */
+  format_right: boolean;
 }
 
 /** Names of the built-in components; each is a key of `custom_envs.<tag>.rewards`. */
-export const builtInComponents = ['thought_length', 'grounding', 'repetition'] as const;
+export const builtInComponents = ['thought_length', 'grounding', 'repetition', 'format'] as const;
 
 type Declared = Pick<LoadedEnvironment, 'tag' | 'source' | 'components' | 'scores'>;
 
@@ -63,7 +69,8 @@ export function rewardPlan(environment: Declared, settings: RewardSettings | nul
   const problem = componentProblem(environment, settings);
   if (problem !== undefined) throw new UserError(problem);
   const { components = {}, scores = { turn: false, episode: false } } = environment;
-  const { weights: chosen = {}, thought_length: length, grounding: grounded, repetition: repeated } = settings ?? {};
+  const { weights: chosen = {}, thought_length: length, grounding: grounded } = settings ?? {};
+  const { repetition: repeated, format } = settings ?? {};
   const weights = new Map(Object.entries({ ...components, ...chosen }));
   for (const name of builtInComponents) {
     const own = settings?.[name];
@@ -78,6 +85,7 @@ export function rewardPlan(environment: Declared, settings: RewardSettings | nul
       ...(length && { thought_length: thoughtLength(turn, length) }),
       ...(named !== undefined && { grounding: named }),
       ...(repeated && { repetition: repetition(turn, repeated) }),
+      ...(format && { format: Number(turn.format_right) }),
     };
   };
   return { weights, judges: judged.map(([name]) => name), scores, builtIn };

@@ -30,7 +30,8 @@ import { deriveSeed } from './seeds';
 import { systemMessage } from './system-message';
 import { plainSyntax, type ToolSyntax } from '../../models/tokenizer/tool-syntax';
 import { parseToolResponse, toolDemand, type EpisodeTools } from './tool-protocol';
-import { parseResponse } from './turn-protocol';
+import { formatDemand } from './prompt-format';
+import { parseResponse, tagProtocol } from './turn-protocol';
 import type { TurnPrompt } from './turn-protocol';
 import type { TextGenerator, AgentProxyOptions, RolloutRequest, PlayedSoFar } from './rollout-request';
 import { samplingFor, FailedBatch } from './rollout-request';
@@ -215,7 +216,8 @@ export class AgentProxy {
   }
 
   private openContext({ environment, tag, max_actions_per_traj }: EpisodeEntry): EpisodeContext | CallContext {
-    const { agent_proxy, custom_envs, rollout } = this.options;
+    const { custom_envs, rollout } = this.options;
+    const agent_proxy = this.protocolOf(tag);
     if (environment.model_calls) {
       const { max_model_len, response_length } = rollout;
       return new CallContext(this.tokenizer, { max_model_len, response_length, syntax: this.toolSyntax });
@@ -227,9 +229,15 @@ export class AgentProxy {
       max_actions_per_turn: agent_proxy.max_actions_per_turn,
       action_sep: agent_proxy.action_sep,
       answer_tag: agent_proxy.answer_tag,
+      format: agent_proxy.prompt_format && formatDemand(agent_proxy.prompt_format),
       tools: tools && toolDemand(tools, agent_proxy),
     });
-    return episodeContext(this.tokenizer, this.options, system, environment.name, tools);
+    return episodeContext(this.tokenizer, { ...this.options, agent_proxy }, system, environment.name, tools);
+  }
+
+  /** Returns the turn protocol of a tag. */
+  private protocolOf(tag: string): AgentProxyOptions['agent_proxy'] {
+    return tagProtocol(this.options.agent_proxy, this.options.custom_envs[tag]);
   }
 
   /** Returns the tools of an environment and how the model writes calls; undefined if the environment has no tools. */
@@ -312,7 +320,7 @@ export class AgentProxy {
     if (context instanceof CallContext)
       return { entry, raw, response: context.reply.response, finish: generated.finish };
     const tools = this.toolsOf(entry.environment);
-    const { agent_proxy } = this.options;
+    const agent_proxy = this.protocolOf(entry.tag);
     const response = tools
       ? parseToolResponse(raw, agent_proxy, tools)
       : parseResponse(raw, agent_proxy, entry.environment.whole_answer);

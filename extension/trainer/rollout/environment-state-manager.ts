@@ -14,11 +14,13 @@ import type { Judgement } from '../../run-data/judgement';
 import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
+import type { PromptFormat } from './prompt-format';
 import type { ParsedResponse } from './turn-protocol';
 
 /** Keys of `custom_envs.<tag>` that the manager reads. */
 export interface TagSettings {
   max_actions_per_traj: number;
+  prompt_format?: PromptFormat | null;
   rewards?: RewardSettings | null;
 }
 
@@ -228,6 +230,7 @@ export class EnvironmentStateManager {
       response,
       finish,
       actions: valid.slice(0, entry.max_actions_per_traj - entry.num_actions),
+      format_right: response.format_right === true && !malformed,
       penalty: malformed ? this.options.format_penalty : 0,
     };
   }
@@ -235,6 +238,8 @@ export class EnvironmentStateManager {
 
 interface PlannedTurn extends TurnInput {
   actions: (number | string)[];
+  /** Whether the response follows its prompt format, and all its actions are valid. */
+  format_right: boolean;
   penalty: number;
 }
 
@@ -255,7 +260,7 @@ function episodeId(mode: 'train' | 'val', step: number, { group_id, member }: Ep
 
 /** Records a turn in its episode. `step` is undefined if no action was executed. */
 function finishTurn(
-  { entry, raw, response, finish, actions, penalty }: PlannedTurn,
+  { entry, raw, response, finish, actions, format_right, penalty }: PlannedTurn,
   step: EpisodeStep | undefined,
 ): void {
   const outcomes = step && !step.error ? step.outcomes : [];
@@ -275,7 +280,9 @@ function finishTurn(
     ),
     reward: outcomes.reduce((sum, { reward }) => sum + reward, 0),
     penalty,
-    ...(entry.rewards && !step?.error && earnedBy(entry.rewards, entry.state, response.thought, step?.components)),
+    ...(entry.rewards &&
+      !step?.error &&
+      earnedBy(entry.rewards, { state: entry.state, thought: response.thought, format_right }, step?.components)),
     info,
     ...(calls && { calls }),
     finish,

@@ -3,7 +3,7 @@
 import type { AnsweredEpisode, ComponentValues } from '../../../envs/api/rewards';
 import type { EpisodeActions } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
-import { weightedSum, type RewardPlan } from '../rewards/reward-plan';
+import { weightedSum, type BuiltInTurn, type RewardPlan } from '../rewards/reward-plan';
 import type { ParsedResponse } from './turn-protocol';
 
 /** The part of an episode in progress on which its score depends. */
@@ -47,10 +47,9 @@ export function answered({ history, state, terminated, truncated, success }: Sco
 /** Returns the component values of a turn, and their weighted sum. */
 export function earnedBy(
   rewards: RewardPlan,
-  state: string,
-  thought: string | null,
+  turn: BuiltInTurn,
   own: ComponentValues = {},
 ): Pick<EpisodeTurn, 'components' | 'component_reward'> {
-  const components = { ...own, ...rewards.builtIn({ state, thought }) };
+  const components = { ...own, ...rewards.builtIn(turn) };
   return { components, component_reward: weightedSum(rewards, components) };
 }

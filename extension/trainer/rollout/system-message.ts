@@ -18,6 +18,8 @@ export interface SystemMessageOptions {
   action_sep: string;
   /** Name of the tag that encloses answers in the instruction; `answer` by default. */
   answer_tag?: AnswerTag | undefined;
+  /** What the message says about the parts of an answer; undefined if there is nothing to say. */
+  format?: string | undefined;
   /** What the message says about tools; undefined if there are none. */
   tools?: string | undefined;
 }
@@ -40,6 +42,7 @@ export function systemMessage(
       names.join(', '),
       `You can take up to ${options.max_actions_per_traj} actions in all, at most ${options.max_actions_per_turn} per answer, separated by " ${options.action_sep} ".`,
     );
+  if (options.format !== undefined) parts.push(options.format);
   if (options.tools !== undefined) parts.push(options.tools);
   return parts.join('\n');
 }

@@ -2,6 +2,7 @@
 // parsing of a response into thought and actions. Pure text functions. The response tokens of an episode are always the
 // sampled ids; they are never obtained by tokenising these texts.
 import type { ContextMaskName } from '../../algorithms/context-mask';
+import { formatTemplate, parseFormatted, type PromptFormat } from './prompt-format';
 import { between, thoughtAndAnswer, withAnswerTag, type AnswerTag } from '../../common/tagged-text';
 import type { ToolFormat } from '../../models/tokenizer/tool-syntax';
 import { pythonFloat } from './python-float';
@@ -22,6 +23,8 @@ export interface TurnProtocol {
   context_mask?: ContextMaskName;
   /** How the model writes tool calls (`workbench.tools.format`); `auto` by default. */
   tool_format?: ToolFormat;
+  /** The parts of an answer (`custom_envs.<tag>.prompt_format`); by default, a thought if `enable_think`, and an answer. */
+  prompt_format?: PromptFormat;
 }
 
 /** Returns the turn protocol of a configuration; the result also contains all other `agent_proxy` keys. */
@@ -35,6 +38,12 @@ export const turnProtocol = <Proxy>({
   const { answer_tag, context_mask, tools } = workbench;
   return { ...agent_proxy, answer_tag, context_mask, tool_format: tools.format };
 };
+
+/** Returns the turn protocol of a tag: its prompt format decides whether answers begin with a thought. */
+export const tagProtocol = <Protocol extends TurnProtocol>(
+  protocol: Protocol,
+  { prompt_format }: { prompt_format?: PromptFormat | null | undefined } = {},
+): Protocol => (prompt_format ? { ...protocol, prompt_format, enable_think: prompt_format !== 'no_think' } : protocol);
 
 /** The content of a turn's prompt. */
 export interface TurnPrompt {
@@ -58,6 +67,12 @@ export interface ParsedResponse {
   answer: string | null;
   /** Actions in the model's spelling, at most `max_actions_per_turn`. */
   actions: string[];
+  /** Whether the response follows the tag's prompt format; undefined without a prompt format. */
+  format_right?: boolean;
+  /** The description of the state that the prompt shows; undefined if the prompt format has none. */
+  observation?: string;
+  /** The description of the state after the actions; undefined if the prompt format has none. */
+  prediction?: string;
   /** True if a tool call cannot be read; it gets the format penalty. */
   malformed?: boolean;
   /**
@@ -100,9 +115,9 @@ export function stateText(prompt: TurnPrompt, protocol: TurnProtocol): string {
 /** Returns the format instructions: remaining actions, format and maximum length of the response. */
 export function demandText(
   { actions_left, max_tokens }: TurnPrompt,
-  { enable_think, answer_tag: tag = 'answer' }: TurnProtocol,
+  { enable_think, answer_tag: tag = 'answer', prompt_format }: TurnProtocol,
 ): string {
-  const format = `${enable_think ? '<think> [Your thoughts] </think> ' : ''}<${tag}> [your answer] </${tag}>`;
+  const format = formatTemplate(prompt_format ?? (enable_think ? 'free_think' : 'no_think'), tag);
   return (
     `You have ${actions_left} actions left. ` +
     `Always output: ${format} with no extra text. Strictly follow this format. ` +
@@ -133,20 +148,43 @@ export function canonicalText(
  * @param whole if true, the complete answer is one action
  */
 export function parseResponse(raw: string, protocol: TurnProtocol, whole = false): ParsedResponse {
-  const { enable_think, answer_tag: tag = 'answer' } = protocol;
+  const { enable_think, answer_tag: tag = 'answer', prompt_format } = protocol;
+  if (prompt_format) return parsedByFormat(raw, { ...protocol, prompt_format }, whole);
   const both = enable_think ? thoughtAndAnswer(raw, tag) : null;
   const written = enable_think ? both?.answer : between(raw, `<${tag}>`, `</${tag}>`)?.inner;
   if (written === undefined) return { thought: null, answer: null, actions: [], llm_response: raw };
   const thought = both && withoutMarkers(both.thought, tag);
-  let answer = withoutMarkers(written, tag);
-  let actions = (whole ? [answer] : answer.split(protocol.action_sep))
+  const { answer, actions } = actionsOf(withoutMarkers(written, tag), protocol, whole);
+  return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }, tag) };
+}
+
+/** Parses a response by a prompt format. */
+function parsedByFormat(
+  raw: string,
+  protocol: TurnProtocol & { prompt_format: PromptFormat },
+  whole: boolean,
+): ParsedResponse {
+  const { prompt_format, answer_tag: tag = 'answer' } = protocol;
+  const found = parseFormatted(raw, prompt_format, tag);
+  if (!found) return { thought: null, answer: null, actions: [], format_right: false, llm_response: raw };
+  const { thought, answer: written, ...described } = found;
+  const { answer, actions } = actionsOf(written, protocol, whole);
+  const llm_response = canonicalText({ thought, answer, raw }, tag);
+  return { thought, ...described, answer, actions, format_right: true, llm_response };
+}
+
+/** Returns the actions of an answer, at most `max_actions_per_turn`, and the answer without the other actions. */
+function actionsOf(
+  written: string,
+  { action_sep, max_actions_per_turn }: TurnProtocol,
+  whole: boolean,
+): { answer: string; actions: string[] } {
+  const actions = (whole ? [written] : written.split(action_sep))
     .map(action => action.trim())
     .filter(action => action !== '');
-  if (actions.length > protocol.max_actions_per_turn) {
-    actions = actions.slice(0, protocol.max_actions_per_turn);
-    answer = actions.join(` ${protocol.action_sep} `);
-  }
-  return { thought, answer, actions, llm_response: canonicalText({ thought, answer, raw }, tag) };
+  if (actions.length <= max_actions_per_turn) return { answer: written, actions };
+  const first = actions.slice(0, max_actions_per_turn);
+  return { answer: first.join(` ${action_sep} `), actions: first };
 }
 
 /** Returns the trimmed text between the think tags of a response; empty if the closing tag is missing. */

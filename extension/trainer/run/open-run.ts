@@ -29,7 +29,7 @@ import { AgentProxy } from '../rollout/agent-proxy';
 import type { TextGenerator } from '../rollout/rollout-request';
 import { deriveSeed } from '../rollout/seeds';
 import { responsePrefix } from '../rollout/tool-protocol';
-import { turnProtocol } from '../rollout/turn-protocol';
+import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from './run-control';
 import { requireSameModel } from '../../models/weights/model-checksum';
 import { keepTokenizer, runModelFolder } from './run-model';
@@ -159,7 +159,8 @@ export async function openRun({
     control.live.connect({
       engine,
       tokenizer,
-      prefix: environment => responsePrefix(turnProtocol(config), environment),
+      prefix: environment =>
+        responsePrefix(tagProtocol(turnProtocol(config), config.custom_envs[environment.tag]), environment),
       tags: [...new Set(tags)],
       maxTurn: config.agent_proxy.max_turn,
     });

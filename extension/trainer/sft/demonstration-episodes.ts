@@ -8,7 +8,8 @@ import { plainSyntax } from '../../models/tokenizer/tool-syntax';
 import { UserError } from '../../common/user-error';
 import type { RunConfig } from '../config/schema';
 import { AgentProxy } from '../rollout/agent-proxy';
-import { turnProtocol } from '../rollout/turn-protocol';
+import { describedParts } from '../rollout/prompt-format';
+import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import type { EnvironmentPool } from '../../environments/client/environment-pool';
 import type { PromptTokenizer } from '../rollout/prompt-tokenizer';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
@@ -54,7 +55,12 @@ export async function demonstrations(
 ): Promise<RolloutEpisode[]> {
   const played = tools.loaded.find(environment => environment.tag === tag);
   const names = played?.actions;
-  const agent_proxy = turnProtocol(config);
+  const agent_proxy = tagProtocol(turnProtocol(config), config.custom_envs[tag]);
+  const { prompt_format } = config.custom_envs[tag];
+  if (prompt_format && describedParts(prompt_format).length > 0)
+    throw new UserError(
+      `sft: custom_envs.${tag}.prompt_format is ${prompt_format}, but demonstrations have no descriptions of states: set it to free_think or no_think`,
+    );
   let solved = 0;
   const demonstrator = new SolverDemonstrator(
     {

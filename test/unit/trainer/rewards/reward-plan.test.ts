@@ -23,7 +23,7 @@ describe('the plan of a tag', () => {
     const given = settings({ weights: { tone: -1 }, repetition: { weight: -0.5 }, thought_length: { weight: 2 } });
     const plan = rewardPlan(scored, given)!;
     expect(Object.fromEntries(plan.weights)).toEqual({ brevity: 0.5, tone: -1, thought_length: 2, repetition: -0.5 });
-    expect(plan.builtIn({ state: '', thought: 'go up go up go up go up' })).toEqual({
+    expect(plan.builtIn({ format_right: false, state: '', thought: 'go up go up go up go up' })).toEqual({
       thought_length: 0.8,
       repetition: 1 - 2 / 6,
     });
@@ -32,8 +32,8 @@ describe('the plan of a tag', () => {
 
   it('leaves out the grounding in a state that has no terms', () => {
     const plan = rewardPlan(corridor, settings({ grounding: { weight: 1 } }))!;
-    expect(plan.builtIn({ state: '#_P', thought: 'a wall' })).toEqual({});
-    expect(plan.builtIn({ state: 'a wall', thought: 'a wall' })).toEqual({ grounding: 1 });
+    expect(plan.builtIn({ format_right: false, state: '#_P', thought: 'a wall' })).toEqual({});
+    expect(plan.builtIn({ format_right: false, state: 'a wall', thought: 'a wall' })).toEqual({ grounding: 1 });
   });
 });
 
