@@ -10,7 +10,7 @@ import { BodyTooLong, bodyText } from '../../../envs/api/response-body';
 import { UserError } from '../../common/user-error';
 import { RandomStream } from '../../engine/sampling/random-stream';
 import { deriveSeed } from '../rollout/seeds';
-import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import type { ApiMessage } from './api-images';
 import type { ApiAnswer, ApiService } from './api-service';
 
 export interface ApiClientOptions {
@@ -53,7 +53,7 @@ const mostReadBytes = 65_536;
  */
 const longestAskedMs = 15 * 60_000;
 
-export class ApiClient<Question = readonly ChatMessage[], Answer extends object = ApiAnswer> {
+export class ApiClient<Question = readonly ApiMessage[], Answer extends object = ApiAnswer> {
   /** Total number of retries over all requests. */
   retries = 0;
   /** Earliest time of the next request, in milliseconds of `performance.now()`. */
@@ -78,7 +78,7 @@ export class ApiClient<Question = readonly ChatMessage[], Answer extends object 
     const body = JSON.stringify(this.service.body(question));
     for (let attempt = 0; ; attempt++) {
       await this.untilOpen();
-      const result = await this.attempt(body);
+      const result = await this.attempt(body, question);
       if (!('why' in result)) return result;
       signal.throwIfAborted();
       const wait = result.asked ?? 0;
@@ -98,7 +98,7 @@ export class ApiClient<Question = readonly ChatMessage[], Answer extends object 
       await sleep(wait, undefined, { signal: this.options.signal });
   }
 
-  private async attempt(body: string): Promise<Answer | Failure> {
+  private async attempt(body: string, question: Question): Promise<Answer | Failure> {
     const { url, headers } = this.service;
     const { timeoutMs, signal } = this.options;
     const request = new AbortController();
@@ -117,7 +117,7 @@ export class ApiClient<Question = readonly ChatMessage[], Answer extends object 
         if (error instanceof BodyTooLong && !response.ok) return ''; // the HTTP status suffices for the error message
         throw error;
       });
-      return response.ok ? this.read(text) : this.refusal(response, text);
+      return response.ok ? this.read(text) : this.refusal(response, text, question);
     } catch (error) {
       if (error instanceof UserError || error instanceof RequestRefused) throw error;
       signal.throwIfAborted();
@@ -140,9 +140,11 @@ export class ApiClient<Question = readonly ChatMessage[], Answer extends object 
   }
 
   /** Returns the failure for a status that permits a retry; throws for any other error status. */
-  private refusal({ status, headers }: Response, text: string): Failure {
+  private refusal({ status, headers }: Response, text: string, question: Question): Failure {
     const { message, code } = errorOf(text);
     const why = `${status}${message === '' ? '' : ` ${this.withoutSecrets(message)}`}`;
+    const needed = this.service.remedyFor?.(text, question);
+    if (needed !== undefined) throw new ServiceRefused(`api: ${this.service.url} refuses requests (${why}): ${needed}`);
     const spent = code === 'insufficient_quota' || code === 'billing_error';
     if (!spent && (status === 408 || status === 409 || status === 425 || status === 429 || status >= 500))
       return { why, asked: retryAfter(headers) };

@@ -7,10 +7,10 @@ import { UserError } from '../../common/user-error';
 import { secrets } from '../../node/secrets';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
-import type { ChatMessage } from '../../models/tokenizer/chat-template';
+import { anthropicMessage, completionsMessage, plainText, refusesImages, type ApiMessage } from './api-images';
 
 /** A configured service, with its key. By default, it answers conversations. */
-export interface ApiService<Question = readonly ChatMessage[], Answer extends object = ApiAnswer> {
+export interface ApiService<Question = readonly ApiMessage[], Answer extends object = ApiAnswer> {
   url: string;
   headers: Record<string, string>;
   /** The API key; it must never be shown. */
@@ -18,6 +18,11 @@ export interface ApiService<Question = readonly ChatMessage[], Answer extends ob
   body(question: Question): Record<string, unknown>;
   /** Converts a reply to an answer. Throws if the reply does not follow the protocol. */
   read(reply: unknown): Answer;
+  /**
+   * Returns a remedy if an error text of the service says that it can answer no such question at all; undefined if only
+   * this question is refused.
+   */
+  remedyFor?(errorText: string, question: Question): string | undefined;
 }
 
 export interface ApiAnswer {
@@ -118,6 +123,11 @@ export function apiAddress(
 const drops = ({ system_message, model_name }: ApiModel): boolean =>
   (system_message ?? (/^o1-mini/.test(model_name) ? 'drop' : 'keep')) === 'drop';
 
+const remedyForImages = (errorText: string, messages: readonly ApiMessage[]): string | undefined =>
+  messages.some(({ content }) => typeof content !== 'string') && refusesImages(errorText)
+    ? 'the conversation has pictures, and this model reads none, so choose a model that reads pictures in model_config.model_name, or configure observations without pictures'
+    : undefined;
+
 const completion = z.looseObject({
   choices: z
     .array(
@@ -138,8 +148,9 @@ function chatCompletions(root: string, secret: string, model: ApiModel): ApiServ
     body: messages => ({
       ...model.generation_kwargs,
       model: model.model_name,
-      messages: messages.filter(({ role }) => role !== 'system' || !drops(model)),
+      messages: messages.filter(({ role }) => role !== 'system' || !drops(model)).map(completionsMessage),
     }),
+    remedyFor: remedyForImages,
     read: reply => {
       const { choices, usage } = completion.parse(reply);
       const [{ message, finish_reason }] = choices;
@@ -170,15 +181,16 @@ function anthropic(root: string, secret: string, model: ApiModel, limit: number)
     headers: { 'x-api-key': secret, 'anthropic-version': '2023-06-01' },
     secret,
     body: messages => {
-      const system = messages.flatMap(({ role, content }) => (role === 'system' ? [content] : []));
+      const system = messages.flatMap(({ role, content }) => (role === 'system' ? [plainText(content)] : []));
       return {
         max_tokens: limit,
         ...model.generation_kwargs,
         model: model.model_name,
         ...(system.length > 0 && !drops(model) && { system: system.join('\n') }),
-        messages: messages.filter(({ role }) => role !== 'system'),
+        messages: messages.filter(({ role }) => role !== 'system').map(anthropicMessage),
       };
     },
+    remedyFor: remedyForImages,
     read: reply => {
       const { content, stop_reason, usage } = messageReply.parse(reply);
       const { input_tokens, output_tokens, cache_creation_input_tokens: made, cache_read_input_tokens: read } = usage;
