@@ -17,6 +17,14 @@ export interface TrainingSample {
   advantages: Float32Array;
 }
 
+/** A picture that tokens show. Its image tokens need not be consecutive: a picture in tiles has text between them. */
+export interface ShownPicture {
+  /** Index of its first image token. */
+  at: number;
+  /** Its name in the run's store of pictures. */
+  picture: string;
+}
+
 /** The image features that a sample's tokens show. Features are rows of a matrix that all samples of a call share. */
 export interface ShownFeatures {
   /** Index of the feature that replaces the token's embedding, or −1; [length]. */

@@ -1,11 +1,11 @@
-// Reads the pictures of an episode for pages, which cannot read files, and for reports. A run folder is untrusted: only files of the
-// episode's own folder of pictures are read, and only PNG and JPEG files within the limits of common/picture-type.ts are
-// sent.
+// Reads the pictures of an episode for pages, which cannot read files, and for reports. A run folder is untrusted: only
+// files of the run's own folder of pictures are read, and only PNG and JPEG files within the limits of
+// common/picture-type.ts are sent.
 import { join } from 'node:path';
 import { mostPictureBytes, pictureType } from '../common/picture-type';
 import { readBounded } from './bounded-file';
 import type { Episode } from '../run-data/episode';
-import { isPictureName, picturesFolder } from '../run-data/run-file-names';
+import { isPictureName, isStoredPicture, picturesFolder, runFiles } from '../run-data/run-file-names';
 
 /** Maximum bytes of the pictures of one episode; the rest is not shown. */
 const mostEpisodeBytes = 64 * 2 ** 20;
@@ -36,12 +36,13 @@ export async function withPictures(runFolder: string, episode: Episode): Promise
 }
 
 async function pictureIn(runFolder: string, folder: string, name: string): Promise<Buffer | undefined> {
-  if (!isPictureName(name)) return undefined;
+  const inside = isStoredPicture(name) ? runFiles.pictures : folder;
+  if (!isStoredPicture(name) && !isPictureName(name)) return undefined;
   try {
-    const bytes = await readBounded(join(runFolder, folder, name), { most: mostPictureBytes, within: runFolder });
+    const bytes = await readBounded(join(runFolder, inside, name), { most: mostPictureBytes, within: runFolder });
     return pictureType(bytes) ? bytes : undefined;
   } catch {
-    return undefined; // missing or refused: the text says [image]
+    return undefined; // missing or refused: the text keeps its mark
   }
 }
 

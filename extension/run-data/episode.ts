@@ -5,16 +5,17 @@ import { judgementSchema } from './judgement';
 import { toolCallSchema } from './tool-call';
 
 /**
- * Pictures of a state, in the order of the words `[image]` in its text: names of files in the folder of the episode's
- * file (`picturesFolder`), null for a missing picture. In an episode that the extension host sends to a page, the names
- * are replaced by data URLs.
+ * Pictures of a state, in the order of the marks `<image>` in its text: names of files in the folder `pictures`. In a
+ * run of another trainer, the marks are the words `[image]`, and the files are in the folder of the episode's file
+ * (`picturesFolder`); null for a missing picture. In an episode that the extension host sends to a page, the names are
+ * replaced by data URLs.
  */
 const picturesSchema = z.array(z.string().nullable()).max(256).optional();
 
 export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),
   state: z.string(),
-  pictures: picturesSchema.describe('only in a run of another trainer: pictures of the state'),
+  pictures: picturesSchema.describe('pictures of the state, in the order of its marks; absent if it has none'),
   actions_left: z.number().int().nullable().describe('null if another trainer trained the run'),
   /** The model's complete text of the turn, including the generation prefix. */
   raw: z.string(),
@@ -87,7 +88,7 @@ export const episodeSchema = z.object({
     .describe('whether the rollout filter and the trajectory filter kept the episode; null for validation'),
   turns: z.array(turnSchema),
   final_state: z.string(),
-  final_pictures: picturesSchema.describe('only in a run of another trainer: pictures of the final state'),
+  final_pictures: picturesSchema.describe('pictures of the final state; absent if it has none'),
   metrics: z.record(z.string(), z.number()),
   components: z
     .record(z.string(), z.number())
@@ -133,6 +134,12 @@ export const episodeSchema = z.object({
       .array(z.number().int())
       .optional()
       .describe('index of the first token of each sample; absent if the episode has only one sample'),
+    pictures: z
+      .array(z.object({ at: z.number().int(), picture: z.string() }))
+      .optional()
+      .describe(
+        'pictures that the tokens show, and the index of the first image token of each; absent without pictures',
+      ),
   }),
   what_if: whatIfSchema.optional(),
 });

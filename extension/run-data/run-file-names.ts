@@ -14,7 +14,7 @@ export const runFiles = {
   checksums: 'checksums.jsonl',
   events: 'events.jsonl',
   episodes: 'episodes',
-  /** Pictures of states, in a run of another trainer. */
+  /** Pictures of states. */
   pictures: 'pictures',
   /** Replies of judges (judgement.ts). */
   judgements: 'judgements.jsonl',
@@ -105,7 +105,10 @@ export const runsFolder = '.ragen/runs';
 export const episodesFile = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.episodes}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}.jsonl`;
 
-/** `pictures/step-000123`: the folder of the pictures that the episodes of a file name. */
+/** Whether a text is the name of a picture in `pictures/`: the SHA-256 of a file of the run's own episodes. */
+export const isStoredPicture = (text: string): boolean => /^[0-9a-f]{64}\.(?:png|jpg)$/.test(text);
+
+/** `pictures/step-000123`: the folder of the pictures that the episodes of a file name, in a run of another trainer. */
 export const picturesFolder = (mode: 'train' | 'val', step: number): string =>
   `${runFiles.pictures}/${mode === 'train' ? 'step' : 'val'}-${String(step).padStart(6, '0')}`;
 

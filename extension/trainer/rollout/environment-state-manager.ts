@@ -7,10 +7,13 @@ import type { ComponentValues } from '../../../envs/api/rewards';
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
 import { mergedInfo } from '../../run-data/turn-info';
+import type { MarkedPicture } from '../../common/picture-mark';
 import { UserError } from '../../common/user-error';
+import { PictureError } from '../../models/vision/picture';
 import { eachState, type EnvironmentPool } from '../../environments/client/environment-pool';
 import { episodeSlots, SeedCounter, type EnvGroups, type EpisodeSlot, type SeedState } from './group-layout';
 import type { Judgement } from '../../run-data/judgement';
+import type { ObservedPictures } from './observed-pictures';
 import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
@@ -34,6 +37,8 @@ export interface StateManagerOptions {
    * Penalty, at most 0. It is added to the score once for each turn without a valid action or with an invalid action.
    */
   format_penalty: number;
+  /** Receives the pictures of observations; without it, a run ends when an environment returns pictures. */
+  pictures?: Pick<ObservedPictures, 'admit'>;
 }
 
 /** A finished turn without its token data, which the EpisodeContext stores. */
@@ -54,6 +59,8 @@ export interface EpisodeEntry extends EpisodeSlot {
   actions?: Record<number, string>;
   /** The newest observation. */
   state: string;
+  /** Its pictures, in the order of its marks `<image>`. */
+  pictures: readonly MarkedPicture[];
   /** True if the last turn had no valid action. */
   manager_invalid_action: boolean;
   terminated: boolean;
@@ -143,6 +150,7 @@ export class EnvironmentStateManager {
         max_actions_per_traj: custom_envs[slot.tag].max_actions_per_traj,
         actions: environment.actions,
         state: '',
+        pictures: [],
         manager_invalid_action: false,
         terminated: false,
         truncated: false,
@@ -161,19 +169,60 @@ export class EnvironmentStateManager {
     const { mode } = this.options;
     const byId = new Map(entries.map(entry => [entry.id, entry]));
     const resets = entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode }));
-    await eachState<EpisodeState>(
+    await this.each<EpisodeState>(
       report => this.pool.reset(resets, report),
-      states => {
-        const ready = states.map(({ episode, observation, version, actions, images, error }) => {
+      ({ episode }) => byId.get(episode)!,
+      (states, shown) => {
+        const ready = states.map(({ episode, observation, version, actions, error }, i) => {
           const entry = byId.get(episode)!;
-          requireText(entry, images);
           if (error) fail(entry, error);
           else Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
+          if (!error) show(entry, shown[i]);
           return entry;
         });
         onReady?.(ready);
       },
     );
+  }
+
+  /**
+   * Calls `take` with each state as soon as it is ready and its pictures are stored.
+   * @param of the episode of a state
+   */
+  private async each<State extends EpisodeState>(
+    ask: (report: (ready: State[]) => void) => Promise<State[]>,
+    of: (state: State) => EpisodeEntry,
+    take: (ready: State[], shown: Shown[]) => void,
+  ): Promise<void> {
+    const admissions: Promise<void>[] = [];
+    const admitted = async (states: State[]): Promise<void> =>
+      take(states, await Promise.all(states.map(state => this.admit(state, of(state)))));
+    await eachState<State>(ask, states => {
+      const pictured = states.filter(({ images }) => images && images.length > 0);
+      if (pictured.length === 0)
+        return take(
+          states,
+          states.map(() => []),
+        );
+      const admission = admitted(states);
+      admission.catch(() => undefined); // thrown below, after the whole batch has finished
+      admissions.push(admission);
+    });
+    await Promise.all(admissions);
+  }
+
+  /** Stores the pictures of an observation. Returns them, or the environment's mistake in one sentence. */
+  private async admit({ images = [], observation, error }: EpisodeState, entry: EpisodeEntry): Promise<Shown> {
+    const { pictures } = this.options;
+    if (error || images.length === 0) return [];
+    if (!pictures) throw textOnly(entry);
+    try {
+      return await pictures.admit(observation, images);
+    } catch (mistake) {
+      if (!(mistake instanceof PictureError)) throw mistake;
+      const { tag, seed, member, history } = entry;
+      return `environment ${tag} returned an observation in turn ${history.length + 1} (seed ${seed}, member ${member}) that ${mistake.message}`;
+    }
   }
 
   /**
@@ -190,10 +239,15 @@ export class EnvironmentStateManager {
     if (idle.length > 0) onReady?.(idle.map(({ entry }) => entry));
     if (acting.size === 0) return;
     const steps = Array.from(acting.values(), stepRequest);
-    await eachState<EpisodeStep>(
+    await this.each<EpisodeStep>(
       report => this.pool.step(steps, report),
-      states => {
-        for (const step of states) finishTurn(acting.get(step.episode)!, step);
+      ({ episode }) => acting.get(episode)!.entry,
+      (states, shown) => {
+        states.forEach((step, i) => {
+          const plan = acting.get(step.episode)!;
+          finishTurn(plan, step);
+          if (!step.error) show(plan.entry, shown[i]);
+        });
         onReady?.(states.map(({ episode }) => acting.get(episode)!.entry));
       },
     );
@@ -236,6 +290,9 @@ export class EnvironmentStateManager {
   }
 }
 
+/** The pictures of an observation, or the environment's mistake in one sentence. */
+type Shown = readonly MarkedPicture[] | string;
+
 interface PlannedTurn extends TurnInput {
   actions: (number | string)[];
   /** Whether the response follows its prompt format, and all its actions are valid. */
@@ -270,6 +327,7 @@ function finishTurn(
   entry.history.push({
     turn: entry.history.length + 1,
     state: entry.state,
+    ...(entry.pictures.length > 0 && { pictures: entry.pictures.map(({ name }) => name) }),
     actions_left: entry.max_actions_per_traj - entry.num_actions,
     raw,
     thought: response.thought,
@@ -287,7 +345,6 @@ function finishTurn(
     ...(calls && { calls }),
     finish,
   });
-  requireText(entry, step?.images);
   entry.penalty += penalty;
   entry.manager_invalid_action = actions.length === 0;
   if (step?.error) fail(entry, step.error);
@@ -302,13 +359,17 @@ function finishTurn(
   } else if (entry.num_actions >= entry.max_actions_per_traj) entry.terminated = entry.truncated = true;
 }
 
-/** Throws a UserError if an environment returned images, because the models read text only. */
-function requireText({ tag }: EpisodeEntry, images: readonly Uint8Array[] = []): void {
-  if (images.length > 0)
-    throw new UserError(
-      `config: custom_envs.${tag} returns images, which the models cannot read: configure text observations (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
-    );
+/** Sets the pictures of an episode's newest observation, or fails the episode. */
+function show(entry: EpisodeEntry, shown: Shown): void {
+  entry.pictures = typeof shown === 'string' ? [] : shown;
+  if (typeof shown === 'string') fail(entry, { kind: 'bad_value', message: shown });
 }
+
+/** The error of an environment that returned pictures to a model that reads text only. */
+const textOnly = ({ tag }: EpisodeEntry): UserError =>
+  new UserError(
+    `config: custom_envs.${tag} returns images, which the models cannot read: configure text observations (sokoban: custom_envs.${tag}.env_config.render_mode=text)`,
+  );
 
 function fail(entry: EpisodeEntry, error: EnvironmentFailure): void {
   entry.error = error;

@@ -36,6 +36,9 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
       turns.map(({ turn, span: [from, to] }) => [turn, [starts[index] + from, starts[index] + to] as [number, number]]),
     ),
   );
+  const pictures = samples.flatMap(({ shows = [] }, index) =>
+    shows.map(({ at, picture }) => ({ at: starts[index] + at, picture })),
+  );
   const trained = training?.samples;
   const advantages = trained?.map(sample => sample.advantages);
   /** Returns one value per token, null at untrained tokens; undefined if the update did not compute the values. */
@@ -69,6 +72,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
     kept: training ? training.kept : null,
     turns: episode.turns.map(turn => ({ ...turn, span: spans.get(turn.turn)! })),
     final_state: episode.final_state,
+    ...(episode.final_pictures && { final_pictures: episode.final_pictures }),
     metrics: episode.metrics,
     ...(episode.components && { components: episode.components }),
     ...(episode.judgements && { judgements: episode.judgements }),
@@ -85,6 +89,7 @@ export function episodeRecord(episode: RolloutEpisode, training?: EpisodeTrainin
       ...(teacher_logprobs && { teacher_logprobs }),
       ...(values && { values }),
       ...(samples.length > 1 ? { starts } : {}),
+      ...(pictures.length > 0 && { pictures }),
     },
   };
 }

@@ -55,6 +55,8 @@ export interface RolloutEpisode {
   episodic_return: number;
   turns: PlayedTurn[];
   final_state: string;
+  /** Names of the final state's pictures; absent if it has none. */
+  final_pictures?: (string | null)[];
   /** The complete conversation, including messages that were outside the model's window in some turns. */
   messages: ChatMessage[];
   /** At least one sample if the episode has a turn; every turn is in exactly one sample. */
@@ -142,6 +144,7 @@ export function finishedEpisode(
     episodic_return: raw.length > 0 ? raw.reduce((sum, value) => sum + value, 0) : reward,
     turns: [...entry.history],
     final_state: entry.state,
+    ...(entry.pictures.length > 0 && { final_pictures: entry.pictures.map(({ name }) => name) }),
     messages: [...context.messages],
     samples: context.samples(),
     metrics: {},

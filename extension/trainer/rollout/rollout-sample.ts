@@ -1,6 +1,8 @@
 // One training sequence of an episode, and the mask of its sampled tokens. An episode usually has one sample in mode
 // `full`, and one per turn in the windowed modes (rollout-batch.ts).
 
+import type { ShownPicture } from '../../engine/training-samples';
+
 /**
  * One training sequence: a context as the model saw it, with the responses that were sampled in it. Arrays have the
  * length of `ids`.
@@ -14,6 +16,8 @@ export interface RolloutSample {
   mask: Uint8Array;
   /** Log-probs of the sampled tokens under the sampler, in nats; 0 elsewhere. */
   logprobs: Float32Array;
+  /** The pictures that the tokens show; absent if they show none. */
+  shows?: readonly ShownPicture[];
   /**
    * Turns (from 1) whose responses are trained in this sample, oldest first. `span` is the range [from, to) of the
    * turn's sampled tokens in `ids`.

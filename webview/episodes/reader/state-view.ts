@@ -1,5 +1,6 @@
 // A state of the environment, with the changes since the previous state marked. It is drawn as a board if the game is
-// recognised, else as text. Pictures of the state are below it, in place of the words `[image]`.
+// recognised, else as text. Pictures of the state are below it, in place of their marks:
+// `<image>`, or the words `[image]` in a run of another trainer.
 import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../../extension/common/board';
 import type { Episode } from '../../../extension/run-data/episode';
@@ -26,10 +27,10 @@ export function stateView(
   )}`;
 }
 
-/** Returns the state without the words `[image]` whose picture is shown. */
+/** Returns the state without the marks whose picture is shown. */
 function withoutShown(state: string, pictures: readonly (string | null)[]): string {
   let next = 0;
-  return state.replaceAll('[image]', word => ((pictures[next++] ?? null) === null ? word : ''));
+  return state.replaceAll(/<image>|\[image\]/g, word => ((pictures[next++] ?? null) === null ? word : ''));
 }
 
 function describedState(

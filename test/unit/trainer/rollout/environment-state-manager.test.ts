@@ -1,4 +1,7 @@
 // The environment state manager: seeds, layout, episode totals, statuses and failures.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { PNG } from 'pngjs';
 import { describe, expect, it } from 'vitest';
 import {
   EnvironmentStateManager,
@@ -8,16 +11,28 @@ import {
 } from '../../../../extension/trainer/rollout/environment-state-manager';
 import { finishedEpisode } from '../../../../extension/trainer/rollout/rollout-batch';
 import { episodeMetrics } from '../../../../extension/trainer/rollout/rollout-metrics';
+import { ObservedPictures } from '../../../../extension/trainer/rollout/observed-pictures';
+import { PictureStore, pictureName } from '../../../../extension/node/picture-store';
 import { parseResponse } from '../../../../extension/trainer/rollout/turn-protocol';
 import { UserError } from '../../../../extension/common/user-error';
+import { temporaryFolder } from '../../../support/temporary-folder';
 import { corridor, CorridorPool } from './scripted-rollout';
+
+const folder = temporaryFolder();
 
 const protocol = { enable_think: true, action_sep: '||', max_actions_per_turn: 2 };
 
 function manager(
-  changes: { mode?: 'train' | 'val'; env_groups?: number; group_size?: number; limit?: number; seed?: number } = {},
+  changes: {
+    mode?: 'train' | 'val';
+    env_groups?: number;
+    group_size?: number;
+    limit?: number;
+    seed?: number;
+    pictures?: ObservedPictures;
+  } = {},
 ) {
-  const { mode = 'train', env_groups = 1, group_size = 1, limit = 10, seed = 10000 } = changes;
+  const { mode = 'train', env_groups = 1, group_size = 1, limit = 10, seed = 10000, pictures } = changes;
   const pool = new CorridorPool();
   const states = new EnvironmentStateManager(pool, {
     mode,
@@ -25,6 +40,7 @@ function manager(
     groups: { env_groups, group_size, env_configs: { tags: ['Corridor'], n_groups: [env_groups] } },
     custom_envs: { Corridor: { max_actions_per_traj: limit } },
     format_penalty: -0.1,
+    pictures,
   });
   return { pool, states };
 }
@@ -253,5 +269,63 @@ describe('images', () => {
     await expect(states.step([{ entry, raw, response: parseResponse(raw, protocol), finish: 'stop' }])).rejects.toThrow(
       sentence,
     );
+  });
+
+  const drawn = (shade: number): Uint8Array => {
+    const png = new PNG({ width: 3, height: 2 });
+    png.data.fill(shade);
+    return PNG.sync.write(png);
+  };
+
+  it('are stored once and named by their turns', async () => {
+    const store = new PictureStore(folder());
+    const { pool, states } = manager({ group_size: 2, pictures: new ObservedPictures(store) });
+    const { reset, step } = pool;
+    const showing = <State extends { observation: string }>(state: State, pictures: Uint8Array[]): State => ({
+      ...state,
+      observation: 'a <image> b',
+      images: pictures,
+    });
+    pool.reset = async episodes => (await reset.call(pool, episodes)).map(state => showing(state, [drawn(7)]));
+    pool.step = async episodes => (await step.call(pool, episodes)).map(state => showing(state, [drawn(9)]));
+    const entries = states.layOut(1, [corridor]);
+    await states.reset(entries);
+    const raw = '<think></think><answer>Right</answer>';
+    const response = parseResponse(raw, protocol);
+    await states.step(entries.map(entry => ({ entry, raw, response, finish: 'stop' as const })));
+    const [first, second] = [pictureName(drawn(7)), pictureName(drawn(9))];
+    for (const { history, pictures } of entries) {
+      expect(history[0].pictures).toEqual([first]);
+      expect(pictures).toEqual([{ name: second, width: 3, height: 2 }]);
+    }
+    expect(readdirSync(join(folder(), 'pictures')).sort()).toEqual([first, second].sort());
+    expect(await store.read(first, 1000)).toEqual(Buffer.from(drawn(7)));
+  });
+
+  it.each([
+    ['two <image> <image>', [drawn(1)], 'has 1 picture, but its text has 2 marks <image>: write one mark per picture'],
+    ['none', [drawn(1)], 'has 1 picture, but its text has 0 marks <image>: write one mark per picture'],
+    [
+      'cut <image>',
+      [drawn(1).subarray(0, 40)],
+      'has a picture (number 1) that is a damaged or truncated PNG file: send the complete file',
+    ],
+    ['other <image>', [Buffer.from('GIF89a')], 'has a picture (number 1) that is a GIF file: send PNG or JPEG'],
+  ])('of a mistaken observation (%s) fail its episode', async (observation, pictures, reason) => {
+    const { pool, states } = manager({ group_size: 2, pictures: new ObservedPictures(new PictureStore(folder())) });
+    const { reset } = pool;
+    pool.reset = async episodes =>
+      (await reset.call(pool, episodes)).map((state, i) =>
+        i === 0 ? { ...state, observation, images: pictures } : state,
+      );
+    const entries = states.layOut(1, [corridor]);
+    await states.reset(entries);
+    const [{ tag, seed, member, error, truncated }, other] = entries;
+    expect(error).toEqual({
+      kind: 'bad_value',
+      message: `environment ${tag} returned an observation in turn 1 (seed ${seed}, member ${member}) that ${reason}`,
+    });
+    expect(truncated).toBe(true);
+    expect(other.error).toBeUndefined();
   });
 });
