@@ -3,6 +3,7 @@
 // of (config, seed, member, actions), so it can be replayed.
 import type { z } from 'zod';
 import type { AnsweredEpisode, AnsweredTurn, ComponentValues, ComponentWeights } from './rewards';
+import type { StateForm } from './state-forms';
 import type { Tools } from './tools/tool';
 
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
@@ -63,6 +64,11 @@ export interface Environment {
   /** Returns actions that solve the episode from the current state; undefined if the solver finds none. */
   solve?(): MaybePromise<Action[] | undefined>;
   close?(): MaybePromise<void>;
+  /**
+   * Returns the true state in a form that the definition's `stateForms` declares. Descriptions in the model's answers
+   * are compared with it. Must not change the state of the episode.
+   */
+  state?(form: StateForm): MaybePromise<string>;
   /**
    * Returns values of the reward components that the definition declares, for a turn whose actions were executed. Must
    * not change the state of the episode.
@@ -125,10 +131,18 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
    * larger of this value and `workbench.step_timeout_ms`.
    */
   patience?: (config: z.infer<Schema>) => number;
+  /**
+   * The forms that `state` gives, and what a description in each form contains, as the model reads it: for example
+   * `{ structured: 'a JSON object such as {"player": [row, column]}' }`.
+   */
+  stateForms?: StateForms | ((config: z.infer<Schema>) => StateForms);
   /** The reward components that `score` and `scoreEpisode` return, each with its default weight. */
   components?: ComponentWeights;
   create(config: z.infer<Schema>): Environment;
 }
+
+/** What a description of a state contains, by its form. */
+export type StateForms = Readonly<Partial<Record<StateForm, string>>>;
 
 /** A missing external dependency of an environment: a data file, a program or a server. */
 export class MissingDependency extends Error {

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { defineEnvironment } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { Pcg64 } from '../api/random/pcg64';
+import { relativeSentences, structuredState } from '../api/state-text';
 import { drawnMove, dynamics } from './dynamics';
 import { drawLake, goal, hole, moved, type Lake } from './lake';
 import { bestMoves, plan } from './solver';
@@ -54,6 +55,12 @@ export default defineEnvironment({
     observation_format === 'coord'
       ? {}
       : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
+  stateForms: ({ grid_lookup }) => ({
+    natural_language:
+      'sentences that say how many rows above or below and how many columns left or right of the player the goal and each hole is',
+    structured: 'a JSON object with rows and columns from 0, such as {"player": [0, 1], "goal": [3, 3]}',
+    symbolic: `the grid, one row per line, with the symbols ${meanings.map((meaning, i) => `${grid_lookup[`${i}` as '0']} ${meaning}`).join(', ')}`,
+  }),
   instruction: ({ size, is_slippery, observation_format }) =>
     'You are on a frozen lake. Walk to the goal and keep out of the holes.' +
     (is_slippery ? ' The ice is slippery: a move may carry you sideways.' : '') +
@@ -131,6 +138,18 @@ export default defineEnvironment({
       },
 
       render,
+      state(form) {
+        if (form === 'symbolic') return grid();
+        if (form === 'structured')
+          return structuredState(size, [
+            ['player', [cell]],
+            ['goal', cellsOf(goal)],
+          ]);
+        return relativeSentences(size, cell, [
+          ['goal', cellsOf(goal)],
+          ['hole', cellsOf(hole)],
+        ]);
+      },
       solve: () => plan((best ??= bestMoves(lake, ice)), size, cell)?.map(move => move + 1),
     };
   },

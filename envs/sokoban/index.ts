@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { boardPicture, type Colour } from '../api/picture';
+import { relativeSentences, structuredState } from '../api/state-text';
 import { drawRoom } from './generator';
 import { box, boxOnTarget, player, push, target, type Room } from './room';
 import { solveRoom } from './solver';
@@ -78,6 +79,13 @@ export default defineEnvironment({
     observation_format === 'coord' || render_mode === 'rgb_array'
       ? {}
       : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
+  stateForms: ({ grid_lookup }) => ({
+    natural_language:
+      'sentences that say how many rows above or below and how many columns left or right of the player each box and target is',
+    structured:
+      'a JSON object with rows and columns from 0, such as {"player": [2, 1], "box": [2, 2], "target": [3, 4]}; lists of pairs for several boxes',
+    symbolic: `the grid, one row per line, with the symbols ${meanings.map((meaning, i) => `${grid_lookup[`${i}` as '0']} ${meaning}`).join(', ')}`,
+  }),
   instruction: ({ dim_room, observation_format, render_mode }) =>
     'You are the player of a Sokoban puzzle. Push all boxes onto the targets. To push a box, stand next to it and move towards it: box and' +
     ' player go one cell that way. Boxes cannot be pushed through walls or other boxes, and cannot be pulled.' +
@@ -151,6 +159,19 @@ export default defineEnvironment({
       },
 
       render,
+      state(form) {
+        if (form === 'symbolic') return grid();
+        const cells = (wanted: (at: number) => boolean) => [...room.state.keys()].filter(wanted);
+        const boxes = cells(at => room.state[at] === box || room.state[at] === boxOnTarget);
+        const targets = cells(at => room.fixed[at] === target);
+        const things = [
+          ['box', boxes],
+          ['target', targets],
+        ] as const;
+        return form === 'structured'
+          ? structuredState(width, [['player', [room.player]], ...things])
+          : relativeSentences(width, room.player, things);
+      },
       solve: () => solveRoom(room)?.map(move => move + 1),
     };
   },

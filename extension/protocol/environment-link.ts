@@ -2,10 +2,13 @@
 // descriptor 3. A request may cover a batch of episodes. The process sends one reply to a request, or several replies
 // if some episodes are ready before others. A request may be sent before earlier requests are answered; a reply has the
 // `id` of its request.
+import type { StateForms } from '../../envs/api/environment';
+import type { StateForm } from '../../envs/api/state-forms';
 import type { AnsweredEpisode, AnsweredTurn } from '../../envs/api/rewards';
 import {
   areComponents,
   areNames,
+  areStateForms,
   isAction,
   isFailure,
   largest,
@@ -74,6 +77,8 @@ export interface LoadedEnvironment {
   components?: Record<string, number>;
   /** Which score functions the code has; undefined if it has none. */
   scores?: Scores;
+  /** The forms in which the environment gives its true state, with their descriptions; undefined if it gives none. */
+  state_forms?: StateForms;
 }
 
 /** The score functions of environment code. */
@@ -96,6 +101,8 @@ export interface EpisodeReset {
   seed: number;
   member: number;
   mode: 'train' | 'val';
+  /** Asks for the true state in this form; one that the environment declares. */
+  state_form?: StateForm;
 }
 
 export interface EpisodeActions {
@@ -103,6 +110,8 @@ export interface EpisodeActions {
   /** Actions to execute in order; execution stops after the action that ends the episode. */
   actions: (number | string)[];
   score?: ScoreRequest;
+  /** Asks for the true state after the actions in this form. */
+  state_form?: StateForm;
 }
 
 /** An error in an environment's source. Lines and columns are counted from 1. */
@@ -162,6 +171,8 @@ export interface EpisodeState {
   images?: Uint8Array[];
   version: string;
   info?: Record<string, unknown>;
+  /** The true state; set if the request asked for it. */
+  true_state?: string;
   /** Action names by id. Set after a reset, and only if this episode has its own actions. */
   actions?: Record<number, string>;
   error?: EnvironmentFailure;
@@ -322,14 +333,25 @@ function isState(entry: Plain): boolean {
 
 function isLoaded(entry: Plain): boolean {
   const { tag, name, source, version, bundle, files, config } = entry;
-  const { instruction, legend, actions, components, scores, tools, has_solver, at_once } = entry;
+  const { instruction, legend, actions, components, scores, tools, has_solver, at_once, state_forms } = entry;
   const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
   const code = isSource(bundle) && isSource(source) && areTexts(files);
   const named = isRecord(legend) && (actions === undefined || areNames(actions));
   const scored = (components === undefined || areComponents(components)) && (scores === undefined || isScores(scores));
   const callable = tools === undefined || areTools(tools);
   const limited = at_once === undefined || (Number.isSafeInteger(at_once) && Number(at_once) >= 1);
-  return texts && code && named && scored && callable && limited && isRecord(config) && typeof has_solver === 'boolean';
+  const stated = state_forms === undefined || areStateForms(state_forms);
+  return (
+    texts &&
+    code &&
+    named &&
+    scored &&
+    callable &&
+    limited &&
+    stated &&
+    isRecord(config) &&
+    typeof has_solver === 'boolean'
+  );
 }
 
 const isScores = (scores: unknown): boolean =>

@@ -3,6 +3,8 @@
 // nevertheless receives a value out of bounds, environment code must have written to the channel, so the trainer ends
 // the process. The size of each part and the size of the complete value are bounded, because many small parts can be as
 // large as one large part.
+import type { StateForms } from '../../envs/api/environment';
+import { stateForms } from '../../envs/api/state-forms';
 import { isRecord } from '../common/json';
 import type { ToolCallRecord } from '../run-data/tool-call';
 
@@ -25,7 +27,7 @@ export const isText = (value: unknown, most: number = largest): value is string 
 /** Returns the problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
-  const { episode, observation, version, info, actions, images, outcomes, components, error } = state;
+  const { episode, observation, version, info, actions, images, outcomes, components, true_state, error } = state;
   if (!isText(episode, longestText)) return 'names no episode';
   if (!isText(observation)) return 'has an observation that is missing, too long or not a text';
   if (!isText(version, 64)) return 'has no version';
@@ -34,6 +36,7 @@ export function stateProblem(state: unknown): string | undefined {
   if (actions !== undefined && !areNames(actions))
     return 'has "actions" that are too long or do not map integers to names';
   if (!isFailure(error)) return 'has an invalid "error"';
+  if (true_state !== undefined && !isText(true_state)) return 'has a true state that is too long or not a text';
   if (components !== undefined && !areComponents(components)) return 'has reward components that are not numbers';
   if (outcomes !== undefined && !(Array.isArray(outcomes) && outcomes.every(isOutcome))) return 'has invalid outcomes';
   return undefined;
@@ -91,6 +94,11 @@ export function areComponents(values: unknown): values is Record<string, number>
     entries.every(([name, value]) => name.length <= longestComponent && Number.isFinite(value))
   );
 }
+
+/** Whether a value maps forms of states to texts of at most `longestText` characters. */
+export const areStateForms = (forms: unknown): forms is StateForms =>
+  isRecord(forms) &&
+  Object.entries(forms).every(([form, text]) => stateForms.some(one => one === form) && isText(text, longestText));
 
 /** Whether a value is an object of plain data whose size is at most `largest`. */
 export const isInfo = (info: unknown): info is Plain =>

@@ -32,6 +32,11 @@ export const turnSchema = z.object({
   component_reward: z.number().optional().describe('weighted sum of `components`'),
   info: z.record(z.string(), z.unknown()),
   calls: z.array(toolCallSchema).optional().describe('tool calls of the response; absent if it has none'),
+  true_state: z
+    .string()
+    .optional()
+    .describe('the true state before the actions, in the form of prompt_format; absent if answers describe no states'),
+  true_next_state: z.string().optional().describe('the true state after the actions'),
   finish: z.enum(['stop', 'length']),
   /** Token span [from, to) of the sampled tokens in `tokens.ids`. */
   span: z.tuple([z.number().int(), z.number().int()]),

@@ -1,6 +1,6 @@
 // Base of the wrappers. Wrapping a definition returns a definition with the same configuration schema, so wrappers can
 // be nested in any order. Invariants:
-// * Methods that a wrapper does not replace are passed through: `render`, `solve`, `close`, tools, `score` and
+// * Methods that a wrapper does not replace are passed through: `render`, `solve`, `close`, tools, `state`, `score` and
 //   `scoreEpisode` exist if the inner environment has them. Tool calls reach the inner environment directly; `step` of a
 //   wrapper sees answers only.
 // * If the inner environment returns synchronously, the wrapped environment does too.
@@ -17,6 +17,7 @@ import type {
   Observation,
 } from '../environment';
 import type { AnsweredEpisode, AnsweredTurn } from '../rewards';
+import type { StateForm } from '../state-forms';
 
 /**
  * Returns a definition whose environments are wrapped: the methods returned by `around` replace those of the inner
@@ -38,6 +39,7 @@ export function wrap<Schema extends z.ZodType>(
         ...(inner.render && { render: (mode: string) => inner.render!(mode) }),
         ...(inner.solve && { solve: () => inner.solve!() }),
         ...(inner.close && { close: () => inner.close!() }),
+        ...(inner.state && { state: (form: StateForm) => inner.state!(form) }),
         ...(inner.score && { score: (turn: AnsweredTurn) => inner.score!(turn) }),
         ...(inner.scoreEpisode && { scoreEpisode: (episode: AnsweredEpisode) => inner.scoreEpisode!(episode) }),
         ...around(inner, config),

@@ -31,6 +31,18 @@ const format = z
     'Whether the answer follows prompt_format and all its actions are valid, 0 or 1 (VAGEN: weight 0.5); null is off.',
   );
 
+const observation = z
+  .strictObject({ weight })
+  .describe(
+    "How far the answer's description of the state agrees with the true state, 0 to 1, if the answer follows prompt_format (VAGEN: weight 0.5); null is off.",
+  );
+
+const prediction = z
+  .strictObject({ weight })
+  .describe(
+    "How far the answer's prediction agrees with the true state after its actions, 0 to 1, if the answer follows prompt_format (VAGEN: weight 0.5); null is off.",
+  );
+
 const judge = z
   .strictObject({
     weight,
@@ -82,6 +94,8 @@ export const rewards = z
     grounding: grounding.nullish(),
     repetition: repetition.nullish(),
     format: format.nullish(),
+    observation: observation.nullish(),
+    prediction: prediction.nullish(),
     judges: z
       .record(componentName, judge)
       .default({})

@@ -9,7 +9,7 @@ import { formatProblem } from './format-problem';
 type TagConfigs = Pick<RunConfig, 'custom_envs'>;
 
 function problemOf(environment: LoadedEnvironment, settings: TagConfig): string | undefined {
-  return componentProblem(environment, settings.rewards) ?? formatProblem(environment, settings.prompt_format);
+  return componentProblem(environment, settings.rewards) ?? formatProblem(environment, settings);
 }
 
 /** @throws UserError if the components of an environment do not fit its configuration */

@@ -1,14 +1,17 @@
 // The reward components of an environment tag and their weights: the components that the environment's code declares,
 // and the built-in components that the configuration switches on. Invariant: a tag without components has no plan, and
 // its episodes are scored exactly as if components did not exist.
+import type { StateForm } from '../../../envs/api/state-forms';
 import type { AnsweredTurn, ComponentValues } from '../../../envs/api/rewards';
 import { grounding } from '../../../envs/api/rewards/grounding';
 import { repetition } from '../../../envs/api/rewards/repetition';
+import { stateAgreement } from '../../../envs/api/rewards/described-state';
 import { thoughtLength } from '../../../envs/api/rewards/thought-length';
 import { didYouMean } from '../../common/suggest';
 import { UserError } from '../../common/user-error';
 import type { LoadedEnvironment, Scores } from '../../protocol/environment-link';
 import type { RewardSettings } from '../config/schema-rewards';
+import { stateForm, type DescribedPart, type PromptFormat } from '../rollout/prompt-format';
 
 export interface RewardPlan {
   /** Weight of each component, by name. */
@@ -25,10 +28,23 @@ export interface RewardPlan {
 export interface BuiltInTurn extends Pick<AnsweredTurn, 'state' | 'thought'> {
   /** Whether the answer follows the prompt format, and all its actions are valid. */
   format_right: boolean;
+  /** Descriptions of the state before and after the actions; undefined if the prompt format has none. */
+  observation?: string | undefined;
+  prediction?: string | undefined;
+  /** The true states; undefined if the environment was not asked for them. */
+  true_state?: string;
+  true_next_state?: string;
 }
 
 /** Names of the built-in components; each is a key of `custom_envs.<tag>.rewards`. */
-export const builtInComponents = ['thought_length', 'grounding', 'repetition', 'format'] as const;
+export const builtInComponents = [
+  'thought_length',
+  'grounding',
+  'repetition',
+  'format',
+  'observation',
+  'prediction',
+] as const;
 
 type Declared = Pick<LoadedEnvironment, 'tag' | 'source' | 'components' | 'scores'>;
 
@@ -63,14 +79,20 @@ export function componentProblem(
 
 /**
  * Returns the plan of a tag; undefined if it has no components.
+ * @param format the prompt format of the tag
  * @throws UserError if the configured components do not fit the environment's code
  */
-export function rewardPlan(environment: Declared, settings: RewardSettings | null | undefined): RewardPlan | undefined {
+export function rewardPlan(
+  environment: Declared,
+  settings: RewardSettings | null | undefined,
+  format: PromptFormat | null = null,
+): RewardPlan | undefined {
   const problem = componentProblem(environment, settings);
   if (problem !== undefined) throw new UserError(problem);
   const { components = {}, scores = { turn: false, episode: false } } = environment;
   const { weights: chosen = {}, thought_length: length, grounding: grounded } = settings ?? {};
-  const { repetition: repeated, format } = settings ?? {};
+  const { repetition: repeated, format: formatted, observation, prediction } = settings ?? {};
+  const form = format && stateForm(format);
   const weights = new Map(Object.entries({ ...components, ...chosen }));
   for (const name of builtInComponents) {
     const own = settings?.[name];
@@ -85,10 +107,27 @@ export function rewardPlan(environment: Declared, settings: RewardSettings | nul
       ...(length && { thought_length: thoughtLength(turn, length) }),
       ...(named !== undefined && { grounding: named }),
       ...(repeated && { repetition: repetition(turn, repeated) }),
-      ...(format && { format: Number(turn.format_right) }),
+      ...(formatted && { format: Number(turn.format_right) }),
+      ...(observation && described('observation', form, turn, turn.observation, turn.true_state)),
+      ...(prediction && described('prediction', form, turn, turn.prediction, turn.true_next_state)),
     };
   };
   return { weights, judges: judged.map(([name]) => name), scores, builtIn };
+}
+
+/**
+ * Returns how far a description agrees with the true state, as a component. There is no value if the answer departs from
+ * the format, or if descriptions are sentences, which only a judge can compare.
+ */
+function described(
+  name: DescribedPart,
+  form: StateForm | null,
+  { format_right }: BuiltInTurn,
+  text: string | undefined,
+  truth: string | undefined,
+): ComponentValues {
+  if (!format_right || !form || form === 'natural_language' || text === undefined || truth === undefined) return {};
+  return { [name]: stateAgreement(form, text, truth) };
 }
 
 /** Returns the weighted sum of component values. */

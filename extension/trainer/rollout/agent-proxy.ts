@@ -229,7 +229,7 @@ export class AgentProxy {
       max_actions_per_turn: agent_proxy.max_actions_per_turn,
       action_sep: agent_proxy.action_sep,
       answer_tag: agent_proxy.answer_tag,
-      format: agent_proxy.prompt_format && formatDemand(agent_proxy.prompt_format),
+      format: agent_proxy.prompt_format && formatDemand(agent_proxy.prompt_format, environment.state_forms),
       tools: tools && toolDemand(tools, agent_proxy),
     });
     return episodeContext(this.tokenizer, { ...this.options, agent_proxy }, system, environment.name, tools);

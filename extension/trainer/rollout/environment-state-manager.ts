@@ -3,6 +3,7 @@
 // The environment sets `terminated` and `truncated` (Gymnasium). If an episode reaches max_actions_per_traj,
 // `terminated` and `truncated` are set, as in RAGEN. A failed environment or a full context sets `truncated`; reaching
 // max_turn sets neither. Success is the value of `success` in the environment's last info.
+import type { StateForm } from '../../../envs/api/state-forms';
 import type { ComponentValues } from '../../../envs/api/rewards';
 import type { EnvironmentFailure, EpisodeState, EpisodeStep, LoadedEnvironment } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
@@ -17,7 +18,7 @@ import type { ObservedPictures } from './observed-pictures';
 import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
-import type { PromptFormat } from './prompt-format';
+import { askedForm, type PromptFormat } from './prompt-format';
 import type { ParsedResponse } from './turn-protocol';
 
 /** Keys of `custom_envs.<tag>` that the manager reads. */
@@ -73,6 +74,10 @@ export interface EpisodeEntry extends EpisodeSlot {
   penalty: number;
   history: TurnHistory[];
   error?: EnvironmentFailure;
+  /** Form in which the environment is asked for its true state; undefined if answers describe no states. */
+  stateForm?: StateForm;
+  /** The newest true state; undefined without `stateForm`. */
+  trueState?: string;
   /** The reward components of the tag; undefined if it has none. */
   rewards?: RewardPlan;
   /** Values of the components of the complete episode; set by `scoreEpisodes` and by judges. */
@@ -133,7 +138,12 @@ export class EnvironmentStateManager {
     const { mode, custom_envs } = this.options;
     const before = round * groups.env_groups;
     const byTag = new Map(environments.map(environment => [environment.tag, environment]));
-    const plans = new Map(environments.map(each => [each.tag, rewardPlan(each, custom_envs[each.tag]?.rewards)]));
+    const plans = new Map(
+      environments.map(each => [
+        each.tag,
+        rewardPlan(each, custom_envs[each.tag]?.rewards, custom_envs[each.tag]?.prompt_format),
+      ]),
+    );
     return episodeSlots(groups, this.seeds.next(groups.env_groups, seed)).map(first => {
       const slot = {
         ...first,
@@ -142,6 +152,7 @@ export class EnvironmentStateManager {
       };
       const environment = byTag.get(slot.tag);
       if (!environment) throw new Error(`es_manager.${mode}: environment ${slot.tag} is not loaded`);
+      const stateForm = askedForm(environment, custom_envs[slot.tag].prompt_format);
       return {
         ...slot,
         id: episodeId(mode, step, slot),
@@ -159,6 +170,7 @@ export class EnvironmentStateManager {
         num_actions: 0,
         penalty: 0,
         history: [],
+        ...(stateForm && { stateForm }),
         ...(plans.get(slot.tag) && { rewards: plans.get(slot.tag) }),
       };
     });
@@ -168,16 +180,22 @@ export class EnvironmentStateManager {
   async reset(entries: readonly EpisodeEntry[], onReady?: EntriesListener): Promise<void> {
     const { mode } = this.options;
     const byId = new Map(entries.map(entry => [entry.id, entry]));
-    const resets = entries.map(({ id, tag, seed, member }) => ({ episode: id, tag, seed, member, mode }));
+    const resets = entries.map(({ id, tag, seed, member, stateForm }) => ({
+      ...{ episode: id, tag, seed, member, mode },
+      ...(stateForm && { state_form: stateForm }),
+    }));
     await this.each<EpisodeState>(
       report => this.pool.reset(resets, report),
       ({ episode }) => byId.get(episode)!,
       (states, shown) => {
-        const ready = states.map(({ episode, observation, version, actions, error }, i) => {
+        const ready = states.map(({ episode, observation, version, actions, true_state, error }, i) => {
           const entry = byId.get(episode)!;
           if (error) fail(entry, error);
-          else Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
-          if (!error) show(entry, shown[i]);
+          else {
+            Object.assign(entry, { state: observation, version, ...(actions && { actions }) });
+            if (true_state !== undefined) entry.trueState = true_state;
+            show(entry, shown[i]);
+          }
           return entry;
         });
         onReady?.(ready);
@@ -324,6 +342,11 @@ function finishTurn(
   const info = mergedInfo(outcomes.map(outcome => outcome.info));
   if (actions.length === 0) info.manager_invalid_action = true;
   const { calls } = outcomes.at(-1) ?? {};
+  const truth = entry.trueState !== undefined && {
+    true_state: entry.trueState,
+    true_next_state: step?.true_state ?? entry.trueState,
+  };
+  const { observation, prediction } = response;
   entry.history.push({
     turn: entry.history.length + 1,
     state: entry.state,
@@ -340,9 +363,14 @@ function finishTurn(
     penalty,
     ...(entry.rewards &&
       !step?.error &&
-      earnedBy(entry.rewards, { state: entry.state, thought: response.thought, format_right }, step?.components)),
+      earnedBy(
+        entry.rewards,
+        { state: entry.state, thought: response.thought, format_right, observation, prediction, ...truth },
+        step?.components,
+      )),
     info,
     ...(calls && { calls }),
+    ...truth,
     finish,
   });
   entry.penalty += penalty;
@@ -350,6 +378,7 @@ function finishTurn(
   if (step?.error) fail(entry, step.error);
   if (!step || step.error) return;
   entry.state = step.observation;
+  if (step.true_state !== undefined) entry.trueState = step.true_state;
   entry.num_actions += outcomes.length;
   const last = outcomes.at(-1);
   if (last && (last.terminated || last.truncated)) {

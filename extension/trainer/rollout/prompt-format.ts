@@ -2,7 +2,9 @@
 // the parsing of an answer. A format with a world model asks for a description of the present state (`<observation>`,
 // grounding), of the state after the actions (`<prediction>`, worldmodeling), or both; the name's end tells the form of
 // the descriptions. Pure. Invariant: an answer that departs from its format has no parts, so it executes no action.
+import type { StateForms } from '../../../envs/api/environment';
 import type { StateForm } from '../../../envs/api/state-forms';
+import type { LoadedEnvironment } from '../../protocol/environment-link';
 import type { AnswerTag } from '../../common/tagged-text';
 
 /** Values of `custom_envs.<tag>.prompt_format`; VAGEN's names. Without an ending, descriptions are sentences. */
@@ -44,6 +46,19 @@ export const describedParts = (format: PromptFormat): DescribedPart[] => [
 export const stateForm = (format: PromptFormat): StateForm =>
   format.endsWith('_structured') ? 'structured' : format.endsWith('_symbolic') ? 'symbolic' : 'natural_language';
 
+/**
+ * Returns the form in which an environment is asked for its true state; undefined if the format has no descriptions, or
+ * if the environment does not give this form.
+ */
+export function askedForm(
+  { state_forms }: Pick<LoadedEnvironment, 'state_forms'>,
+  format: PromptFormat | null | undefined,
+): StateForm | undefined {
+  if (!format || describedParts(format).length === 0) return undefined;
+  const form = stateForm(format);
+  return state_forms && Object.hasOwn(state_forms, form) ? form : undefined;
+}
+
 /** Tags inside `<think>`, in order; none if the thought is free text. */
 function thoughtTags(format: PromptFormat): string[] {
   const parts = describedParts(format);
@@ -73,9 +88,10 @@ const generalForms: Readonly<Record<StateForm, string>> = {
 
 /**
  * Returns what the system message says about the descriptions; undefined if the format asks for none.
- * @param form the environment's description of the form; by default, a general one
+ * @param forms the environment's descriptions of the forms; a form that is missing has a general description
  */
-export function formatDemand(format: PromptFormat, form: string = generalForms[stateForm(format)]): string | undefined {
+export function formatDemand(format: PromptFormat, forms: StateForms = {}): string | undefined {
+  const form = forms[stateForm(format)] ?? generalForms[stateForm(format)];
   const parts = describedParts(format);
   if (parts.length === 0) return undefined;
   const begin = parts.includes('observation') ? ['In <observation>, describe the state that you see.'] : [];

@@ -1,5 +1,6 @@
 // The reward components of episodes in progress: which turns and episodes the environment's score functions score, and
 // what the values of a turn earn. Pure.
+import type { StateForm } from '../../../envs/api/state-forms';
 import type { AnsweredEpisode, ComponentValues } from '../../../envs/api/rewards';
 import type { EpisodeActions } from '../../protocol/environment-link';
 import type { EpisodeTurn } from '../../run-data/episode';
@@ -15,6 +16,7 @@ interface ScoredEpisode {
   terminated: boolean;
   truncated: boolean;
   success: boolean;
+  stateForm?: StateForm;
   rewards?: RewardPlan;
 }
 
@@ -29,10 +31,11 @@ interface PlannedAnswer {
 
 /** Returns the request that plays a planned turn and, if the environment scores turns, asks for its score. */
 export function stepRequest({ entry, raw, response, finish, actions }: PlannedAnswer): EpisodeActions {
-  if (!entry.rewards?.scores.turn) return { episode: entry.id, actions };
+  const asked = { episode: entry.id, actions, ...(entry.stateForm && { state_form: entry.stateForm }) };
+  if (!entry.rewards?.scores.turn) return asked;
   const { thought, answer, actions: parsed } = response;
   const turn = { turn: entry.history.length + 1, state: entry.state, raw, thought, answer, parsed, finish };
-  return { episode: entry.id, actions, score: { turn } };
+  return { ...asked, score: { turn } };
 }
 
 /** Returns an episode as score functions and judges receive it. */

@@ -18,9 +18,12 @@ import * as numpyLegacy from '../../../../envs/api/random/numpy-legacy';
 import * as pcg64 from '../../../../envs/api/random/pcg64';
 import * as pythonRandom from '../../../../envs/api/random/python-random';
 import * as rewards from '../../../../envs/api/rewards';
+import * as describedState from '../../../../envs/api/rewards/described-state';
 import * as grounding from '../../../../envs/api/rewards/grounding';
 import * as repetition from '../../../../envs/api/rewards/repetition';
 import * as thoughtLength from '../../../../envs/api/rewards/thought-length';
+import * as stateForms from '../../../../envs/api/state-forms';
+import * as stateText from '../../../../envs/api/state-text';
 import * as callAction from '../../../../envs/api/tools/call-action';
 import * as codeTool from '../../../../envs/api/tools/code-tool';
 import * as tool from '../../../../envs/api/tools/tool';
@@ -53,9 +56,12 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/random/pcg64': pcg64,
   'ragen-workbench/api/random/python-random': pythonRandom,
   'ragen-workbench/api/rewards': rewards,
+  'ragen-workbench/api/rewards/described-state': describedState,
   'ragen-workbench/api/rewards/grounding': grounding,
   'ragen-workbench/api/rewards/repetition': repetition,
   'ragen-workbench/api/rewards/thought-length': thoughtLength,
+  'ragen-workbench/api/state-forms': stateForms,
+  'ragen-workbench/api/state-text': stateText,
   'ragen-workbench/api/tools/call-action': callAction,
   'ragen-workbench/api/tools/code-tool': codeTool,
   'ragen-workbench/api/tools/tool': tool,

@@ -9,6 +9,7 @@ import { Violation } from './environment-instance';
 import { RandomPlay, type ContractOptions, type Reference } from './random-play';
 import { interleaved, membersBeginAlike, replays, resetsAnew } from './replay-requirements';
 import { scoresPurely } from './score-requirement';
+import { statesPurely } from './state-requirement';
 import { solves } from './solver-requirement';
 
 export interface ContractResult {
@@ -54,6 +55,7 @@ class Contract {
     await this.run('every action has an effect', async () => actionsDoSomething(this.play));
     await this.run('render shows the state and does not change it', () => rendersPurely(this.play));
     await this.run('solve solves the episode and does not change the state', () => solves(this.play));
+    await this.run('state describes the state and does not change it', () => statesPurely(this.play));
     await this.run('score functions return numbers and do not change the state', () => scoresPurely(this.play));
     await this.run('close ends an episode at any time', () => closes(this.play));
     await this.play.releaseReferences();

@@ -2,15 +2,18 @@
 // result of each call is checked and copied. A fault becomes a Violation that names the call, the seed and the
 // preceding actions.
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import { stateForms, type StateForm } from '../../../../envs/api/state-forms';
 import type { AnsweredEpisode, AnsweredTurn, ComponentValues } from '../../../../envs/api/rewards';
 import type { Scores } from '../../../protocol/environment-link';
 import { FaultError } from '../threads/fault';
 import { declaredTools } from '../tools/declared-tools';
 import { withTools } from '../tools/tool-environment';
+import { declaredForms } from '../worker/definition';
+import { checkedState } from '../worker/returned-steps';
 import { plainValue, shown } from '../worker/returned-values';
 import type { ScoreFunctions } from '../worker/score-functions';
 
-export const calls = ['create', 'reset', 'step', 'render', 'solve', 'score', 'scoreEpisode', 'close'] as const;
+export const calls = ['create', 'reset', 'step', 'render', 'solve', 'state', 'score', 'scoreEpisode', 'close'] as const;
 export type Call = (typeof calls)[number];
 
 export interface State {
@@ -127,6 +130,17 @@ export class Instance {
     const sound = Array.isArray(plan) && plan.every(action => typeof action === 'string' || Number.isFinite(action));
     if (!sound) throw this.bad('calls', `solve returns ${shown(plan)}`, 'return an array of actions, or nothing');
     return plan as Action[];
+  }
+
+  /** The forms in which the environment declares to give its true state. */
+  stateForms(): StateForm[] {
+    const forms = this.thrown('state', () => declaredForms(this.definition, this.environment, this.config));
+    return stateForms.filter(form => forms && Object.hasOwn(forms, form));
+  }
+
+  /** Returns the true state in a form. */
+  async trueState(form: StateForm): Promise<string> {
+    return this.call('state', async () => checkedState(await this.environment.state!(form)), `state(${form})`);
   }
 
   /** Which score functions the environment has together with its rewards file; undefined if it has none. */

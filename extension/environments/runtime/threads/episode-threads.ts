@@ -65,7 +65,7 @@ export class EpisodeThreads {
     const state = (i: number, result: ThreadResult | undefined): EpisodeStep => {
       open.delete(i);
       const { episode } = items[i];
-      const { observation = '', images, info, actions, outcomes = [], components, failure } = result ?? {};
+      const { observation = '', images, info, actions, outcomes = [], components, true_state, failure } = result ?? {};
       const error: EnvironmentFailure | undefined = result ? failure : { kind: 'bad_value', message: unknown(i) };
       return {
         episode,
@@ -76,6 +76,7 @@ export class EpisodeThreads {
         ...(info && { info }),
         ...(actions && { actions }),
         ...(components && { components }),
+        ...(true_state !== undefined && { true_state }),
         ...(error && { error }),
       };
     };

@@ -2,6 +2,8 @@
 // publishes its current call in a shared array, so that the main thread can identify a call that never returns. While a
 // call waits for a promise, other items run; each waiting call has its own time limit.
 
+import type { StateForms } from '../../../../envs/api/environment';
+import type { StateForm } from '../../../../envs/api/state-forms';
 import type { ScoreRequest, Scores } from '../../../protocol/environment-link';
 import type { ToolCallRecord } from '../../../run-data/tool-call';
 import type { ToolDescription, ToolSettings } from '../../../protocol/tool-link';
@@ -55,8 +57,8 @@ export const several = -2;
 
 export type WorkItem =
   | { do: 'load' }
-  | { do: 'reset'; episode: string; seed: number; member: number; mode: 'train' | 'val' }
-  | { do: 'step'; episode: string; actions: (number | string)[]; score?: ScoreRequest }
+  | { do: 'reset'; episode: string; seed: number; member: number; mode: 'train' | 'val'; state_form?: StateForm }
+  | { do: 'step'; episode: string; actions: (number | string)[]; score?: ScoreRequest; state_form?: StateForm }
   /** Rebuilds an episode whose worker has ended. */
   | { do: 'replay'; episode: string; seed: number; member: number; mode: 'train' | 'val'; actions: (number | string)[] }
   | { do: 'solve'; episode: string }
@@ -99,6 +101,8 @@ export interface Description {
   components?: Record<string, number>;
   /** Which score functions the code has; undefined if it has none. */
   scores?: Scores;
+  /** The forms of true states, with their descriptions; undefined if the code gives none. */
+  state_forms?: StateForms;
 }
 
 export interface Outcome {
@@ -119,6 +123,7 @@ export interface WorkResult {
   actions?: Record<number, string>;
   outcomes?: Outcome[];
   components?: Record<string, number>;
+  true_state?: string;
   solution?: (number | string)[];
   fault?: Fault;
 }

@@ -45,6 +45,7 @@ export function withTools(
     ...(environment.render && { render: mode => environment.render!(mode) }),
     ...(environment.solve && { solve: () => environment.solve!() }),
     ...(environment.close && { close: () => environment.close!() }),
+    ...(environment.state && { state: form => environment.state!(form) }),
     ...(environment.score && { score: turn => environment.score!(turn) }),
     ...(environment.scoreEpisode && { scoreEpisode: episode => environment.scoreEpisode!(episode) }),
     reset(options) {

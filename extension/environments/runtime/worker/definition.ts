@@ -1,9 +1,9 @@
 // Converts a bundle into an environment definition, inside the worker: evaluates the bundle, checks what it exports, and
 // parses the environment's configuration. Each fault contains a remedy.
 import type { z } from 'zod';
-import type { Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
+import type { Environment, EnvironmentDefinition, StateForms } from '../../../../envs/api/environment';
 import type { RewardsDefinition } from '../../../../envs/api/rewards';
-import { areNames, largest, longestText } from '../../../protocol/environment-message-bounds';
+import { areNames, areStateForms, largest, longestText } from '../../../protocol/environment-message-bounds';
 import { badValue, FaultError, faultOf } from '../threads/fault';
 import { evaluateBundle } from './evaluate-bundle';
 import { declaredTools } from '../tools/declared-tools';
@@ -73,6 +73,7 @@ export async function describe(
     throw badValue(`has the instruction ${shown(text)}`, `use a string of at most ${largest} characters`);
   const environment = checkedEnvironment(create(config));
   const has_solver = typeof environment.solve === 'function';
+  const state_forms = declaredForms(definition, environment, config);
   const scores = new ScoreFunctions(components ?? {}, rewards).of(environment);
   const own = Array.from(declaredTools(environment.tools).values(), ({ description }) => description);
   await environment.close?.();
@@ -101,7 +102,31 @@ export async function describe(
     patience_ms: Math.max(patience_ms, tools.length > 0 ? longestTurnMs(settings) : 0),
     ...(components && { components }),
     ...(scores && { scores }),
+    ...(state_forms && { state_forms }),
   };
+}
+
+/**
+ * Returns the forms in which an environment gives its true state; undefined if it gives none.
+ * @throws FaultError if the forms do not fit the environment, or have another type
+ */
+export function declaredForms(
+  { stateForms: declared }: Pick<EnvironmentDefinition, 'stateForms'>,
+  environment: Environment,
+  config: Record<string, unknown>,
+): StateForms | undefined {
+  const forms: unknown = typeof declared === 'function' ? declared(config) : declared;
+  const gives = typeof environment.state === 'function';
+  if (forms === undefined && !gives) return undefined;
+  const copy: unknown = forms === undefined ? undefined : plainValue(forms);
+  if (!areStateForms(copy))
+    throw badValue(
+      `has the stateForms ${shown(forms)}`,
+      'map the forms that state(form) gives (natural_language, structured, symbolic) to descriptions',
+    );
+  if (!gives && Object.keys(copy).length > 0)
+    throw badValue('declares stateForms, but has no method state(form)', 'add it, or remove stateForms');
+  return copy;
 }
 
 /**

@@ -68,6 +68,14 @@ export function checkedInfo(info: unknown): Record<string, unknown> {
   }
 }
 
+/** Checks what `state` returned. @throws FaultError if it is no text, or too long */
+export function checkedState(state: unknown): string {
+  if (typeof state !== 'string') throw badValue(`returned ${shown(state)} from state`, 'return a text');
+  if (state.length > largest)
+    throw badValue(`returned a state of ${state.length} characters`, `return at most ${largest} characters`);
+  return state;
+}
+
 /** Checks and copies what `solve` returned. @throws FaultError if a value is invalid */
 export function solution(actions: unknown): (number | string)[] | undefined {
   if (actions === undefined) return undefined;

@@ -3,6 +3,7 @@
 // episode of this call ends.
 import { types } from 'node:util';
 import type { Environment, MaybePromise, Observation, ResetOptions } from '../../../../envs/api/environment';
+import type { StateForm } from '../../../../envs/api/state-forms';
 import type { ScoreRequest } from '../../../protocol/environment-link';
 import type { ToolDescription } from '../../../protocol/tool-link';
 import { mergedInfo } from '../../../run-data/turn-info';
@@ -21,7 +22,7 @@ import { ScoreFunctions } from './score-functions';
 import { declaredTools } from '../tools/declared-tools';
 import type { ToolServers } from '../tools/tool-servers';
 import { defaultToolSettings, withTools } from '../tools/tool-environment';
-import { checkedInfo, checkedStep, setObservation, solution } from './returned-steps';
+import { checkedInfo, checkedState, checkedStep, setObservation, solution } from './returned-steps';
 import { shown } from './returned-values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
 
@@ -159,11 +160,24 @@ export class Runner {
     result.outcomes = outcomes;
     const episode = this.episode(item.episode);
     const acting = this.step(episode.environment, item.actions, 0, result, outcomes, current);
-    const { score } = item;
-    if (!score) return acting;
-    return acting
-      ? acting.then(() => this.score(episode, score, result, current))
-      : this.score(episode, score, result, current);
+    const { score, state_form } = item;
+    if (!score && !state_form) return acting;
+    const describe = async (): Promise<void> => {
+      if (state_form) await this.describeState(episode.environment, state_form, result, current);
+      if (score) await this.score(episode, score, result, current);
+    };
+    return acting ? acting.then(describe) : describe();
+  }
+
+  /** Asks the environment for its true state. */
+  private async describeState(
+    environment: Environment,
+    form: StateForm,
+    result: Partial<WorkResult>,
+    current: CurrentItem,
+  ): Promise<void> {
+    result.true_state = checkedState(await this.call(current, -1, () => environment.state?.(form)));
+    refuseFaulty(current.owner);
   }
 
   /** Calls the score functions after the actions of a step. */
@@ -206,7 +220,8 @@ export class Runner {
       result.description = description;
       lockBuiltIns();
     } else if (item.do === 'reset') {
-      await this.reset(item, result, current);
+      const environment = await this.reset(item, result, current);
+      if (item.state_form) await this.describeState(environment, item.state_form, result, current);
     } else if (item.do === 'replay') {
       const environment = await this.reset(item, {}, current);
       for (let i = 0; i < item.actions.length; i++)

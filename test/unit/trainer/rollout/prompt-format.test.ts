@@ -58,7 +58,7 @@ describe('formats', () => {
   });
 
   it('say in the system message what a description contains', () => {
-    expect(formatDemand('grounding_worldmodeling_structured', '{"player": [row, column]}')).toBe(
+    expect(formatDemand('grounding_worldmodeling_structured', { structured: '{"player": [row, column]}' })).toBe(
       'In <observation>, describe the state that you see. In <reasoning>, think about what to do. ' +
         'In <prediction>, describe the state that your actions lead to. Form of both descriptions: {"player": [row, column]}.',
     );
@@ -128,11 +128,13 @@ describe('the component format', () => {
 
   it('is refused with an environment whose answers have their own form', () => {
     const tools = [{ name: 'read', description: '', parameters: {} }];
-    expect(formatProblem({ tag: 'T', name: 'files', tools }, 'grounding')).toBe(
+    expect(formatProblem({ tag: 'T', name: 'files', tools }, { prompt_format: 'grounding' })).toBe(
       'config: custom_envs.T.prompt_format is grounding, but environment files has tools, whose calls have their own form: set it to null',
     );
-    expect(formatProblem({ tag: 'T', name: 'program', model_calls: true }, 'free_think')).toMatch(/runs a program/);
-    expect(formatProblem({ tag: 'T', name: 'lake' }, 'grounding')).toBeUndefined();
-    expect(formatProblem({ tag: 'T', name: 'files', tools }, null)).toBeUndefined();
+    expect(formatProblem({ tag: 'T', name: 'program', model_calls: true }, { prompt_format: 'free_think' })).toMatch(
+      /runs a program/,
+    );
+    expect(formatProblem({ tag: 'T', name: 'lake' }, { prompt_format: 'grounding' })).toBeUndefined();
+    expect(formatProblem({ tag: 'T', name: 'files', tools }, { prompt_format: null })).toBeUndefined();
   });
 });

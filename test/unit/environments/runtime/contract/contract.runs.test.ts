@@ -63,6 +63,7 @@ function line(change: Partial<Environment> | ((environment: Environment) => Part
     config: z.object({}),
     actions: { 1: 'Left', 2: 'Right' },
     components: { place: 0.1, solved: 1 },
+    stateForms: { structured: 'a JSON object', symbolic: 'a number' },
     instruction: 'Walk to 3.',
     create() {
       let at = 0;
@@ -81,6 +82,7 @@ function line(change: Partial<Environment> | ((environment: Environment) => Part
         render: () => `line ${at}`,
         solve: () => Array.from({ length: 3 - at }, () => 2),
         score: ({ thought }): ComponentValues => (thought === null ? {} : { place: at / 3 }),
+        state: form => (form === 'structured' ? JSON.stringify({ at }) : String(at)),
         scoreEpisode: ({ success }) => ({ solved: Number(success) }),
         close: () => undefined,
       };
@@ -101,8 +103,11 @@ const returning = (part: (result: Record<string, unknown>) => object) => (enviro
 test('an environment without faults passes every requirement', async () => {
   const results = await checkContract(line(), {}, options);
   expect(results.filter(({ state }) => state !== 'passed')).toEqual([]);
-  expect(results.map(({ name }) => name)).toHaveLength(16);
+  expect(results.map(({ name }) => name)).toHaveLength(17);
   const { evidence } = results.find(({ name }) => name.startsWith('score functions'))!;
+  expect(results.find(({ name }) => name.startsWith('state '))!.evidence).toMatch(
+    /^\d+ states in the 2 forms structured, symbolic\.$/,
+  );
   expect(evidence).toMatch(/^\d+ turns and 4 episodes scored: place 0 to 1, solved 1 to 1\.$/);
 });
 
@@ -110,7 +115,16 @@ describe('an environment that violates a requirement', () => {
   let drawn = 0;
   let shared = 0;
   const scores = 'score functions return numbers and do not change the state';
+  const states = 'state describes the state and does not change it';
   const cases: [string, EnvironmentDefinition, RegExp][] = [
+    [states, line({ state: () => 7 as never }), /returned 7 from state at seed 1 before any action: return a text/],
+    [states, line({ state: undefined as never }), /declares stateForms, but has no method state/],
+    [states, line({ state: () => `${drawn++}` }), /state\(structured\) returns "\d+", then "\d+" at seed 1/],
+    [
+      states,
+      line(environment => ({ state: () => (void environment.reset({ seed: 2, mode: 'train' }), 'at') })),
+      /An episode differs when its true state is asked for/,
+    ],
     [scores, line({ score: () => ({ place: NaN }) }), /returned NaN as the reward component place at seed 1 after \[/],
     [scores, line({ scoreEpisode: () => ({ fame: 1 }) }), /the reward component "fame", which it does not declare/],
     [
