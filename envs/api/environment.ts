@@ -4,6 +4,7 @@
 import type { z } from 'zod';
 import type { AnsweredEpisode, AnsweredTurn, ComponentValues, ComponentWeights } from './rewards';
 import type { StateForm } from './state-forms';
+import type { NextTurn, RoleOutcome, Roles } from './roles';
 import type { Tools } from './tools/tool';
 
 /** An observation: text, or text with PNG images. The text contains one `<image>` placeholder per image. */
@@ -31,7 +32,7 @@ export interface ResetOptions {
   mode?: 'train' | 'val';
 }
 
-export interface StepResult {
+export interface StepResult extends NextTurn {
   observation: Observation;
   reward: number;
   /** The task itself ended the episode (Gymnasium's `terminated`). */
@@ -43,14 +44,16 @@ export interface StepResult {
    * contain `raw_reward` and `score`.
    */
   info: Info;
+  /** Rewards and successes by role; only in an environment that declares roles. */
+  roles?: Readonly<Record<string, RoleOutcome>>;
 }
 
 export interface Environment {
   /**
    * Starts an episode. An environment whose actions differ between episodes returns `actions`, which replace the
-   * definition's actions for this episode.
+   * definition's actions for this episode. An environment with roles returns the `role` whose turn is first.
    */
-  reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info; actions?: ActionLookup }>;
+  reset(options: ResetOptions): MaybePromise<{ observation: Observation; info?: Info } & NextTurn>;
   step(action: Action): MaybePromise<StepResult>;
   /**
    * The tools that the model may call before it answers. `step` then receives the answers only. The tools of all
@@ -136,6 +139,8 @@ export interface EnvironmentDefinition<Schema extends ConfigSchema = z.ZodType> 
    * `{ structured: 'a JSON object such as {"player": [row, column]}' }`.
    */
   stateForms?: StateForms | ((config: z.infer<Schema>) => StateForms);
+  /** The roles that models play; by default, the model plays all turns in one context (roles.ts). */
+  roles?: Roles | ((config: z.infer<Schema>) => Roles | undefined);
   /** The reward components that `score` and `scoreEpisode` return, each with its default weight. */
   components?: ComponentWeights;
   create(config: z.infer<Schema>): Environment;

@@ -5,10 +5,12 @@
 import type { StateForms } from '../../envs/api/environment';
 import type { StateForm } from '../../envs/api/state-forms';
 import type { AnsweredEpisode, AnsweredTurn } from '../../envs/api/rewards';
+import type { RoleOutcome } from '../../envs/api/roles';
 import {
   areComponents,
   areNames,
   areStateForms,
+  areRoles,
   isAction,
   isFailure,
   largest,
@@ -73,12 +75,21 @@ export interface LoadedEnvironment {
   at_once?: number;
   /** The tools that the model may call; absent if there are none. */
   tools?: ToolDescription[];
+  /** The roles that models play, in the order of their declaration; absent if there are none. */
+  roles?: RoleDescription[];
   /** Default weights of the reward components of the code, by name; undefined if it has no score functions. */
   components?: Record<string, number>;
   /** Which score functions the code has; undefined if it has none. */
   scores?: Scores;
   /** The forms in which the environment gives its true state, with their descriptions; undefined if it gives none. */
   state_forms?: StateForms;
+}
+
+/** A role of an environment (envs/api/roles.ts). */
+export interface RoleDescription {
+  name: string;
+  /** The task description of the role; by default the environment's instruction. */
+  instruction?: string;
 }
 
 /** The score functions of environment code. */
@@ -173,8 +184,13 @@ export interface EpisodeState {
   info?: Record<string, unknown>;
   /** The true state; set if the request asked for it. */
   true_state?: string;
-  /** Action names by id. Set after a reset, and only if this episode has its own actions. */
+  /**
+   * Action names by id. Set after a reset, and only if this episode has its own actions. In an environment with roles,
+   * also set after a step: the legal actions of the next turn.
+   */
   actions?: Record<number, string>;
+  /** The role whose turn is next; set if the environment has roles and the episode is not over. */
+  role?: string;
   error?: EnvironmentFailure;
 }
 
@@ -186,6 +202,8 @@ export interface ActionOutcome {
   info: Record<string, unknown>;
   /** The tool calls of the action; absent if the action is an answer. */
   calls?: ToolCallRecord[];
+  /** Rewards and successes by role; only in an environment with roles. */
+  roles?: Record<string, RoleOutcome>;
 }
 
 export interface EpisodeStep extends EpisodeState {
@@ -333,12 +351,12 @@ function isState(entry: Plain): boolean {
 
 function isLoaded(entry: Plain): boolean {
   const { tag, name, source, version, bundle, files, config } = entry;
-  const { instruction, legend, actions, components, scores, tools, has_solver, at_once, state_forms } = entry;
+  const { instruction, legend, actions, components, scores, tools, roles, has_solver, at_once, state_forms } = entry;
   const texts = [tag, name, instruction].every(text => isText(text)) && isText(version, 64);
   const code = isSource(bundle) && isSource(source) && areTexts(files);
   const named = isRecord(legend) && (actions === undefined || areNames(actions));
   const scored = (components === undefined || areComponents(components)) && (scores === undefined || isScores(scores));
-  const callable = tools === undefined || areTools(tools);
+  const callable = (tools === undefined || areTools(tools)) && (roles === undefined || areRoles(roles));
   const limited = at_once === undefined || (Number.isSafeInteger(at_once) && Number(at_once) >= 1);
   const stated = state_forms === undefined || areStateForms(state_forms);
   return (

@@ -27,7 +27,7 @@ export const isText = (value: unknown, most: number = largest): value is string 
 /** Returns the problem of an episode's state, for example 'has invalid outcomes'; undefined if the state is valid. */
 export function stateProblem(state: unknown): string | undefined {
   if (!isRecord(state)) return 'is not an object';
-  const { episode, observation, version, info, actions, images, outcomes, components, true_state, error } = state;
+  const { episode, observation, version, info, actions, role, images, outcomes, components, true_state, error } = state;
   if (!isText(episode, longestText)) return 'names no episode';
   if (!isText(observation)) return 'has an observation that is missing, too long or not a text';
   if (!isText(version, 64)) return 'has no version';
@@ -35,6 +35,7 @@ export function stateProblem(state: unknown): string | undefined {
   if (info !== undefined && !isInfo(info)) return 'has an "info" that is too large or not plain data';
   if (actions !== undefined && !areNames(actions))
     return 'has "actions" that are too long or do not map integers to names';
+  if (role !== undefined && !isRole(role)) return 'names a role that is not valid';
   if (!isFailure(error)) return 'has an invalid "error"';
   if (true_state !== undefined && !isText(true_state)) return 'has a true state that is too long or not a text';
   if (components !== undefined && !areComponents(components)) return 'has reward components that are not numbers';
@@ -49,10 +50,10 @@ function areImages(images: unknown): boolean {
 
 function isOutcome(outcome: unknown): boolean {
   if (!isRecord(outcome)) return false;
-  const { action, reward, terminated, truncated, info, calls } = outcome;
+  const { action, reward, terminated, truncated, info, calls, roles } = outcome;
   const done = typeof terminated === 'boolean' && typeof truncated === 'boolean';
   const sound = isAction(action) && typeof reward === 'number' && Number.isFinite(reward) && done && isInfo(info);
-  return sound && (calls === undefined || areCalls(calls));
+  return sound && (calls === undefined || areCalls(calls)) && (roles === undefined || areRoleOutcomes(roles));
 }
 
 /** Whether a value is a list of tool calls within bounds. */
@@ -64,6 +65,35 @@ function areCalls(calls: unknown): calls is ToolCallRecord[] {
     const timed = typeof ms === 'number' && ms >= 0 && Number.isFinite(ms);
     return isText(name, longestKey) && isInfo(call.arguments) && isText(result) && typeof error === 'boolean' && timed;
   });
+}
+
+/** Maximum number of roles of an environment. */
+export const mostRoles = 16;
+
+/** Whether a value is the name of a role. */
+export const isRole = (name: unknown): name is string => typeof name === 'string' && /^[\w-]{1,32}$/.test(name);
+
+/** Whether a value is a list of roles within bounds, with different names. */
+export function areRoles(roles: unknown): boolean {
+  if (!Array.isArray(roles) || roles.length === 0 || roles.length > mostRoles) return false;
+  const sound = (role: unknown): boolean =>
+    isRecord(role) && isRole(role.name) && (role.instruction === undefined || isText(role.instruction));
+  return roles.every(sound) && new Set(roles.map((role: Plain) => role.name)).size === roles.length;
+}
+
+/** Whether a value maps names of roles to rewards and successes. */
+export function areRoleOutcomes(outcomes: unknown): boolean {
+  if (!isRecord(outcomes)) return false;
+  const entries = Object.entries(outcomes);
+  return (
+    entries.length <= mostRoles &&
+    entries.every(([name, outcome]) => {
+      if (!isRole(name) || !isRecord(outcome)) return false;
+      const { reward, success } = outcome;
+      const finite = reward === undefined || (typeof reward === 'number' && Number.isFinite(reward));
+      return finite && (success === undefined || typeof success === 'boolean');
+    })
+  );
 }
 
 /** Whether a value is a valid action: a number or a text. */

@@ -24,6 +24,7 @@ import * as repetition from '../../../../envs/api/rewards/repetition';
 import * as thoughtLength from '../../../../envs/api/rewards/thought-length';
 import * as stateForms from '../../../../envs/api/state-forms';
 import * as stateText from '../../../../envs/api/state-text';
+import * as roles from '../../../../envs/api/roles';
 import * as callAction from '../../../../envs/api/tools/call-action';
 import * as codeTool from '../../../../envs/api/tools/code-tool';
 import * as tool from '../../../../envs/api/tools/tool';
@@ -62,6 +63,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   'ragen-workbench/api/rewards/thought-length': thoughtLength,
   'ragen-workbench/api/state-forms': stateForms,
   'ragen-workbench/api/state-text': stateText,
+  'ragen-workbench/api/roles': roles,
   'ragen-workbench/api/tools/call-action': callAction,
   'ragen-workbench/api/tools/code-tool': codeTool,
   'ragen-workbench/api/tools/tool': tool,

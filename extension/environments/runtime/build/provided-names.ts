@@ -27,6 +27,7 @@ const providedNames = [
   'ragen-workbench/api/rewards/thought-length',
   'ragen-workbench/api/state-forms',
   'ragen-workbench/api/state-text',
+  'ragen-workbench/api/roles',
   'ragen-workbench/api/tools/call-action',
   'ragen-workbench/api/tools/code-tool',
   'ragen-workbench/api/tools/tool',

@@ -17,8 +17,11 @@ export function actionChooser(
   instruction: string,
   plan: readonly Action[],
 ): (random: Pcg64, state: State) => Action {
-  const ids = Object.keys(first.names ?? {}).map(Number);
-  if (ids.length > 0) return random => ids[random.integers(0, ids.length)];
+  if (Object.keys(first.names ?? {}).length > 0)
+    return (random, { names = first.names }) => {
+      const ids = Object.keys(names!).map(Number);
+      return ids[random.integers(0, ids.length)];
+    };
   const examples = [...instruction.matchAll(/<answer>([\s\S]*?)<\/answer>/g)].flatMap(([, answer]) =>
     answer.split('||'),
   );

@@ -28,7 +28,7 @@ export interface ContractResult {
  * that the same seed and actions give the same episode. If one of these requirements fails, all later requirements are
  * skipped.
  */
-const groundwork = 7;
+const groundwork = 8;
 
 /** Checks a definition under a configuration. Returns one result per requirement, in a fixed order. */
 export async function checkContract(
@@ -104,6 +104,7 @@ class Contract {
         'actions are named by integer ids',
         coverage.size > 0 ? `${coverage.size} named.` : 'The environment takes text.',
       ],
+      roles: ['each turn belongs to a declared role', rolesSeen(references)],
     };
     for (const [requirement, [name, evidence]] of Object.entries(passed)) {
       const violation = found.get(requirement as Violation['requirement']);
@@ -119,6 +120,12 @@ class Contract {
 function endings(references: readonly Reference[]): string {
   const ended = references.filter(({ instance }) => instance.over).length;
   return `${ended} of ${plural(references.length, 'episode')} ended during random play.`;
+}
+
+function rolesSeen(references: readonly Reference[]): string {
+  const states = references.flatMap(({ first, steps }) => [first, ...steps]);
+  const roles = new Set(states.flatMap(({ role }) => role ?? []));
+  return roles.size > 0 ? `Seen: ${[...roles].join(', ')}.` : 'The environment has no roles.';
 }
 
 function infoKeys(references: readonly Reference[]): string {

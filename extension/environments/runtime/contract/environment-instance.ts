@@ -4,9 +4,12 @@
 import type { Action, ActionLookup, Environment, EnvironmentDefinition } from '../../../../envs/api/environment';
 import { stateForms, type StateForm } from '../../../../envs/api/state-forms';
 import type { AnsweredEpisode, AnsweredTurn, ComponentValues } from '../../../../envs/api/rewards';
-import type { Scores } from '../../../protocol/environment-link';
+import type { NextTurn } from '../../../../envs/api/roles';
+import type { RoleDescription, Scores } from '../../../protocol/environment-link';
 import { FaultError } from '../threads/fault';
 import { declaredTools } from '../tools/declared-tools';
+import { declaredRoles } from '../worker/declared-roles';
+import { checkedRoleOutcomes, checkedTurn } from '../worker/returned-roles';
 import { withTools } from '../tools/tool-environment';
 import { declaredForms } from '../worker/definition';
 import { checkedState } from '../worker/returned-steps';
@@ -19,8 +22,10 @@ export type Call = (typeof calls)[number];
 export interface State {
   text: string;
   images: Uint8Array[];
-  /** Action names of the episode; set only in states returned by `reset`. */
+  /** Names of the legal actions; undefined if actions are texts. */
   names?: ActionLookup;
+  /** The role whose turn is next; set in an environment with roles while the episode is not over. */
+  role?: string;
 }
 
 export interface Step extends State {
@@ -33,7 +38,7 @@ export interface Step extends State {
 /** An environment's violation of its contract. */
 export class Violation extends Error {
   constructor(
-    readonly requirement: 'calls' | 'observation' | 'reward' | 'flags' | 'info' | 'actions',
+    readonly requirement: 'calls' | 'observation' | 'reward' | 'flags' | 'info' | 'actions' | 'roles',
     /** What was observed, as one complete sentence. */
     readonly evidence: string,
     readonly stackOfCause?: string,
@@ -53,6 +58,7 @@ export class Instance {
   private seed: number | undefined;
   private actions: Action[] = [];
   private names: ActionLookup | undefined;
+  private readonly roles: RoleDescription[] | undefined;
 
   constructor(
     private readonly definition: EnvironmentDefinition,
@@ -61,6 +67,10 @@ export class Instance {
   ) {
     announce('create');
     this.environment = this.thrown('create', () => playable(definition.create(config)));
+    const { roles } = definition;
+    this.roles = this.checked('the definition', () =>
+      declaredRoles(typeof roles === 'function' ? roles(config) : roles),
+    );
   }
 
   has(method: 'render' | 'solve' | 'close'): boolean {
@@ -74,11 +84,12 @@ export class Instance {
     const begun: unknown = await this.call('reset', () => this.environment.reset({ seed, member, mode: 'train' }));
     if (begun === null || typeof begun !== 'object')
       throw this.bad('observation', `reset returns ${shown(begun)}`, 'return { observation }');
-    const { observation, info, actions } = begun as Record<string, unknown>;
+    const { observation, info, actions, role } = begun as Record<string, unknown>;
     const state = this.state(observation, 'reset');
     if (info !== undefined) this.info(info, 'reset');
     this.names = this.lookup(actions);
-    return { ...state, names: this.names };
+    const next = this.turn({ role: role as string }, 'reset');
+    return { ...state, ...next, names: this.names };
   }
 
   async step(action: Action): Promise<Step> {
@@ -100,7 +111,11 @@ export class Instance {
     const plain = this.info(info, call);
     this.actions.push(action);
     this.over = terminated === true || truncated === true;
-    return { ...state, reward, over: this.over, truncated: truncated === true, info: plain };
+    const next = this.turn(returned, call);
+    const roles = this.roles;
+    if (roles) this.checked(call, () => checkedRoleOutcomes((returned as { roles?: unknown }).roles, roles));
+    const names = this.names && { names: this.names };
+    return { ...state, ...names, ...next, reward, over: this.over, truncated: truncated === true, info: plain };
   }
 
   /**
@@ -181,6 +196,26 @@ export class Instance {
 
   nameOf(action: Action): string {
     return (typeof action === 'number' && this.names?.[action]) || shown(action);
+  }
+
+  /** Checks the turn that follows a call, and notes its legal actions. Returns its role. */
+  private turn(given: NextTurn, call: string): Pick<State, 'role'> {
+    const { roles } = this;
+    if (!roles) return {};
+    const { role, actions } = this.checked(call, () => checkedTurn(given, roles, this.over));
+    if (actions) this.names = actions;
+    return role === undefined ? {} : { role };
+  }
+
+  /** Runs a check of what code says about roles. @throws Violation instead of the check's fault */
+  private checked<T>(call: string, check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      const fault = FaultError.faultIn(error);
+      if (!fault) throw error;
+      throw this.bad('roles', `${call} ${fault.what}`, fault.remedy);
+    }
   }
 
   private async call<T>(call: Call, run: () => T | Promise<T>, as: string = call): Promise<T> {

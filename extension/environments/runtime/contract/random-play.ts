@@ -142,8 +142,9 @@ export class RandomPlay {
   }
 
   private cover(action: Action, first: State, before: State, after: Step): void {
-    if (typeof action !== 'number' || first.names === undefined) return;
-    const entry = this.coverage.get(action) ?? { name: first.names[action], times: 0, effective: false };
+    const names = before.names ?? first.names;
+    if (typeof action !== 'number' || names === undefined) return;
+    const entry = this.coverage.get(action) ?? { name: names[action], times: 0, effective: false };
     const { action_is_effective: said } = after.info;
     entry.times++;
     entry.effective ||= typeof said === 'boolean' ? said : !sameState(before, after) || after.over;

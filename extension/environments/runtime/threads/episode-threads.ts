@@ -65,7 +65,17 @@ export class EpisodeThreads {
     const state = (i: number, result: ThreadResult | undefined): EpisodeStep => {
       open.delete(i);
       const { episode } = items[i];
-      const { observation = '', images, info, actions, outcomes = [], components, true_state, failure } = result ?? {};
+      const {
+        observation = '',
+        images,
+        info,
+        actions,
+        role,
+        outcomes = [],
+        components,
+        true_state,
+        failure,
+      } = result ?? {};
       const error: EnvironmentFailure | undefined = result ? failure : { kind: 'bad_value', message: unknown(i) };
       return {
         episode,
@@ -75,6 +85,7 @@ export class EpisodeThreads {
         ...(images && { images }),
         ...(info && { info }),
         ...(actions && { actions }),
+        ...(role !== undefined && { role }),
         ...(components && { components }),
         ...(true_state !== undefined && { true_state }),
         ...(error && { error }),

@@ -4,7 +4,8 @@
 
 import type { StateForms } from '../../../../envs/api/environment';
 import type { StateForm } from '../../../../envs/api/state-forms';
-import type { ScoreRequest, Scores } from '../../../protocol/environment-link';
+import type { RoleOutcome } from '../../../../envs/api/roles';
+import type { RoleDescription, ScoreRequest, Scores } from '../../../protocol/environment-link';
 import type { ToolCallRecord } from '../../../run-data/tool-call';
 import type { ToolDescription, ToolSettings } from '../../../protocol/tool-link';
 
@@ -95,6 +96,8 @@ export interface Description {
   at_once?: number;
   /** The tools that the model may call; absent if there are none. */
   tools?: ToolDescription[];
+  /** The roles that models play, in the order of their declaration; absent if there are none. */
+  roles?: RoleDescription[];
   /** Minimum time limit of a call in milliseconds. */
   patience_ms: number;
   /** Default weights of the reward components; undefined if the code has no score functions. */
@@ -113,6 +116,8 @@ export interface Outcome {
   info: Record<string, unknown>;
   /** The tool calls of the action; absent if the action is an answer. */
   calls?: ToolCallRecord[];
+  /** Rewards and successes by role. */
+  roles?: Record<string, RoleOutcome>;
 }
 
 export interface WorkResult {
@@ -121,6 +126,8 @@ export interface WorkResult {
   images?: Uint8Array[];
   info?: Record<string, unknown>;
   actions?: Record<number, string>;
+  /** The role whose turn is next. */
+  role?: string;
   outcomes?: Outcome[];
   components?: Record<string, number>;
   true_state?: string;

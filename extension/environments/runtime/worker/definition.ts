@@ -10,6 +10,7 @@ import { declaredTools } from '../tools/declared-tools';
 import { defaultToolSettings } from '../tools/tool-environment';
 import { longestTurnMs, type ToolDescription, type ToolSettings } from '../../../protocol/tool-link';
 import { plainValue, shown } from './returned-values';
+import { declaredRoles } from './declared-roles';
 import { checkedRewards, declaredComponents, ScoreFunctions } from './score-functions';
 import type { Description, WorkerSetup } from '../threads/worker-messages';
 
@@ -88,6 +89,12 @@ export async function describe(
   const at_once: unknown = atOnce?.(config);
   if (at_once !== undefined && !(Number.isSafeInteger(at_once) && Number(at_once) >= 1))
     throw badValue(`returned ${shown(at_once)} from atOnce(config)`, 'return a whole number of at least 1');
+  const roles = declaredRoles(typeof definition.roles === 'function' ? definition.roles(config) : definition.roles);
+  if (roles && (modelCalls || tools.length > 0))
+    throw badValue(
+      `declares roles and ${modelCalls ? 'modelCalls' : 'tools'}`,
+      `remove one of them, because ${modelCalls ? 'a program that calls the model keeps conversations of its own' : 'the calls of a turn belong to no role'}`,
+    );
   return {
     name,
     config: plainValue(config) as Record<string, unknown>,
@@ -99,6 +106,7 @@ export async function describe(
     ...(modelCalls && { model_calls: true }),
     ...(at_once !== undefined && { at_once: Number(at_once) }),
     ...(tools.length > 0 && { tools }),
+    ...(roles && { roles }),
     patience_ms: Math.max(patience_ms, tools.length > 0 ? longestTurnMs(settings) : 0),
     ...(components && { components }),
     ...(scores && { scores }),

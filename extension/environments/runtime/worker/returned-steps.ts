@@ -1,16 +1,33 @@
 // Checks the values that methods of an environment return: steps, observations, infos and solutions. Each value is
 // copied, and read only once.
 import { types } from 'node:util';
+import type { NextTurn } from '../../../../envs/api/roles';
 import { largest, largestImages } from '../../../protocol/environment-message-bounds';
 import { badValue } from '../threads/fault';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
 import { callsIn } from '../tools/tool-environment';
+import type { RoleDescription } from '../../../protocol/environment-link';
+import { checkedRoleOutcomes, checkedTurn } from './returned-roles';
 import type { Outcome, WorkResult } from '../threads/worker-messages';
 
 const mostImages = 1024;
 
-/** Checks and copies what `step` returned. @throws FaultError if a value is invalid */
-export function checkedStep(step: unknown, action: number | string): Outcome & { observation: unknown } {
+/** A checked step; `next` is the turn that follows it in an environment with roles. */
+interface CheckedStep extends Outcome {
+  observation: unknown;
+  next?: NextTurn;
+}
+
+/**
+ * Checks and copies what `step` returned.
+ * @param declared the roles of the environment; without roles, what the step says about roles is not read
+ * @throws FaultError if a value is invalid
+ */
+export function checkedStep(
+  step: unknown,
+  action: number | string,
+  declared?: readonly RoleDescription[],
+): CheckedStep {
   const shape = 'return { observation, reward, terminated, truncated, info } from step';
   if (step === null || typeof step !== 'object') throw badValue(`returned ${shown(step)}`, shape);
   const { observation, reward, terminated, truncated, info } = step as Record<string, unknown>;
@@ -19,7 +36,11 @@ export function checkedStep(step: unknown, action: number | string): Outcome & {
   if (typeof terminated !== 'boolean') throw badValue(`returned ${shown(terminated)} as terminated`, shape);
   if (typeof truncated !== 'boolean') throw badValue(`returned ${shown(truncated)} as truncated`, shape);
   const calls = callsIn(step);
-  return { action, reward, terminated, truncated, info: checkedInfo(info), ...(calls && { calls }), observation };
+  const checked = { action, reward, terminated, truncated, info: checkedInfo(info), ...(calls && { calls }) };
+  if (!declared) return { ...checked, observation };
+  const roles = checkedRoleOutcomes((step as { roles?: unknown }).roles, declared);
+  const next = checkedTurn(step, declared, terminated || truncated);
+  return { ...checked, ...(roles && { roles }), observation, next };
 }
 
 /** Checks an observation and sets it in `result`. @throws FaultError if it is invalid */

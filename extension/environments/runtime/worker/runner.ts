@@ -4,7 +4,7 @@
 import { types } from 'node:util';
 import type { Environment, MaybePromise, Observation, ResetOptions } from '../../../../envs/api/environment';
 import type { StateForm } from '../../../../envs/api/state-forms';
-import type { ScoreRequest } from '../../../protocol/environment-link';
+import type { RoleDescription, ScoreRequest } from '../../../protocol/environment-link';
 import type { ToolDescription } from '../../../protocol/tool-link';
 import { mergedInfo } from '../../../run-data/turn-info';
 import {
@@ -22,6 +22,7 @@ import { ScoreFunctions } from './score-functions';
 import { declaredTools } from '../tools/declared-tools';
 import type { ToolServers } from '../tools/tool-servers';
 import { defaultToolSettings, withTools } from '../tools/tool-environment';
+import { checkedTurn } from './returned-roles';
 import { checkedInfo, checkedState, checkedStep, setObservation, solution } from './returned-steps';
 import { shown } from './returned-values';
 import type { Outcome, WorkerSetup, WorkItem, WorkResult } from '../threads/worker-messages';
@@ -67,6 +68,7 @@ export class Runner {
   private names: Record<number, string> | undefined;
   private config: Record<string, unknown> = {};
   private hasTools = false;
+  private roles: readonly RoleDescription[] | undefined;
   private servers: ToolServers | undefined;
   private readonly episodes = new Map<string, Episode>();
 
@@ -161,11 +163,12 @@ export class Runner {
     const episode = this.episode(item.episode);
     const acting = this.step(episode.environment, item.actions, 0, result, outcomes, current);
     const { score, state_form } = item;
-    if (!score && !state_form) return acting;
     const describe = async (): Promise<void> => {
       if (state_form) await this.describeState(episode.environment, state_form, result, current);
       if (score) await this.score(episode, score, result, current);
+      this.renameActions(episode, result); // the score names the actions of the turn before
     };
+    if (!score && !state_form && !this.roles) return acting;
     return acting ? acting.then(describe) : describe();
   }
 
@@ -217,6 +220,7 @@ export class Runner {
       this.scores = new ScoreFunctions(description.components ?? {}, rewards);
       this.names = description.actions;
       this.hasTools = description.tools !== undefined;
+      this.roles = description.roles;
       result.description = description;
       lockBuiltIns();
     } else if (item.do === 'reset') {
@@ -224,8 +228,12 @@ export class Runner {
       if (item.state_form) await this.describeState(environment, item.state_form, result, current);
     } else if (item.do === 'replay') {
       const environment = await this.reset(item, {}, current);
-      for (let i = 0; i < item.actions.length; i++)
-        await this.call(current, i, () => environment.step(item.actions[i]));
+      for (let i = 0; i < item.actions.length; i++) {
+        const step = await this.call(current, i, () => environment.step(item.actions[i]));
+        if (!this.roles) continue;
+        const { next } = checkedStep(step, item.actions[i], this.roles);
+        this.renameActions(this.episode(item.episode), next ?? {});
+      }
     } else if (item.do === 'solve') {
       const { environment } = this.episode(item.episode);
       result.solution = solution(await this.call(current, -1, () => environment.solve?.()));
@@ -233,6 +241,11 @@ export class Runner {
       const held = this.drop(item.episode);
       await this.call(current, -1, () => held?.environment.close?.());
     }
+  }
+
+  /** In an environment with roles, notes the legal actions of the turn that follows a step. */
+  private renameActions(episode: Episode, { actions }: Pick<WorkResult, 'actions'>): void {
+    if (this.roles && actions) episode.names = actions;
   }
 
   private episode(id: string): Episode {
@@ -302,10 +315,11 @@ export class Runner {
     const begun: unknown = await this.call(current, -1, () => environment.reset(options));
     if (begun === null || typeof begun !== 'object')
       throw badValue(`returned ${shown(begun)}`, 'return { observation } from reset');
-    const { observation, info, actions } = begun as { observation?: Observation; info?: unknown; actions?: unknown };
+    const { observation, info, actions, role } = begun as Record<string, unknown> & { observation?: Observation };
     setObservation(observation, result);
     if (info !== undefined) result.info = checkedInfo(info);
     if (actions !== undefined) result.actions = checkedActions(actions);
+    if (this.roles) Object.assign(result, checkedTurn({ role: role as string }, this.roles, false));
   }
 
   /**
@@ -321,9 +335,11 @@ export class Runner {
     current: CurrentItem,
   ): MaybePromise<void> {
     const settle = (step: unknown, i: number): boolean => {
-      const { observation, ...outcome } = checkedStep(step, actions[i]);
+      const { observation, next, ...outcome } = checkedStep(step, actions[i], this.roles);
       setObservation(observation, result);
       outcomes.push(outcome);
+      delete result.role; // the next turn after an earlier action of the same step
+      Object.assign(result, next);
       refuseFaulty(current.owner);
       return outcome.terminated || outcome.truncated || i === actions.length - 1;
     };
