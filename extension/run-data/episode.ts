@@ -30,6 +30,10 @@ export const turnSchema = z.object({
     .optional()
     .describe('values of reward components by name, before weights; absent if the tag has no components'),
   component_reward: z.number().optional().describe('weighted sum of `components`'),
+  judgements: z
+    .record(z.string(), z.array(judgementSchema))
+    .optional()
+    .describe('judgements of the descriptions of states, by reward component'),
   info: z.record(z.string(), z.unknown()),
   calls: z.array(toolCallSchema).optional().describe('tool calls of the response; absent if it has none'),
   true_state: z

@@ -8,7 +8,7 @@ import type { JudgeSettings } from './schema-rewards';
 import { didYouMean } from '../../common/suggest';
 import { batchRules, advantageRules, maskRules, filterRules } from './algorithm-checks';
 import { distillationRules } from './distillation-checks';
-import { describedParts } from '../rollout/prompt-format';
+import { descriptionRules } from './description-checks';
 import { pluginPathRules } from './plugin-checks';
 import { samplingRules, adapterRules, optimizerRules } from './policy-checks';
 import { engineRules } from './engine-checks';
@@ -21,6 +21,7 @@ export function brokenRules(config: RunConfig): BrokenRule[] {
     ...curriculumRules(config),
     ...contextRules(config),
     ...rewardRules(config),
+    ...descriptionRules(config),
     ...batchRules(config),
     ...advantageRules(config),
     ...distillationRules(config),
@@ -99,23 +100,13 @@ function curriculumRules({ es_manager, workbench: { curriculum, compat } }: RunC
 
 /** Rules for reward components. */
 function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
-  return Object.entries(custom_envs).flatMap(([tag, { rewards, prompt_format }]) => {
+  return Object.entries(custom_envs).flatMap(([tag, { rewards }]) => {
     const { min = 0, max = Infinity } = rewards?.thought_length ?? {};
     const at = `custom_envs.${tag}.rewards`;
     const judges = Object.entries(rewards?.judges ?? {});
     const broken = judges.flatMap(([name, judge]) => judgeRules(judge, `${at}.judges.${name}`, model_info ?? {}));
-    const parts = prompt_format ? describedParts(prompt_format) : [];
-    if (rewards?.format && !prompt_format)
-      broken.push({
-        key: `${at}.format`,
-        sentence: `is set, but custom_envs.${tag}.prompt_format is null: set it to a format, or this key to null`,
-      });
-    for (const part of ['observation', 'prediction'] as const)
-      if (rewards?.[part] && !parts.includes(part))
-        broken.push({
-          key: `${at}.${part}`,
-          sentence: `is set, but custom_envs.${tag}.prompt_format is ${prompt_format ?? 'null'}, which has no <${part}>: choose ${part === 'observation' ? 'grounding' : 'worldmodeling'} or grounding_worldmodeling, or set this key to null`,
-        });
+    const stateJudge = rewards?.state_judge;
+    if (stateJudge) broken.push(...judgeRules(stateJudge, `${at}.state_judge`, model_info ?? {}));
     if (min <= max) return broken;
     const sentence = `is ${min}, but the largest length (max) is ${max}: make min at most max`;
     return [{ key: `${at}.thought_length.min`, sentence }, ...broken];
@@ -123,7 +114,7 @@ function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
 }
 
 function judgeRules(
-  { models, max_cost }: JudgeSettings,
+  { models, max_cost }: Pick<JudgeSettings, 'models' | 'max_cost'>,
   at: string,
   known: NonNullable<RunConfig['model_info']>,
 ): BrokenRule[] {

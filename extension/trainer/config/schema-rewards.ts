@@ -43,39 +43,59 @@ const prediction = z
     "How far the answer's prediction agrees with the true state after its actions, 0 to 1, if the answer follows prompt_format (VAGEN: weight 0.5); null is off.",
   );
 
+const models = z
+  .array(z.string())
+  .min(1)
+  .max(2)
+  .describe('Names of one or two models in model_info. With two, the value is the mean of their scores.');
+
+/** Limits of a judge's requests. */
+const limits = {
+  max_concurrency: count('Maximum concurrent requests to a model.').default(8),
+  max_requests: count('Maximum requests of this component in a run; null is no limit.').nullish(),
+  max_tokens: count('Maximum input and output tokens of this component in a run; null is no limit.').nullish(),
+  max_cost: z
+    .number()
+    .positive()
+    .nullish()
+    .describe(
+      "Maximum cost of this component in a run, in the currency of the models' price_per_million; null is no limit.",
+    ),
+  wait_s: z
+    .number()
+    .positive()
+    .describe('Seconds for which a rollout that is otherwise complete waits for judges; then the component is missing.')
+    .default(300),
+};
+
+const scale = z.number().positive().describe('Best score that a judge can give; the value is the score divided by it.');
+
 const judge = z
   .strictObject({
     weight,
     rubric: z.string().min(1).describe('Path of the rubric, a Markdown or text file.'),
-    models: z
-      .array(z.string())
-      .min(1)
-      .max(2)
-      .describe('Names of one or two models in model_info. With two, the value is the mean of their scores.'),
-    scale: z
-      .number()
-      .positive()
-      .describe('Best score that a judge can give; the value is the score divided by it.')
-      .default(10),
-    max_concurrency: count('Maximum concurrent requests to a model.').default(8),
-    max_requests: count('Maximum requests of this component in a run; null is no limit.').nullish(),
-    max_tokens: count('Maximum input and output tokens of this component in a run; null is no limit.').nullish(),
-    max_cost: z
-      .number()
-      .positive()
-      .nullish()
-      .describe(
-        "Maximum cost of this component in a run, in the currency of the models' price_per_million; null is no limit.",
-      ),
-    wait_s: z
-      .number()
-      .positive()
-      .describe(
-        'Seconds for which a rollout that is otherwise complete waits for judges; then the component is missing.',
-      )
-      .default(300),
+    models,
+    scale: scale.default(10),
+    ...limits,
   })
   .describe('Scores complete episodes by a rubric.');
+
+const stateJudge = z
+  .strictObject({
+    prompt: z
+      .string()
+      .min(1)
+      .nullish()
+      .describe(
+        'Path of the criteria by which descriptions are compared with true states, a Markdown or text file; null uses the built-in criteria.',
+      ),
+    models,
+    scale: scale.default(1),
+    ...limits,
+  })
+  .describe(
+    'Models that score observation and prediction if descriptions are sentences (docs/environments/states.md). Budgets hold for each of the two components.',
+  );
 
 export const rewards = z
   .strictObject({
@@ -96,6 +116,7 @@ export const rewards = z
     format: format.nullish(),
     observation: observation.nullish(),
     prediction: prediction.nullish(),
+    state_judge: stateJudge.nullish(),
     judges: z
       .record(componentName, judge)
       .default({})
@@ -105,6 +126,9 @@ export const rewards = z
 
 /** Settings of a judge component, `custom_envs.<tag>.rewards.judges.<name>`. */
 export type JudgeSettings = z.infer<typeof judge>;
+
+/** Settings of the judge of descriptions, `custom_envs.<tag>.rewards.state_judge`. */
+export type StateJudgeSettings = z.infer<typeof stateJudge>;
 
 /** Settings of a tag's reward components, `custom_envs.<tag>.rewards`. */
 export type RewardSettings = z.infer<typeof rewards>;

@@ -14,6 +14,7 @@ import { finishedEpisode } from '../rollout/rollout-batch';
 import type { RolloutEpisode } from '../rollout/rollout-batch';
 import { deriveSeed } from '../rollout/seeds';
 import { responsePrefix } from '../rollout/tool-protocol';
+import { judgedParts } from '../rewards/state-judge';
 import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import { givenTokens } from './given-answer';
 import { ScriptedTurns } from './scripted-turns';
@@ -250,7 +251,8 @@ export class WhatIfSession {
 
 /** Returns a note about the reward components that are missing in a what-if, because it sends nothing to judges. */
 function judgesNote({ run, origin: { tag } }: Pick<WhatIfParts, 'run' | 'origin'>): string[] {
-  const names = Object.keys(run.config.custom_envs[tag]?.rewards?.judges ?? {});
+  const settings = run.config.custom_envs[tag];
+  const names = settings ? [...Object.keys(settings.rewards?.judges ?? {}), ...judgedParts(settings)] : [];
   if (names.length === 0) return [];
   return [`A what-if asks no judges, so these reward components are missing from its score: ${names.join(', ')}.`];
 }

@@ -1,4 +1,5 @@
-// The judges of a run: models behind APIs that score complete episodes by a rubric. Requests are limited, retried and
+// The judges of a run: models behind APIs that score complete episodes by a rubric, or descriptions of states in answers
+// (state-judge.ts). Requests are limited, retried and
 // cached; their budgets hold for the whole run. Invariant: a failure of a judge never ends the run. Its component is
 // then missing for the episode, and a warning states the reason.
 import { createHash } from 'node:crypto';
@@ -10,16 +11,20 @@ import { UserError } from '../../common/user-error';
 import { RequestSlots } from '../../models/tinker/request-slots';
 import type { RunConfig } from '../config/schema';
 import type { ApiModel } from '../config/schema-evaluation';
-import type { JudgeSettings } from '../config/schema-rewards';
+import type { JudgeSettings, StateJudgeSettings } from '../config/schema-rewards';
 import { ApiClient, RequestRefused, ServiceRefused, type ApiClientOptions } from '../evaluation/api-client';
 import { apiService, type ApiAnswer, type ApiService } from '../evaluation/api-service';
+import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import { judgeConversation, readScore, type JudgedEpisode } from './judge-prompt';
+import { judgedParts, stateConversation, stateCriteria, type DescribedState } from './state-judge';
 import { budgetProblem, JudgementCache } from './judgement-cache';
 
 /** Judges the episodes of one rollout. */
 export interface RolloutJudges {
   /** Returns the judgements of an episode by component. Never rejects. */
   judge(tag: string, judged: JudgedEpisode): Promise<Record<string, Judgement[]>>;
+  /** Returns the judgements of a description by the tag's judge of states. Never rejects. */
+  judgeState(tag: string, described: DescribedState): Promise<Judgement[]>;
   /** Seconds for which the rollout should wait for judgements. */
   readonly waitSeconds: number;
   /** Ends all requests; the judgements of these requests have no score. */
@@ -31,7 +36,9 @@ interface Judge {
   component: string;
   /** `<tag>/<component>`, under which requests are counted. */
   account: string;
-  settings: JudgeSettings;
+  settings: JudgeSettings | StateJudgeSettings;
+  /** The file with the judge's criteria; undefined for the built-in criteria. */
+  criteria: { key: string; path: string } | undefined;
   model: ApiModel;
   name: string;
   service: ApiService;
@@ -59,6 +66,8 @@ const longestReply = 2000;
 
 export class JudgePanel {
   private readonly byTag = new Map<string, Judge[]>();
+  /** The judges of descriptions. */
+  private readonly statesByTag = new Map<string, Judge[]>();
   private readonly cache: JudgementCache;
   /** Number of requests in progress, by account. */
   private readonly running = new Map<string, number>();
@@ -71,67 +80,89 @@ export class JudgePanel {
    */
   static open(options: JudgePanelOptions): JudgePanel | undefined {
     const { custom_envs } = options.config;
-    const judged = options.tags.some(tag => Object.keys(custom_envs[tag].rewards?.judges ?? {}).length > 0);
+    const judged = options.tags.some(
+      tag => Object.keys(custom_envs[tag].rewards?.judges ?? {}).length > 0 || judgedParts(custom_envs[tag]).length > 0,
+    );
     return judged ? new JudgePanel(options) : undefined;
   }
 
   private constructor(private readonly options: JudgePanelOptions) {
     const { config, tags, environment, file, warn } = options;
-    for (const tag of new Set(tags))
+    const judgesOf = (
+      tag: string,
+      component: string,
+      settings: Judge['settings'],
+      criteria: Judge['criteria'],
+    ): Judge[] =>
+      settings.models.map(name => {
+        const model = config.model_info![name];
+        const service = apiService(name, model, replyTokens, environment);
+        const slots = new RequestSlots(settings.max_concurrency);
+        return { component, account: `${tag}/${component}`, settings, criteria, model, name, service, slots };
+      });
+    for (const tag of new Set(tags)) {
+      const { rewards } = config.custom_envs[tag];
+      const at = `custom_envs.${tag}.rewards`;
       this.byTag.set(
         tag,
-        Object.entries(config.custom_envs[tag].rewards?.judges ?? {}).flatMap(([component, settings]) =>
-          settings.models.map((name): Judge => {
-            const model = config.model_info![name];
-            const service = apiService(name, model, replyTokens, environment);
-            return {
-              component,
-              account: `${tag}/${component}`,
-              settings,
-              model,
-              name,
-              service,
-              slots: new RequestSlots(settings.max_concurrency),
-            };
-          }),
+        Object.entries(rewards?.judges ?? {}).flatMap(([component, settings]) =>
+          judgesOf(tag, component, settings, { key: `${at}.judges.${component}.rubric`, path: settings.rubric }),
         ),
       );
-    for (const [tag, judges] of this.byTag) for (const judge of judges) this.rubricOf(tag, judge);
+      const settings = rewards?.state_judge;
+      const criteria = settings?.prompt ? { key: `${at}.state_judge.prompt`, path: settings.prompt } : undefined;
+      this.statesByTag.set(
+        tag,
+        judgedParts(config.custom_envs[tag]).flatMap(part => judgesOf(tag, part, settings!, criteria)),
+      );
+    }
+    for (const judge of this.all) this.criteriaOf(judge);
     this.cache = new JudgementCache(file, ({ message }) => warn(`judges: a reply was not stored (${message})`));
   }
 
   /** Begins to judge a rollout, by the rubrics as they are now. */
   openRollout(): RolloutJudges {
     const abort = new AbortController();
-    const rubrics = new Map<Judge, string | Error>();
-    for (const [tag, judges] of this.byTag)
-      for (const judge of judges) {
-        try {
-          rubrics.set(judge, this.rubricOf(tag, judge));
-        } catch (error) {
-          rubrics.set(judge, error as Error); // the file was removed while the run trains
-        }
+    const criteria = new Map<Judge, string | Error>();
+    for (const judge of this.all) {
+      try {
+        criteria.set(judge, this.criteriaOf(judge));
+      } catch (error) {
+        criteria.set(judge, error as Error); // the file was removed while the run trains
       }
+    }
     const clients = new Map<Judge, ApiClient>();
     const clientOf = (judge: Judge): ApiClient => {
       let client = clients.get(judge);
       if (!client) clients.set(judge, (client = this.client(judge, abort.signal)));
       return client;
     };
-    const ask = async (judge: Judge, episode: JudgedEpisode): Promise<Judgement> => {
-      const rubric = rubrics.get(judge)!;
-      if (rubric instanceof Error) return this.failed(judge, rubric.message);
-      return this.ask(judge, episode, rubric, clientOf(judge), abort.signal);
+    const ask = async (judge: Judge, conversation: (criteria: string) => ChatMessage[]): Promise<Judgement> => {
+      const given = criteria.get(judge)!;
+      if (given instanceof Error) return this.failed(judge, given.message);
+      return this.ask(judge, conversation(given), clientOf(judge), abort.signal);
     };
-    const waits = [...this.byTag.values()].flat().map(({ settings }) => settings.wait_s);
+    const waits = this.all.map(({ settings }) => settings.wait_s);
     return {
       waitSeconds: maximum(waits, 0),
       judge: async (tag, episode) => {
         const judges = this.byTag.get(tag) ?? [];
-        const judgements = await Promise.all(judges.map(judge => ask(judge, episode)));
+        const judgements = await Promise.all(
+          judges.map(judge =>
+            ask(judge, rubric => judgeConversation(episode, { rubric, scale: judge.settings.scale })),
+          ),
+        );
         const found: Record<string, Judgement[]> = {};
         judges.forEach(({ component }, i) => (found[component] ??= []).push(judgements[i]));
         return found;
+      },
+      judgeState: (tag, described) => {
+        const judges = (this.statesByTag.get(tag) ?? []).filter(({ component }) => component === described.part);
+        return Promise.all(
+          judges.map(judge =>
+            ask(judge, criteria => stateConversation(described, { criteria, scale: judge.settings.scale })),
+          ),
+        );
       },
       end: () => abort.abort(),
     };
@@ -139,6 +170,10 @@ export class JudgePanel {
 
   close(): void {
     this.cache.close();
+  }
+
+  private get all(): Judge[] {
+    return [...this.byTag.values(), ...this.statesByTag.values()].flat();
   }
 
   private client({ model, service }: Judge, signal: AbortSignal): ApiClient {
@@ -154,15 +189,8 @@ export class JudgePanel {
     });
   }
 
-  private async ask(
-    judge: Judge,
-    episode: JudgedEpisode,
-    rubric: string,
-    client: ApiClient,
-    signal: AbortSignal,
-  ): Promise<Judgement> {
+  private async ask(judge: Judge, messages: ChatMessage[], client: ApiClient, signal: AbortSignal): Promise<Judgement> {
     const { account, settings, service } = judge;
-    const messages = judgeConversation(episode, { rubric, scale: settings.scale });
     const request = JSON.stringify([service.url, service.body(messages)]);
     const key = createHash('sha256').update(request).digest('hex');
     return this.cache.judged(key, () =>
@@ -220,17 +248,17 @@ export class JudgePanel {
     return { model: name, score: null, text: why, cached: false, tokens: 0, cost: 0 };
   }
 
-  /** @throws UserError if the rubric cannot be read */
-  private rubricOf(tag: string, { component, settings: { rubric } }: Judge): string {
-    const at = `config: custom_envs.${tag}.rewards.judges.${component}.rubric is ${rubric}`;
+  /** @throws UserError if the criteria cannot be read */
+  private criteriaOf({ criteria }: Judge): string {
+    if (!criteria) return stateCriteria;
+    const at = `config: ${criteria.key} is ${criteria.path}`;
     let text: string;
     try {
-      text = readBoundedSync(resolve(this.options.workspace, rubric), {
-        most: mostRubricBytes,
-        within: null,
-      }).toString();
+      const file = resolve(this.options.workspace, criteria.path);
+      text = readBoundedSync(file, { most: mostRubricBytes, within: null }).toString();
     } catch (error) {
-      throw new UserError(`${at}, which cannot be read (${(error as Error).message}): set it to the path of a rubric`);
+      const what = criteria.key.endsWith('rubric') ? 'a rubric' : 'a file';
+      throw new UserError(`${at}, which cannot be read (${(error as Error).message}): set it to the path of ${what}`);
     }
     if (text.trim() === '') throw new UserError(`${at}, which is empty: write the criteria into the file`);
     return text;

@@ -11,6 +11,7 @@ import { didYouMean } from '../../common/suggest';
 import { UserError } from '../../common/user-error';
 import type { LoadedEnvironment, Scores } from '../../protocol/environment-link';
 import type { RewardSettings } from '../config/schema-rewards';
+import { judgedParts } from './state-judge';
 import { stateForm, type DescribedPart, type PromptFormat } from '../rollout/prompt-format';
 
 export interface RewardPlan {
@@ -18,6 +19,8 @@ export interface RewardPlan {
   weights: ReadonlyMap<string, number>;
   /** Names of the components that judges score. */
   judges: readonly string[];
+  /** Parts of answers that the judge of states scores. */
+  judgedParts: readonly DescribedPart[];
   /** Which score functions the environment's code has. */
   scores: Scores;
   /** Returns the values of the built-in components for a turn. */
@@ -101,6 +104,7 @@ export function rewardPlan(
   const judged = Object.entries(settings?.judges ?? {});
   for (const [name, { weight }] of judged) weights.set(name, weight);
   if (weights.size === 0) return undefined;
+  const parts = judgedParts({ prompt_format: format, rewards: settings });
   const builtIn: RewardPlan['builtIn'] = turn => {
     const named = grounded ? grounding(turn) : undefined;
     return {
@@ -112,7 +116,7 @@ export function rewardPlan(
       ...(prediction && described('prediction', form, turn, turn.prediction, turn.true_next_state)),
     };
   };
-  return { weights, judges: judged.map(([name]) => name), scores, builtIn };
+  return { weights, judges: judged.map(([name]) => name), judgedParts: parts, scores, builtIn };
 }
 
 /**

@@ -18,6 +18,7 @@ import type { ObservedPictures } from './observed-pictures';
 import { rewardPlan, type RewardPlan } from '../rewards/reward-plan';
 import { answered, earnedBy, stepRequest } from './scored-turns';
 import type { RewardSettings } from '../config/schema-rewards';
+import type { DescribedState } from '../rewards/state-judge';
 import { askedForm, type PromptFormat } from './prompt-format';
 import type { ParsedResponse } from './turn-protocol';
 
@@ -78,6 +79,8 @@ export interface EpisodeEntry extends EpisodeSlot {
   stateForm?: StateForm;
   /** The newest true state; undefined without `stateForm`. */
   trueState?: string;
+  /** Descriptions that judges are to score, by turn. */
+  described?: { turn: number; state: DescribedState }[];
   /** The reward components of the tag; undefined if it has none. */
   rewards?: RewardPlan;
   /** Values of the components of the complete episode; set by `scoreEpisodes` and by judges. */
@@ -347,6 +350,15 @@ function finishTurn(
     true_next_state: step?.true_state ?? entry.trueState,
   };
   const { observation, prediction } = response;
+  if (truth && format_right && !step?.error)
+    for (const part of entry.rewards?.judgedParts ?? []) {
+      const state = {
+        part,
+        text: response[part] ?? '',
+        truth: truth[part === 'observation' ? 'true_state' : 'true_next_state'],
+      };
+      (entry.described ??= []).push({ turn: entry.history.length + 1, state });
+    }
   entry.history.push({
     turn: entry.history.length + 1,
     state: entry.state,

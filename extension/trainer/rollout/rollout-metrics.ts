@@ -115,8 +115,9 @@ function tagMetrics(tag: string, episodes: readonly RolloutEpisode[]): Record<st
     metrics[`${tag}/${key}`] = mean(values);
     if (nonZero.length > 0) metrics[`${tag}/non-zero/${key}`] = mean(nonZero);
   }
-  for (const name of new Set(episodes.flatMap(({ judgements }) => Object.keys(judgements ?? {})))) {
-    const judged = judgeMetrics(episodes.flatMap(({ judgements }) => (judgements?.[name] ? [judgements[name]] : [])));
+  const judgedThings = episodes.flatMap(({ judgements, turns }) => [judgements, ...turns.map(turn => turn.judgements)]);
+  for (const name of new Set(judgedThings.flatMap(judgements => Object.keys(judgements ?? {})))) {
+    const judged = judgeMetrics(judgedThings.flatMap(judgements => (judgements?.[name] ? [judgements[name]] : [])));
     for (const [key, value] of Object.entries(judged)) metrics[`${tag}/judges/${name}/${key}`] = value;
   }
   return metrics;

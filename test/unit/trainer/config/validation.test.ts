@@ -157,6 +157,29 @@ describe('rules between keys', () => {
       'config: custom_envs.Bandit.rewards.thought_length.min is 9, but the largest length (max) is 5: make min at most max',
     ],
     [
+      ['+custom_envs.Bandit.rewards={format:{weight:1}}'],
+      'config: custom_envs.Bandit.rewards.format is set, but custom_envs.Bandit.prompt_format is null: set it to a format, or this key to null',
+    ],
+    [
+      [
+        '+custom_envs.Bandit.prompt_format=worldmodeling_structured',
+        '+custom_envs.Bandit.rewards={observation:{weight:1}}',
+      ],
+      'config: custom_envs.Bandit.rewards.observation is set, but custom_envs.Bandit.prompt_format is worldmodeling_structured, which has no <observation>: choose grounding or grounding_worldmodeling, or set this key to null',
+    ],
+    [
+      ['+custom_envs.Bandit.prompt_format=worldmodeling', '+custom_envs.Bandit.rewards={prediction:{weight:1}}'],
+      'config: custom_envs.Bandit.rewards.prediction is set, but only a judge can score descriptions in sentences: set rewards.state_judge, choose worldmodeling_structured or worldmodeling_symbolic, or set this key to null',
+    ],
+    [
+      [
+        'model_info={free:{provider_name:openai,model_name:m}}',
+        '+custom_envs.Bandit.prompt_format=grounding_symbolic',
+        '+custom_envs.Bandit.rewards={observation:{weight:1},state_judge:{models:[free]}}',
+      ],
+      'config: custom_envs.Bandit.rewards.state_judge is set, but it would score nothing: choose a prompt_format with descriptions in sentences (grounding, worldmodeling) and set rewards.observation or rewards.prediction, or set this key to null',
+    ],
+    [
       ['+custom_envs.Bandit.rewards={judges:{style:{weight:1,rubric:r.md,models:[none]}}}'],
       'config: custom_envs.Bandit.rewards.judges.style.models[0] is "none", which is not a model of model_info: add it to model_info',
     ],
