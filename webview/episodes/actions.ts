@@ -17,6 +17,8 @@ export interface EpisodesActions {
   goStep(by: -1 | 0 | 1): void;
   open(row: EpisodeRow): void;
   openId(id: string): void;
+  /** Opens an episode as a column of turns, and scrolls to a turn. */
+  openTurn(id: string, turn: number): void;
   /**
    * Shows the open episode's prompt at another step: `at` is an index into the prompt's occurrences
    * (reader/over-training.ts).

@@ -7,9 +7,10 @@ export type Mode = 'train' | 'val' | 'all';
 
 /**
  * What the reader shows: the open episode's turns, one turn after another (`playback`), the episodes of its prompt group
- * side by side, or (`training`) the open episode beside an episode of the same prompt at another step.
+ * side by side, their pictures as film strips (`film`), or (`training`) the open episode beside an episode of the same
+ * prompt at another step.
  */
-export type Reading = 'episode' | 'playback' | 'group' | 'training';
+export type Reading = 'episode' | 'playback' | 'group' | 'film' | 'training';
 
 /** Settings that are restored when the page is shown again. */
 export interface EpisodesSettings {

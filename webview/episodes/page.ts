@@ -58,6 +58,11 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     goStep,
     open: row => dispatch({ type: 'open', row }),
     openId: id => dispatch({ type: 'open-id', id }),
+    openTurn(id, turn) {
+      dispatch({ type: 'reading', reading: 'episode' });
+      target = { id, turn };
+      openTarget();
+    },
     goOccurrence(at) {
       dispatch({ type: 'occurrence', at });
       find('.timeline input')?.focus();
@@ -101,7 +106,9 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     render(episodesView(state, actions), root);
     hold?.();
     tick(state);
-    if (target && state.shown?.kind === 'episode' && state.shown.episode.id === target.id) {
+    const { shown } = state;
+    // Another view of the episode may still be shown.
+    if (target && shown?.kind === 'episode' && shown.subject === state.subject && shown.episode.id === target.id) {
       find(`.turn[data-turn="${target.turn}"]`)?.scrollIntoView({ block: 'start' });
       target = null;
     }
@@ -177,6 +184,7 @@ export function startEpisodes(host: Host, root: HTMLElement): void {
     ']': { does: 'Next step', run: () => goStep(1) },
     e: { does: 'Read the episode', run: () => actions.readAs('episode') },
     g: { does: 'Compare the episodes of the group', run: () => actions.readAs('group') },
+    f: { does: 'See the pictures of the group as film strips', run: () => actions.readAs('film') },
     t: { does: 'See the prompt over training', run: () => actions.readAs('training') },
     p: {
       does: 'Play the episode, or pause',

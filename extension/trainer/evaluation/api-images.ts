@@ -1,10 +1,28 @@
 // Messages with pictures in the two API protocols: pictures are base64 parts of the content, between the texts that
 // surround them. Messages without pictures keep their text as content, because some services read no lists of parts.
 // References: platform.openai.com/docs/guides/images-vision, docs.anthropic.com/en/docs/build-with-claude/vision.
+import { splitAtMarks } from '../../common/picture-mark';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 
 /** A message to an API model. A list contains texts and pictures (bytes of PNG or JPEG files) in reading order. */
 export type ApiMessage = Omit<ChatMessage, 'content'> & { content: string | readonly (string | Uint8Array)[] };
+
+/**
+ * Returns messages with the pictures that the marks of their texts name (common/picture-mark.ts).
+ * @param read returns the file of a picture by its name
+ */
+export const picturedMessages = (
+  messages: readonly ChatMessage[],
+  read: (name: string) => Promise<Uint8Array>,
+): Promise<ApiMessage[]> =>
+  Promise.all(
+    messages.map(async message => {
+      const parts = splitAtMarks(message.content);
+      if (parts.every(part => typeof part === 'string')) return message;
+      const content = await Promise.all(parts.map(async part => (typeof part === 'string' ? part : read(part.name))));
+      return { ...message, content };
+    }),
+  );
 
 /** Returns the text of a message, without its pictures. */
 export const plainText = (content: ApiMessage['content']): string =>

@@ -16,9 +16,13 @@ import { tagProtocol, turnProtocol } from '../rollout/turn-protocol';
 import type { RunControl } from '../run/run-control';
 import { RunStopped } from '../../engine/run-stopped';
 import type { JudgePanel } from '../rewards/judge-panel';
+import { maxPictureBytes } from '../../models/vision/picture';
+import type { PictureStore } from '../../node/picture-store';
+import { ObservedPictures } from '../rollout/observed-pictures';
 import { ApiClient } from './api-client';
 import { ApiGenerator, MessageNumbers } from './api-generator';
 import type { ApiBill } from './api-generator';
+import { picturedMessages } from './api-images';
 import type { ApiService } from './api-service';
 import type { Player, ValidationSlot } from './evaluate';
 import { addedMetrics } from './evaluation-summary';
@@ -34,10 +38,16 @@ export interface ApiPlayerParts {
   journal: Journal;
   judges?: JudgePanel;
   remember?: Remember | undefined;
+  /** Where pictures of observations are stored; requests read them from there. */
+  pictures: PictureStore;
 }
 
 export class ApiPlayer implements Player {
-  constructor(private readonly parts: ApiPlayerParts) {}
+  private readonly observed: ObservedPictures;
+
+  constructor(private readonly parts: ApiPlayerParts) {
+    this.observed = new ObservedPictures(parts.pictures);
+  }
 
   get prices(): Player['prices'] {
     return this.parts.model.price_per_million ?? undefined;
@@ -73,14 +83,14 @@ export class ApiPlayer implements Player {
   }
 
   private async episode(slot: ValidationSlot, client: ApiClient): Promise<Episode> {
-    const { config, environments, loaded, control, journal, judges, remember } = this.parts;
+    const { config, environments, loaded, control, journal, judges, remember, pictures } = this.parts;
     const { actor_rollout_ref, es_manager, custom_envs, seed, enable_response_mask } = config;
     const agent_proxy = turnProtocol(config);
     const environment = loaded.find(({ tag }) => tag === slot.tag) ?? {};
     const numbers = new MessageNumbers(responsePrefix(tagProtocol(agent_proxy, custom_envs[slot.tag]), environment));
     const generator = new ApiGenerator(numbers, async messages => {
       if (!(await control.gate())) throw new RunStopped();
-      return client.ask(messages);
+      return client.ask(await picturedMessages(messages, name => pictures.read(name, maxPictureBytes)));
     });
     const proxy = new AgentProxy(generator, environments, numbers, {
       seed,
@@ -93,6 +103,7 @@ export class ApiPlayer implements Player {
       async_rollout: config.workbench.async_rollout,
       max_failed_episodes_share: 1, // evaluate.ts checks the share over all episodes
       stop_token_ids: [],
+      pictures: this.observed,
       ...(judges && { judges }),
       ...(remember && { remember }),
     });

@@ -11,7 +11,8 @@ export type TrajectoryForm = 'workbench' | 'ragen';
 export interface TrajectoryLine {
   /** `traj_<i>`; i is the number of the episode within the evaluation. */
   custom_id: string;
-  messages: { role: 'user' | 'assistant'; content: string }[];
+  /** `pictures` are names of files in the run folder's `pictures`, in the order of the marks `<image>` of the content. */
+  messages: { role: 'user' | 'assistant'; content: string; pictures?: (string | null)[] }[];
   metadata: Record<string, unknown>;
 }
 
@@ -34,17 +35,18 @@ export function trajectoryLine(
 ): TrajectoryLine {
   const { turns } = episode;
   const shown = form === 'ragen' ? (turn: number) => turns[turn]?.reward : (turn: number) => turns[turn - 1]?.reward;
-  const state = (turn: number, text: string) => ({
+  const state = (turn: number, text: string, pictures?: (string | null)[]) => ({
     role: 'user' as const,
     content: turn > 0 ? text + rewardSuffix(shown(turn) ?? 0) : text,
+    ...(form === 'workbench' && pictures && { pictures }),
   });
   const messages = turns.flatMap((turn, i) => [
-    state(i, turn.state),
+    state(i, turn.state, turn.pictures),
     { role: 'assistant' as const, content: turn.raw },
   ]);
   return {
     custom_id: `traj_${index}`,
-    messages: [...messages, state(turns.length, episode.final_state)],
+    messages: [...messages, state(turns.length, episode.final_state, episode.final_pictures)],
     metadata: {
       env_id: episode.env_id,
       group_id: episode.group_id,

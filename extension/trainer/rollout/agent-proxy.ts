@@ -7,6 +7,7 @@
 // the weights and on (seed, step, env_id, turn), not on the other episodes of the batch.
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { parted } from '../../common/lists';
+import { withMarks } from '../../common/picture-mark';
 import { UserError } from '../../common/user-error';
 import { abortable } from '../../node/abortable';
 import type { GeneratedRow } from '../../engine/generation-calls';
@@ -62,6 +63,7 @@ export class AgentProxy {
         groups: options.es_manager[mode],
         custom_envs: options.custom_envs,
         format_penalty: options.es_manager.format_penalty,
+        ...(options.pictures && { pictures: options.pictures }),
       });
     this.managers = { train: manager('train'), val: manager('val') };
   }
@@ -307,7 +309,7 @@ export class AgentProxy {
     const calls = entry.history.at(-1)?.calls;
     return {
       turn,
-      state: entry.state,
+      state: withMarks(entry.state, entry.pictures),
       actions_left: entry.max_actions_per_traj - entry.num_actions,
       warn: entry.manager_invalid_action,
       max_tokens: this.options.custom_envs[entry.tag].max_tokens ?? this.options.rollout.response_length,

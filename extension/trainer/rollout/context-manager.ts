@@ -6,6 +6,7 @@
 // a separate sample.
 import { shownIds, type ContextMask, type PastResponse } from '../../algorithms/context-mask';
 import { appendAll } from '../../common/lists';
+import { withPlainMarks } from '../../common/picture-mark';
 import type { GeneratedRow } from '../../engine/generation-calls';
 import type { ContextWindow, CurrentTurn } from './context-window';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
@@ -81,7 +82,10 @@ export class EpisodeContext implements PlayedContext {
     for (const { ids, added } of this.window.prompts(turn)) {
       if (ids.length + response_length <= max_model_len) {
         this.prompts.push(prompt);
-        appendAll(this.messages, added);
+        appendAll(
+          this.messages,
+          added.map(message => ({ ...message, content: withPlainMarks(message.content) })),
+        );
         this.shortened ||= shortened;
         return this.setRow(ids);
       }

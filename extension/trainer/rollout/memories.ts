@@ -14,7 +14,8 @@ export const simpleMemory: MemoryText = ({ prompts, history }, first, protocol) 
   const blocks = shown.map((turn, index) => {
     const number = first + index + 1;
     const { reward, executed } = turn;
-    const state = withAnswerTag(turn.state, protocol.answer_tag);
+    // The prompt's state, because it has the marks of its pictures.
+    const state = withAnswerTag(prompts[number - 1].state, protocol.answer_tag);
     return `Turn ${number} State:\n${state}\nTurn ${number} Action:\n${canonicalText(turn, protocol.answer_tag)}\nTurn ${number} Reward:\n${rewardValue(reward, executed.length)}\n`;
   });
   return (

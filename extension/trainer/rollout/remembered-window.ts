@@ -3,6 +3,7 @@
 // before the prompts of a turn are asked for: one for the configured number of earlier turns and, while the prompt does
 // not fit, one for fewer turns.
 import type { MemoryRequest } from '../../../envs/api/plugins/memory';
+import { withPlainMarks } from '../../common/picture-mark';
 import type { ChatMessage } from '../../models/tokenizer/chat-template';
 import {
   historyStart,
@@ -40,7 +41,7 @@ export class RememberedWindow implements ContextWindow {
       const request = {
         environment: this.environment,
         turn: last + 1,
-        state: current.state,
+        state: withPlainMarks(current.state),
         past,
         shown: last - first,
       };

@@ -8,6 +8,7 @@ import type { RolloutJudges } from '../rewards/judge-panel';
 import type { PlayedContext } from './played-context';
 import type { EpisodeEntry, TagSettings } from './environment-state-manager';
 import type { EnvGroups } from './group-layout';
+import type { ObservedPictures } from './observed-pictures';
 import type { Remember } from './remembered-window';
 import type { ContextWindowMode } from './response-mask';
 import type { TurnProtocol } from './turn-protocol';
@@ -72,6 +73,8 @@ export interface AgentProxyOptions {
   /** The context memory of the workspace, for `single_turn`; by default, the built-in summaries are used. */
   remember?: Remember;
   observer?: RolloutObserver;
+  /** Receives the pictures of observations; without it, a run ends when an environment returns pictures. */
+  pictures?: Pick<ObservedPictures, 'admit'>;
   /** The judges of the tags; without them, components that judges score are missing. */
   judges?: { openRollout(): RolloutJudges };
 }

@@ -9,6 +9,7 @@ import { openJudges } from './run-judges';
 import { configuredModel } from '../evaluation/api-service';
 import { evaluate } from '../evaluation/evaluate';
 import { LocalPlayer } from '../evaluation/local-player';
+import { PictureStore } from '../../node/picture-store';
 import { keepEnvironment } from '../store/environment-store';
 import type { OpenOptions } from './open-run';
 import { openRun } from './open-run';
@@ -78,7 +79,9 @@ async function openApiEvaluation(config: RunConfig, options: OpenOptions): Promi
   const judges = openJudges({ config, tags, workspace, folder, journal });
   const plugins = await LivePlugins.open(config, { workspace, folder, journal });
   const remember = memoryOf(plugins.set);
-  const player = new ApiPlayer({ config, model, service, environments, loaded, control, journal, judges, remember });
+  const pictures = new PictureStore(folder.path);
+  const parts = { config, model, service, environments, loaded, control, journal, judges, remember, pictures };
+  const player = new ApiPlayer(parts);
   return {
     about: { model: model.model_name, url: service.url },
     step: () => 0,

@@ -4,6 +4,7 @@ import { comparedHost, sweepHost } from './compared-host';
 import { liveHost, type LiveScenario } from './live-host';
 import { logHost, type LogScenario } from './log-host';
 import { memoryHost, type Scenario } from './memory-host';
+import { picturedHost } from './pictured-host';
 import { queryHost, type QueryScenario } from './query-host';
 import { sweepPageHost, type SweepPageScenario } from './sweep-page-host';
 import { runTableHost } from './run-table-host';
@@ -35,6 +36,7 @@ const [, timeline] = /^timeline (\w+)$/.exec(preview.previewScenario) ?? [];
 const [, table] = /^runs (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, sweep] = /^sweep (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, sweepPage] = /^sweep-page (\w+)$/.exec(preview.previewScenario) ?? [];
+const [, pictured] = /^pictures (\d+)$/.exec(preview.previewScenario) ?? [];
 const [, log] = /^log (\w+)$/.exec(preview.previewScenario) ?? [];
 const csv = files?.['experiment.csv'];
 const host = csv
@@ -43,19 +45,21 @@ const host = csv
     ? storedHost(files, metrics, at, times)
     : live
       ? liveHost(live as LiveScenario)
-      : timeline
-        ? timelineHost(timeline as TimelineScenario)
-        : table
-          ? runTableHost(Number(table), metrics)
-          : log
-            ? logHost(log as LogScenario)
-            : query
-              ? queryHost(query as QueryScenario)
-              : sweep
-                ? sweepHost(Number(sweep), metrics)
-                : sweepPage
-                  ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
-                  : memoryHost(preview.previewScenario, metrics);
+      : pictured
+        ? picturedHost(Number(pictured))
+        : timeline
+          ? timelineHost(timeline as TimelineScenario)
+          : table
+            ? runTableHost(Number(table), metrics)
+            : log
+              ? logHost(log as LogScenario)
+              : query
+                ? queryHost(query as QueryScenario)
+                : sweep
+                  ? sweepHost(Number(sweep), metrics)
+                  : sweepPage
+                    ? sweepPageHost(sweepPage as SweepPageScenario, metrics)
+                    : memoryHost(preview.previewScenario, metrics);
 const sender = { type: 'extension' };
 const receiver = { type: 'webview', webviewType: 'preview' };
 let state: unknown;

@@ -79,6 +79,55 @@ const training = async tab => {
   await tab.keyboard.press('t');
   await tab.waitForSelector('.grid');
 };
+/** Shows the pictures of the group, and scrolls through all strips for three seconds. */
+const film = async (tab, complain) => {
+  await tab.locator('.episode-row').first().click();
+  await tab.keyboard.press('f');
+  await tab.waitForSelector('.film-strip img', { timeout: 240_000 }); // the host encodes up to 1100 pictures
+  await atRest(tab);
+  const { frames, images, strips } = await tab.evaluate(async () => {
+    let pane = document.querySelector('.film');
+    while (pane && !(pane.scrollHeight > pane.clientHeight && /auto|scroll/.test(getComputedStyle(pane).overflowY)))
+      pane = pane.parentElement;
+    const frames = [];
+    let images = 0;
+    const until = performance.now() + 3000;
+    let before = await new Promise(requestAnimationFrame);
+    for (let now = before; now < until; before = now) {
+      pane.scrollTop += 40;
+      now = await new Promise(requestAnimationFrame);
+      frames.push(now - before);
+      images = Math.max(images, document.querySelectorAll('img').length);
+    }
+    pane.scrollTop = 0;
+    return { frames: frames.sort((a, b) => a - b), images, strips: document.querySelectorAll('.film-strip').length };
+  });
+  const at = share => frames[Math.floor(share * (frames.length - 1))].toFixed(1);
+  console.log(
+    `${strips} strips: ${frames.length} frames in 3 s; ${at(0.5)} ms median, ${at(0.95)} ms p95, ${at(1)} ms longest; at most ${images} pictures in the page`,
+  );
+  if (images > 150) complain(`${images} pictures are in the page at a time`);
+  await tab.locator('.film-frame').first().focus();
+  for (const key of ['ArrowRight', 'ArrowDown', 'ArrowRight']) await tab.keyboard.press(key);
+  const label = await tab.evaluate(() => document.activeElement.getAttribute('aria-label'));
+  if (label !== 'member 1, turn 3') complain(`arrow keys moved to ${label}`);
+};
+/** Exports an episode with pictures as a GIF. */
+const picturedGif = async (tab, complain) => {
+  await tab.locator('.episode-row').first().click();
+  await tab.keyboard.press('p');
+  await tab.locator('.player-stage img').waitFor();
+  await tab.getByRole('button', { name: 'Export' }).click();
+  await tab.getByRole('menuitem', { name: 'GIF' }).click();
+  const sizes = () =>
+    tab.evaluate(() =>
+      window.previewAsked.filter(({ method }) => method === 'episodes/export').map(({ params }) => params.bytes.length),
+    );
+  for (let waited = 0; (await sizes()).length === 0 && waited < 600; waited++) await atRest(tab);
+  const [size = 0] = await sizes();
+  console.log(`GIF of an episode with pictures: ${size} bytes`);
+  if (size < 10_000) complain('the GIF of an episode with pictures is empty');
+};
 const lake = async tab => {
   await tab.locator('.filter input').fill('tag:lake success:true');
   await tab.locator('.episode-row').first().click();
@@ -598,6 +647,14 @@ export const shots = [
       act: training,
     },
   ]),
+  ...['light', 'dark', 'high-contrast'].flatMap((theme, i) =>
+    [
+      { file: `film-${theme}`, scenario: `pictures ${i === 1 ? 100 : 6}`, act: film },
+      { file: `film-${theme}-turns`, scenario: 'pictures 6', act: openFirst },
+      { file: `film-${theme}-group`, scenario: 'pictures 6', act: groupView },
+      ...(i === 0 ? [{ file: 'film-light-player', scenario: 'pictures 6', act: picturedGif }] : []),
+    ].map(shot => ({ ...shot, name: 'episodes', theme, width: i === 1 ? 1280 : 600, ready: '.episode-row' })),
+  ),
   {
     file: 'episodes-dark-320-group',
     name: 'episodes',

@@ -1,4 +1,4 @@
-// Draws a frame of the playback on a canvas, for exported pictures: the board (or the state's text) on the left; the
+// Draws a frame of the playback on a canvas, for exported pictures: the board (or the state's pictures or text) on the left; the
 // thought, the actions and the reward on the right; a line of progress at the bottom. All frames of an episode have the
 // same layout and size.
 import { readBoard } from '../../../extension/common/board';
@@ -26,8 +26,15 @@ const longestAction = 100;
 
 type Context = CanvasRenderingContext2D;
 
-/** Returns a function that draws a frame of the episode. */
-export function framePainter(episode: Episode, theme: Theme): (context: Context, frame: number) => void {
+/** Decoded pictures of an episode, by their data URLs. */
+export type DecodedPictures = ReadonlyMap<string, { source: CanvasImageSource; width: number; height: number }>;
+
+/** Returns a function that draws a frame of the episode. Pictures that are not in `decoded` are left out. */
+export function framePainter(
+  episode: Episode,
+  theme: Theme,
+  decoded: DecodedPictures = new Map(),
+): (context: Context, frame: number) => void {
   const frames = playbackFrames(episode);
   return (context, at) => {
     const { width, height } = movieSize;
@@ -35,7 +42,7 @@ export function framePainter(episode: Episode, theme: Theme): (context: Context,
     context.fillStyle = theme.background;
     context.fillRect(0, 0, width, height);
     context.textBaseline = 'alphabetic';
-    paintState(context, frame, episode, theme);
+    if (!paintPictures(context, frame, decoded)) paintState(context, frame, episode, theme);
     paintAnswer(context, frame, episode, theme);
     write(context, episode.id, margin, height - 24, `12px ${theme.fontFamily}`, theme.muted, left.width);
     context.fillStyle = theme.border;
@@ -43,6 +50,27 @@ export function framePainter(episode: Episode, theme: Theme): (context: Context,
     context.fillStyle = theme.palette[hue.blue];
     context.fillRect(0, height - 4, (width * (at + 1)) / frames.length, 4);
   };
+}
+
+/** Draws the pictures of a state in a grid, each as large as fits. Returns false if the state has none. */
+function paintPictures(context: Context, { pictures }: PlaybackFrame, decoded: DecodedPictures): boolean {
+  const shown = pictures.flatMap(url => (url === null ? [] : (decoded.get(url) ?? [])));
+  if (shown.length === 0) return false;
+  const columns = Math.ceil(Math.sqrt(shown.length));
+  const [room, high] = [left.width / columns, left.height / Math.ceil(shown.length / columns)];
+  for (const [i, { source, width, height }] of shown.entries()) {
+    const scale = Math.min(room / width, high / height);
+    const [x, y] = [left.x + (i % columns) * room, left.y + Math.floor(i / columns) * high];
+    context.imageSmoothingEnabled = scale < 1; // small boards stay sharp
+    context.drawImage(
+      source,
+      x + (room - width * scale) / 2,
+      y + (high - height * scale) / 2,
+      width * scale,
+      height * scale,
+    );
+  }
+  return true;
 }
 
 function paintState(context: Context, { state, previous }: PlaybackFrame, episode: Episode, theme: Theme): void {

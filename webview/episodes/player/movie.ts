@@ -3,6 +3,7 @@
 import type { EpisodeMovie } from '../../../extension/protocol/episodes-page';
 import type { Episode } from '../../../extension/run-data/episode';
 import type { Theme } from '../../shared/theme';
+import { decodedPictures } from './decoded-pictures';
 import { framePainter, movieSize } from './frame-picture';
 import { encodeGif } from './gif';
 import { frameMs } from './playback';
@@ -16,9 +17,9 @@ export interface MovieOptions {
 const webm = 'video/webm';
 
 /** Returns the episode as a GIF. Equal episodes, themes and options give equal bytes on a machine. */
-export function gifMovie(episode: Episode, theme: Theme, { speed, loop }: MovieOptions): EpisodeMovie {
+export async function gifMovie(episode: Episode, theme: Theme, { speed, loop }: MovieOptions): Promise<EpisodeMovie> {
   const { width, height } = movieSize;
-  const paint = framePainter(episode, theme);
+  const paint = framePainter(episode, theme, await decodedPictures(episode));
   const frames = episode.turns.length + 1;
   const context = movieCanvas().getContext('2d', { willReadFrequently: true })!;
   const bytes = encodeGif({
@@ -47,7 +48,7 @@ export async function webmMovie(
   if (typeof MediaRecorder === 'undefined' || !MediaRecorder.isTypeSupported(webm) || !('captureStream' in canvas))
     throw new Error('This window cannot record WebM, because its browser engine has no MediaRecorder: export a GIF.');
   const context = canvas.getContext('2d')!;
-  const paint = framePainter(episode, theme);
+  const paint = framePainter(episode, theme, await decodedPictures(episode));
   const frames = episode.turns.length + 1;
   paint(context, 0); // the stream starts with a picture of the right size
   const stream = canvas.captureStream(0);

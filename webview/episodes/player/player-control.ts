@@ -1,6 +1,6 @@
 // Connects the player to timers, keys and the host: advances a playing episode, handles the player's keys, and saves
 // exported movies.
-import { episodesExport } from '../../../extension/protocol/episodes-page';
+import { episodesExport, type EpisodeMovie } from '../../../extension/protocol/episodes-page';
 import { messageOf, type Host } from '../../shared/host';
 import { entryOfKey, isTyping } from '../../shared/keyboard';
 import type { EpisodesEvent } from '../reducer';
@@ -102,7 +102,7 @@ export function movieExports(host: Host, read: () => EpisodesState, dispatch: Di
       dispatch({ type: 'movie', movie: { kind: 'failed', text: messageOf(error) } });
     }
   };
-  const request = (movie: ReturnType<typeof gifMovie>): Promise<boolean> => host.request(episodesExport, movie);
+  const request = (movie: EpisodeMovie): Promise<boolean> => host.request(episodesExport, movie);
   return {
     gif: () =>
       save('gif', async ({ shown, theme, settings }) => {

@@ -6,13 +6,14 @@ import type { RunSummary } from '../../../extension/protocol/page-state';
 import { notice } from '../../components/notice';
 import { episodeView } from './episode-view';
 import type { EpisodesActions } from '../actions';
+import { filmView } from './film-view';
 import { groupView, trainingView } from './side-by-side';
 import { playerView } from '../player/player-view';
 import type { EpisodesState, Shown } from '../state';
 import type { TurnOptions } from './turn-options';
 
 const hint =
-  'Select an episode on the left. Keys: j and k open the next and previous member of the prompt group; p plays the episode turn by turn; g shows the group side by side; t shows the prompt over training; [ and ] go to the previous and next step; / edits the filter; o opens the trace in the editor.';
+  'Select an episode on the left. Keys: j and k open the next and previous member of the prompt group; p plays the episode turn by turn; g shows the group side by side; f shows its pictures as film strips; t shows the prompt over training; [ and ] go to the previous and next step; / edits the filter; o opens the trace in the editor.';
 
 export function paneView({ status }: RunSummary, state: EpisodesState, actions: EpisodesActions): unknown {
   const { data, shown, subject, theme, settings } = state;
@@ -39,6 +40,7 @@ function shownView(
   actions: EpisodesActions,
 ): TemplateResult {
   if (subject.reading === 'group') return groupView(subject, others, options, actions);
+  if (subject.reading === 'film') return filmView(subject, others, actions);
   const { history } = subject;
   if (history) return trainingView(subject.row, episode, others[0] ?? null, history, options, actions);
   return episodeView(episode, subject.members, options, actions);

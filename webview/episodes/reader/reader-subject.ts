@@ -36,7 +36,7 @@ export function subjectOf(data: EpisodeData, settings: EpisodesSettings, row: Ep
   const { reading } = settings;
   const members = membersOf(data.table, row);
   const history = reading === 'training' ? historyOf(data, settings, row) : null;
-  const others = reading === 'group' ? members : history ? compared(history, row) : [];
+  const others = reading === 'group' || reading === 'film' ? members : history ? compared(history, row) : [];
   return { row, reading, members, history, others };
 }
 

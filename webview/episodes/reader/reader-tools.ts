@@ -10,6 +10,7 @@ const readings: readonly [Reading, string, string][] = [
   ['episode', 'Episode', 'The episode’s turns ( e )'],
   ['playback', 'Play', 'The episode turn by turn, exported as a GIF or a video ( p )'],
   ['group', 'Group', 'The episodes of the same prompt group side by side ( g )'],
+  ['film', 'Film', 'The pictures of the prompt group as film strips ( f )'],
   ['training', 'Over training', 'The same prompt from step to step ( t )'],
 ];
 

@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../../extension/common/board';
 import type { Episode } from '../../../extension/run-data/episode';
 import { boardPicture } from '../../components/board-picture';
+import '../../components/lazy-picture';
 import { markedLines } from './text-diff';
 import { markedText } from './marked-text';
 import type { TurnOptions } from './turn-options';
@@ -23,7 +24,11 @@ export function stateView(
   const description = text === '' ? nothing : describedState(text, previous, episode, options);
   return html`${description}${shown.map(
     (picture, i) =>
-      html`<img class="state-picture" src=${picture} alt="Picture ${i + 1} of ${shown.length} of the state" />`,
+      html`<lazy-picture
+        class="state-picture"
+        .src=${picture}
+        .label=${`Picture ${i + 1} of ${shown.length} of the state`}
+      ></lazy-picture>`,
   )}`;
 }
 

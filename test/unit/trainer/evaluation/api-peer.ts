@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface PeerMessage {
   role: string;
+  /** Parts if the message has pictures. */
   content: string;
 }
 

@@ -32,7 +32,10 @@ describe('the simple memory', () => {
       ...turn,
       state: '<answer> or </answer>',
     }));
-    const text = simpleMemory({ prompts: [asked(1), asked(2)], history: shown }, 0, { ...protocol, answer_tag: 'ans' });
+    const text = simpleMemory({ prompts: [{ ...asked(1), state: shown[0].state }, asked(2)], history: shown }, 0, {
+      ...protocol,
+      answer_tag: 'ans',
+    });
     expect(text).toContain('Turn 1 State:\n<ans> or </ans>\nTurn 1 Action:\n<think>a</think><ans>Up</ans>\n');
     expect(text).not.toContain('answer>');
   });

@@ -172,15 +172,15 @@ describe('a GIF', () => {
     expect(bytes.at(-1)).toBe(0x3b);
   });
 
-  it('of an episode has a frame per turn and one for the end', () => {
+  it('of an episode has a frame per turn and one for the end', async () => {
     const getContext = vi.spyOn(HTMLCanvasElement.prototype, 'getContext');
     getContext.mockImplementation(() => fakeContext().context);
-    const make = () => Buffer.from(gifMovie(episode, theme, { speed: 2, loop: true }).bytes);
-    const bytes = make();
+    const make = async () => Buffer.from((await gifMovie(episode, theme, { speed: 2, loop: true })).bytes);
+    const bytes = await make();
     let frames = 0;
     for (let at = bytes.indexOf('21f904', 'hex'); at >= 0; at = bytes.indexOf('21f904', at + 1, 'hex')) frames++;
     expect(frames).toBe(episode.turns.length + 1);
-    expect(make().equals(bytes)).toBe(true);
+    expect((await make()).equals(bytes)).toBe(true);
     getContext.mockRestore();
   });
 });

@@ -2,6 +2,7 @@
 // A state with pictures, which only runs of other trainers have.
 import { render } from 'lit';
 import { expect, it } from 'vitest';
+import type { LazyPicture } from '../../../../webview/components/lazy-picture';
 import type { Theme } from '../../../../webview/shared/theme';
 import { stateView } from '../../../../webview/episodes/reader/state-view';
 import { episodesOf } from '../../../e2e/preview/data';
@@ -12,7 +13,7 @@ const url = 'data:image/png;base64,AAAA';
 function shown(state: string, pictures?: (string | null)[]) {
   const root = document.createElement('div');
   render(stateView(state, null, episode, { theme: {} as Theme, raw: true, tokens: false }, pictures), root);
-  const sources = [...root.querySelectorAll('img.state-picture')].map(picture => picture.getAttribute('src'));
+  const sources = [...root.querySelectorAll<LazyPicture>('lazy-picture.state-picture')].map(({ src }) => src);
   return { text: root.textContent?.trim(), sources };
 }
 
