@@ -46,6 +46,8 @@ export interface EstimatorSettings {
   gamma: number;
   lam: number;
   high_level_gamma: number;
+  /** `workbench.turn_gae`. */
+  turn_gae: 'off' | 'first' | 'last';
   /** `workbench.high_level_lam`, or `lam` if it is null. */
   high_level_lam: number;
   turn_value: 'end' | 'start';
@@ -69,6 +71,8 @@ export type Estimate =
       tokens: readonly Float32Array[];
       /** Training targets of the critic, one per token; only for `gae`. */
       returns?: readonly Float32Array[];
+      /** 1 at tokens at which the critic is trained; by default, all tokens for which advantages are estimated. */
+      targets?: readonly Uint8Array[];
     };
 
 /** An advantage estimator. */

@@ -13,6 +13,7 @@ import { opoAdvantages } from '../../algorithms/opo';
 import { optimalTokenBaselineAdvantages } from '../../algorithms/optimal-token-baseline';
 import { rlooAdvantages } from '../../algorithms/rloo';
 import { placeRewards, spreadOverTokens, whitenTokens } from '../../algorithms/token-sequences';
+import { turnGae } from '../../algorithms/turn-gae';
 import { spreadOverTurns, turnGrpoAdvantages } from '../../algorithms/turn-advantages';
 import {
   define,
@@ -56,6 +57,7 @@ const advantageForm = z.object({
   high_level_lam: z.number().optional(),
   turn_value: z.enum(['end', 'start']).default('end'),
   bi_level_gae: z.boolean().default(false),
+  turn_gae: z.enum(['off', 'first', 'last']).default('off'),
   turn_ends: z.array(z.array(index)).optional(),
   use_turn_scores: z.boolean().default(false),
   norm_adv_by_std_in_grpo: z.boolean().default(true),
@@ -78,6 +80,18 @@ export const advantage = define(advantageForm, input => {
   switch (estimator) {
     case 'gae': {
       if (!values) throw new UserError('the key "values" is missing, which gae needs: give the critic’s values');
+      const { turn_gae } = input;
+      if (turn_gae !== 'off') {
+        const over = { gamma: input.high_level_gamma, lam: input.high_level_lam ?? input.lam, value: turn_gae };
+        const turns = rewards.map((reward, row) => {
+          const turnEnds = input.turn_ends?.[row] ?? nonZeroRewards(reward);
+          return turnGae({ rewards: reward, values: values[row], mask: masks[row], turnEnds }, over);
+        });
+        return answer({
+          advantages: whitened(turns.map(row => row.advantages)),
+          returns: turns.map(row => row.returns),
+        });
+      }
       const raw = rewards.map((reward, row) => {
         const sequence = { rewards: reward, values: values[row], mask: masks[row] };
         if (!input.bi_level_gae) return generalizedAdvantages(sequence, input);

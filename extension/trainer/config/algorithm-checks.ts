@@ -77,6 +77,27 @@ export function advantageRules({
     'workbench.compat',
     'is ragen, but RAGEN does not support use_turn_scores with bi_level_gae: set workbench.compat to corrected',
   );
+  const { turn_gae } = workbench;
+  need(
+    turn_gae !== 'off' && estimator !== 'gae',
+    'workbench.turn_gae',
+    `is ${turn_gae}, but adv_estimator is ${estimator}, which has no critic: set adv_estimator to gae, or this key to off`,
+  );
+  need(
+    turn_gae !== 'off' && bi_level_gae,
+    'workbench.turn_gae',
+    `is ${turn_gae}, but bi_level_gae estimates advantages of tokens too: set bi_level_gae to false, or this key to off`,
+  );
+  need(
+    turn_gae !== 'off' && !use_turn_scores,
+    'workbench.turn_gae',
+    `is ${turn_gae}, which needs the rewards of turns: set agent_proxy.use_turn_scores to true, or this key to off`,
+  );
+  need(
+    turn_gae !== 'off' && workbench.compat === 'ragen',
+    'workbench.turn_gae',
+    `is ${turn_gae}, but RAGEN (workbench.compat=ragen) has no GAE over turns: set it to off`,
+  );
   const factors = {
     'algorithm.soft_advantage_reweight': soft_advantage_reweight,
     'actor_rollout_ref.actor.grpo_advantage_length_weight': actor.grpo_advantage_length_weight,

@@ -103,10 +103,11 @@ function rewardRules({ custom_envs, model_info }: RunConfig): BrokenRule[] {
   return Object.entries(custom_envs).flatMap(([tag, { rewards }]) => {
     const { min = 0, max = Infinity } = rewards?.thought_length ?? {};
     const at = `custom_envs.${tag}.rewards`;
-    const judges = Object.entries(rewards?.judges ?? {});
-    const broken = judges.flatMap(([name, judge]) => judgeRules(judge, `${at}.judges.${name}`, model_info ?? {}));
-    const stateJudge = rewards?.state_judge;
-    if (stateJudge) broken.push(...judgeRules(stateJudge, `${at}.state_judge`, model_info ?? {}));
+    const judges = Object.entries(rewards?.judges ?? {}).map(([name, judge]) => [`judges.${name}`, judge] as const);
+    const stateJudge = rewards?.state_judge ? [['state_judge', rewards.state_judge] as const] : [];
+    const broken = [...judges, ...stateJudge].flatMap(([key, judge]) =>
+      judgeRules(judge, `${at}.${key}`, model_info ?? {}),
+    );
     if (min <= max) return broken;
     const sentence = `is ${min}, but the largest length (max) is ${max}: make min at most max`;
     return [{ key: `${at}.thought_length.min`, sentence }, ...broken];

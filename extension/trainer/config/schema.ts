@@ -45,7 +45,7 @@ const algorithm = z
         pluginPath,
       ])
       .describe(
-        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. tir_optimal_token_baseline has a baseline for each token, the mean return of the group at this token, weighted by the noise of the gradient so far. arpo has no baseline. A path names a plug-in that computes the advantages (docs/PLUGINS.md).',
+        'Advantage estimator. Only gae (PPO) uses a critic. The baseline of brpo is the mean score of the batch. The baseline of remax is the score of a greedy episode of the same prompt. The baseline of opo is the mean score of the group, weighted by length. tir_optimal_token_baseline has a baseline for each token, the mean return of the group at this token, weighted by the noise of the gradient so far. arpo has no baseline. A path names a plug-in that computes the advantages (docs/PLUGINS.md). The names of VAGEN (masked_gae, bi_level_gae, turn_wise_gae, no_concat_gae, no_concat_gae_last, masked_grpo) are gae or grpo with further settings (docs/environments/states.md).',
       ),
     bi_level_gae: flag('Compute GAE over turns, then over the tokens of each turn.'),
     norm_adv_by_std_in_grpo: flag(
@@ -346,6 +346,13 @@ const workbench = z
       .describe(
         'Token whose value represents a turn in bi-level GAE: the last token (end) or the first token (start) of the turn.',
       ),
+    // Older runs lack this key in their stored configuration; the default keeps these runs resumable.
+    turn_gae: z
+      .enum(['off', 'first', 'last'])
+      .describe(
+        "GAE over turns instead of tokens: all tokens of a turn have the turn's advantage, and the critic is trained at one token of each turn, the first or the last (VAGEN's no_concat_gae, no_concat_gae_last and turn_wise_gae). Uses high_level_gamma and high_level_lam.",
+      )
+      .default('off'),
     collapse_turn_uniform: flag(
       'Also diagnose collapse on turns that are sampled uniformly from all turns of the rollout.',
     ),

@@ -11,6 +11,7 @@ import { mayHoldSecret } from './secret-checks';
 import { ignoredKeys } from './ignored-keys';
 import { configJsonSchema, runConfigSchema } from './schema';
 import type { RunConfig } from './schema';
+import { withoutVagenNames } from './vagen-estimators';
 import { nodeAt, toPlain } from './yaml-tree';
 import type { MapNode, Tree } from './yaml-tree';
 
@@ -56,7 +57,7 @@ export function validate(
 ): RunConfig | null {
   const before = problems.length;
   const failed = new Set(problems.map(problem => problem.key));
-  const root = respell(withoutIgnored(tree, ignored));
+  const root = withoutVagenNames(respell(withoutIgnored(tree, ignored)));
   const report: Report = (path, sentence, at) => {
     const node = nodeAt(root, path);
     const key = at === 'key' ? keyText(path) : (node?.origin ?? keyText(path));

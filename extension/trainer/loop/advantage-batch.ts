@@ -19,6 +19,8 @@ export interface AdvantageBatch extends EstimatorBatch {
 export interface TokenAdvantages {
   advantages: Float32Array[];
   returns?: Float32Array[];
+  /** 1 at tokens that have a target; absent if all tokens for which advantages are estimated have one. */
+  targets?: Uint8Array[];
 }
 
 /** Values per token of each sample, and the greedy score of each sample's group. */
@@ -62,6 +64,7 @@ export function estimatorSettings({ algorithm, workbench, seed }: RunConfig, ste
     ...{ gamma, lam, high_level_gamma, norm_adv_by_std_in_grpo },
     high_level_lam: workbench.high_level_lam ?? lam,
     turn_value: workbench.turn_value,
+    turn_gae: workbench.turn_gae,
     compat_ragen: workbench.compat === 'ragen',
     step,
     seed: deriveSeed('estimator', seed.train, step),
@@ -77,10 +80,11 @@ export function tokenAdvantages({ masks, rows, sequences }: AdvantageBatch, esti
     const spread = sequences.map(({ turnEnds, mask }, row) => spreadOverTurns(turns[row], turnEnds, mask));
     return { advantages: splitRows(spread, rows, lengths) };
   }
-  const { tokens, returns } = estimate;
+  const { tokens, returns, targets } = estimate;
   return {
     advantages: splitRows(tokens, rows, lengths),
     ...(returns && { returns: splitRows(returns, rows, lengths) }),
+    ...(targets && { targets: splitRows(targets, rows, lengths) }),
   };
 }
 

@@ -31,6 +31,8 @@ export interface PreparedBatch {
   advantages: readonly Float32Array[];
   /** Training targets of the critic; absent without a critic. */
   returns?: readonly Float32Array[];
+  /** 1 at tokens that have a target; by default, all tokens for which advantages are estimated. */
+  targets?: readonly Uint8Array[];
   /** Indices of the samples to train on; an index may occur more than once. */
   order: readonly number[];
 }
@@ -54,7 +56,7 @@ export async function updateCritic(
   stream: RandomStream,
 ): Promise<Record<string, number>> {
   const { config, engine } = run;
-  const masks = batch.samples.map(({ estimated }) => estimated);
+  const masks = batch.samples.map(({ estimated }, i) => batch.targets?.[i] ?? estimated);
   const budget = passBudget(config, config.critic.ppo_micro_batch_size_per_gpu, batch.order.length);
   const results: Record<string, number>[] = [];
   const batches = miniBatches(batch, masks, config.critic, stream);

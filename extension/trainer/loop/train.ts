@@ -289,7 +289,7 @@ async function prepare(
   const estimate = isPluginPath(name)
     ? await estimateWith(run.plugins.set.plugin(name), batch, settings)
     : builtInEstimators[name].estimate(batch, settings);
-  const { advantages, returns } = tokenAdvantages(batch, estimate);
+  const { advantages, returns, targets } = tokenAdvantages(batch, estimate);
   Object.assign(
     metrics,
     applyFactors(advantages, { ...batch, samples, corrections: correction.weights, keptRatio }, config),
@@ -316,5 +316,6 @@ async function prepare(
     ...(entropies && { entropies }),
     ...(teacher && { teacher }),
     ...(returns && { returns }),
+    ...(targets && { targets }),
   };
 }

@@ -162,15 +162,15 @@ export function joinedSequences(
 }
 
 /** Splits arrays over the joined sequences into one array per sequence; `lengths` are the lengths of the sequences. */
-export function splitRows(
-  joined: readonly Float32Array[],
+export function splitRows<Row extends Float32Array | Uint8Array>(
+  joined: readonly Row[],
   rows: readonly (readonly number[])[],
   lengths: readonly number[],
-): Float32Array[] {
-  const split: Float32Array[] = [];
+): Row[] {
+  const split: Row[] = [];
   rows.forEach((indices, row) => {
     let from = 0;
-    for (const index of indices) split[index] = joined[row].slice(from, (from += lengths[index]));
+    for (const index of indices) split[index] = joined[row].slice(from, (from += lengths[index])) as Row;
   });
   return split;
 }

@@ -24,7 +24,7 @@ export interface Trial {
 }
 
 const settings: EstimatorSettings = {
-  ...{ gamma: 1, lam: 1, high_level_gamma: 0.95, high_level_lam: 1, turn_value: 'end' },
+  ...{ gamma: 1, lam: 1, high_level_gamma: 0.95, high_level_lam: 1, turn_value: 'end', turn_gae: 'off' },
   ...{ norm_adv_by_std_in_grpo: true, compat_ragen: false, step: 1, seed: 1 },
 };
 

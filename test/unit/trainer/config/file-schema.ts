@@ -4,6 +4,7 @@
 import type { JsonSchema } from '../../../../extension/common/json-schema';
 import { ignoredKeys } from '../../../../extension/trainer/config/ignored-keys';
 import { configJsonSchema } from '../../../../extension/trainer/config/schema';
+import { vagenEstimators } from '../../../../extension/trainer/config/vagen-estimators';
 import { chosenNames, spellings } from '../../../../extension/trainer/config/validate';
 
 /** A reference such as `${a.b}` to the value of another key. */
@@ -59,7 +60,7 @@ function choice(schema: JsonSchema, path: readonly string[]): JsonSchema {
   const { description: _, default: __, required: ___, ...rest } = schema;
   if (rest.properties) return { ...loosened(schema, path, undefined), description: undefined };
   const key = path.join('.');
-  const spelled = Object.keys(spellings[key] ?? {});
+  const spelled = [...Object.keys(spellings[key] ?? {}), ...(key === 'algorithm.adv_estimator' ? vagenEstimators : [])];
   if (rest.enum) rest.enum = [...rest.enum, ...spelled];
   if (rest.prefixItems) delete rest.items; // `items: false` and prefixItems are unknown to draft-7 readers
   // zod adds the safe-integer bounds to every integer; the document omits them.

@@ -89,6 +89,22 @@ describe('estimators', () => {
     expect(line['critic/returns/max']).not.toBe(line['critic/returns/min']);
   });
 
+  test.each([
+    ['first', []],
+    ['last', windowed],
+  ])('gae over turns trains the critic at the %s token of each turn', async (token, overrides) => {
+    const run = await trained([...gae, turnScores, `workbench.turn_gae=${token}`, ...overrides]);
+    expectTrained(run);
+    const [line] = run.lines;
+    expect(line['critic/advantages/mean']).toBeCloseTo(0, 3);
+    expect(line['critic/grad_norm']).toBeGreaterThan(0);
+    for (const { turns, tokens } of run.episodes)
+      for (const { span } of turns) {
+        const advantages = tokens.advantages!.slice(...span);
+        expect(new Set(advantages).size).toBe(1); // all tokens of a turn have its advantage
+      }
+  });
+
   test("gae with turn scores and without discount uses each token's return-to-go as target", async () => {
     const run = await trained([...gae, turnScores]);
     expectTrained(run);
