@@ -10,8 +10,8 @@ makeSmallModel({
   seed: 60_000_000, // far above the seeds of training (10000…) and validation (123…)
   corpusBatches: 24,
   vocabSize: 1400,
-  steps: { learn: 600, forget: 100 },
-  validateEvery: 200,
+  steps: { learn: 4000, forget: 120 },
+  validateEvery: 1000,
   validationGroups: 32,
   printLine,
 }).catch((error: Error) => {
