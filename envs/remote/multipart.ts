@@ -5,8 +5,15 @@ import { randomUUID } from 'node:crypto';
 
 export interface Message {
   data: Record<string, unknown>;
-  /** PNG bytes. */
+  /** Bytes of PNG or JPEG files. */
   images: Uint8Array[];
+}
+
+/** Returns the format of a picture by its first bytes; undefined if it is neither PNG nor JPEG. */
+export function imageType(bytes: Uint8Array): 'png' | 'jpeg' | undefined {
+  const begins = (...start: number[]): boolean => start.every((byte, i) => bytes[i] === byte);
+  if (begins(0x89, 0x50, 0x4e, 0x47)) return 'png';
+  return begins(0xff, 0xd8, 0xff) ? 'jpeg' : undefined;
 }
 
 /**
@@ -27,7 +34,10 @@ export function encodeMultipart(
   ];
   const body = Buffer.concat([
     ...part('data', 'data.json', 'application/json; charset=utf-8', Buffer.from(JSON.stringify(data))),
-    ...images.flatMap((image, i) => part('images', `${i}.png`, 'image/png', image)),
+    ...images.flatMap((image, i) => {
+      const type = imageType(image) ?? 'png';
+      return part('images', `${i}.${type}`, `image/${type}`, image);
+    }),
     Buffer.from(`--${boundary}--\r\n`),
   ]);
   return { type: `multipart/${subtype}; boundary="${boundary}"`, body };

@@ -89,7 +89,7 @@ export function openEnvState(data: Record<string, unknown>, fields: OpenEnvField
 }
 
 const bytesOf = (picture: string) =>
-  new Uint8Array(Buffer.from(picture.replace(/^data:image\/png;base64,/, ''), 'base64'));
+  new Uint8Array(Buffer.from(picture.replace(/^data:image\/(?:png|jpe?g);base64,/i, ''), 'base64'));
 
 /** Returns a copy of the template in which the action replaces `{action}`. */
 function filledIn(template: unknown, action: string): unknown {

@@ -4,11 +4,12 @@
 import { bodyBytes } from '../api/response-body';
 import { unsentCodes } from '../api/unsent-codes';
 import type { ActionLookup } from '../api/environment';
+import { imageType } from './multipart';
 
 /** A server's response to a reset or a step. */
 export interface RemoteState {
   text: string;
-  /** PNG bytes. */
+  /** Bytes of PNG or JPEG files. */
   images: Uint8Array[];
   reward: number;
   done: boolean;
@@ -155,13 +156,13 @@ export async function missingAt(options: PeerOptions, path: string): Promise<str
 }
 
 /**
- * Checks that a server's images are PNG, and appends missing `<image>` placeholders to the text.
- * @throws Error if an image is not PNG
+ * Checks that a server's images are PNG or JPEG, and appends missing `<image>` placeholders to the text.
+ * @throws Error if an image is neither
  */
 export function stateOf(state: RemoteState): RemoteState {
   const { text, images } = state;
-  const wrong = images.findIndex(image => Buffer.from(image.subarray(0, 4)).toString('latin1') !== '\x89PNG');
-  if (wrong >= 0) throw new Error(`the server's image ${wrong + 1} is not a PNG`);
+  const wrong = images.findIndex(image => imageType(image) === undefined);
+  if (wrong >= 0) throw new Error(`the server's image ${wrong + 1} is neither PNG nor JPEG`);
   const marks = text.split('<image>').length - 1;
   return { ...state, text: text + '\n<image>'.repeat(Math.max(images.length - marks, 0)) };
 }

@@ -35,6 +35,29 @@ export async function withPictures(runFolder: string, episode: Episode): Promise
   return { ...episode, turns: shown, ...(final_pictures && { final_pictures: await urlsOf(final_pictures) }) };
 }
 
+/**
+ * Returns the data URL of a picture of the run's own episodes; null if it is missing or refused.
+ * @param name name in the folder of pictures
+ */
+export async function storedPictureUrl(runFolder: string, name: string): Promise<string | null> {
+  const bytes = isStoredPicture(name) ? await pictureIn(runFolder, runFiles.pictures, name) : undefined;
+  return bytes ? dataUrl(bytes) : null;
+}
+
+/** Returns the paths of pictures of an episode that exist and are accepted, in order. */
+export async function pictureFiles(
+  runFolder: string,
+  { mode, step }: Pick<Episode, 'mode' | 'step'>,
+  names: readonly (string | null)[],
+): Promise<string[]> {
+  const files: string[] = [];
+  for (const name of names) {
+    if (name === null || !(await pictureIn(runFolder, picturesFolder(mode, step), name))) continue;
+    files.push(join(runFolder, isStoredPicture(name) ? runFiles.pictures : picturesFolder(mode, step), name));
+  }
+  return files;
+}
+
 async function pictureIn(runFolder: string, folder: string, name: string): Promise<Buffer | undefined> {
   const inside = isStoredPicture(name) ? runFiles.pictures : folder;
   if (!isStoredPicture(name) && !isPictureName(name)) return undefined;

@@ -53,6 +53,11 @@ export interface WatchedTurn {
   /** 1-based index of the turn. */
   turn: number;
   state: string;
+  /**
+   * Names of the state's pictures in the run folder, absent if it has none. The extension host replaces them by data URLs
+   * for pages, null for a picture that is missing or not loaded yet.
+   */
+  pictures?: (string | null)[];
   actions_left: number;
   /** Generation prefix of every answer; the model's text of a turn is this prefix followed by the turn's tokens. */
   prefix: string;
@@ -82,8 +87,9 @@ export interface WatchedEpisode {
   seed: number;
   environment: { name: string; version: string };
   turns: WatchedTurn[];
-  /** The environment's current state. */
+  /** The environment's current state, and its pictures as in WatchedTurn. */
   state: string;
+  pictures?: (string | null)[];
   over: boolean;
   success: boolean;
   /** Sums of the turns' rewards and penalties. */

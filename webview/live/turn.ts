@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard } from '../../extension/common/board';
 import type { WatchedEpisode, WatchedTurn } from '../../extension/protocol/trainer-link';
 import { boardPicture } from '../components/board-picture';
+import { statePictures, withoutShown } from '../components/state-pictures';
 import { componentSum, componentValues } from '../components/reward-components';
 import { counted, formatNumber, formatSigned } from '../shared/format';
 import { hue, withAlpha } from '../shared/run-colours';
@@ -82,7 +83,14 @@ function tokenView({ text, logprob }: WatchedTurn['tokens'][number], theme: Them
 export function environmentState(episode: WatchedEpisode, index: number, theme: Theme): TemplateResult {
   const stateAt = (i: number): string => episode.turns[i]?.state ?? episode.state;
   const game = gameOf({ ...episode, states: [...episode.turns.map(({ state }) => state), episode.state] });
+  const pictures = (index < episode.turns.length ? episode.turns[index].pictures : episode.pictures) ?? [];
   const board = readBoard(stateAt(index), game);
+  if (!board && pictures.some(picture => picture !== null)) {
+    const description = withoutShown(stateAt(index), pictures).trim();
+    return html`<div class="live-state"
+      >${description === '' ? nothing : html`<pre>${description}</pre>`}${statePictures(pictures)}</div
+    >`;
+  }
   if (!board) return html`<pre class="live-state">${stateAt(index)}</pre>`;
   const before = index > 0 ? readBoard(stateAt(index - 1), game) : null;
   const text = (part: string): TemplateResult | typeof nothing => (part === '' ? nothing : html`<pre>${part}</pre>`);

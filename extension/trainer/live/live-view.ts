@@ -199,12 +199,14 @@ export class LiveView implements RolloutObserver {
     const { id, tag, group_id, member, seed, history, max_actions_per_traj, num_actions } = entry;
     const prefix = this.source!.prefix(entry.environment);
     const { component_reward } = componentRewards(entry);
+    const shown = entry.pictures.length > 0 && { pictures: entry.pictures.map(({ name }) => name) };
     const turns = history.map((turn): WatchedTurn => {
       const { thought, answer, reward, penalty, calls, components, component_reward } = turn;
       const executed = calls ? calls.map(callText) : turn.executed;
       return {
         turn: turn.turn,
         state: turn.state,
+        ...(turn.pictures && { pictures: turn.pictures }),
         actions_left: turn.actions_left!, // known for each turn that this trainer plays
         prefix,
         tokens: this.tokensOf(watched, turn.turn),
@@ -218,6 +220,7 @@ export class LiveView implements RolloutObserver {
       turns.push({
         turn: answering,
         state: entry.state,
+        ...shown,
         actions_left: max_actions_per_traj - num_actions,
         prefix,
         tokens: [...(watched.tokens.get(answering) ?? [])],
@@ -235,6 +238,7 @@ export class LiveView implements RolloutObserver {
       over: this.isOver(played),
       environment: { name: entry.environment.name, version: entry.version },
       state: entry.state,
+      ...shown,
       success: entry.success,
       reward: history.reduce((sum, { reward }) => sum + reward, 0),
       penalty: entry.penalty,

@@ -5,12 +5,14 @@ import * as vscode from 'vscode';
 import { liveCommand, liveEpisode, liveReady, liveRun, liveTags, liveTokens } from '../../protocol/live-page';
 import { replaceTail } from '../../common/lists';
 import type { WatchChoice, WatchedEpisode } from '../../protocol/trainer-link';
+import { storedPictureUrl } from '../../node/episode-pictures';
 import { registerActions } from '../command';
 import type { Host } from '../host-services';
 import { PagePanels, type OpenPage, type PageKind } from './page-panels';
 import { isActive } from '../runs/run-format';
 import type { RunArgument } from '../runs/run-picker';
 import type { RunStore } from '../runs/run-store';
+import { WatchedPictures } from './watched-pictures';
 import type { EpisodeWatcher, TrainerClient } from '../processes/trainer-client';
 
 /** Actions of the page's buttons, implemented by the commands. */
@@ -52,6 +54,12 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
   let choice: WatchChoice | undefined; // undefined until the page has sent `ready`
   let trainer: TrainerClient | undefined;
   let shown = '';
+  const pictures = new WatchedPictures(
+    name => storedPictureUrl(folder, name),
+    () => sendEpisode(),
+  );
+  const sendEpisode = () =>
+    messenger.sendNotification(liveEpisode, page.page, { episode: episode && pictures.shownIn(episode) });
 
   const watcher: EpisodeWatcher = {
     tags(update) {
@@ -60,7 +68,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     },
     episode(update) {
       episode = update;
-      messenger.sendNotification(liveEpisode, page.page, { episode });
+      sendEpisode();
     },
     tokens(update) {
       const newest = episode?.id === update.id ? episode.turns.at(-1) : undefined;
@@ -85,7 +93,7 @@ function serveLive(page: OpenPage, store: RunStore, actions: LiveActions): vscod
     follow();
     const { summary: run } = page.run();
     shown = JSON.stringify(run);
-    return { run, tags, choice, episode };
+    return { run, tags, choice, episode: episode && pictures.shownIn(episode) };
   });
   messenger.onNotification(liveCommand, ({ command }) => actions[command](folder));
 

@@ -9,6 +9,7 @@ import type { TraceServices } from './commands/trace-services';
 import { TraceDocuments } from './trace-documents';
 import { TraceHover } from './trace-hover';
 import { TraceLenses } from './trace-lenses';
+import { TracePictures } from './trace-pictures';
 import { TraceOverlay } from './trace-overlay';
 import { TraceScores } from './trace-scores';
 import { TraceStructure } from './trace-structure';
@@ -28,6 +29,7 @@ export function registerTraces(context: vscode.ExtensionContext, host: Host): vo
   const overlay = new TraceOverlay(documents, scores, context.workspaceState);
   const structure = new TraceStructure(documents);
   const lenses = new TraceLenses(documents, new PromptTimes());
+  const pictures = new TracePictures(documents);
   const services: TraceServices = { documents, overlay, scores, picker, trust, cliFor };
   const commands = Object.entries(traceCommands).map(
     ([id, command]) => [id, (argument: unknown, other: unknown) => command(services, argument, other)] as const,
@@ -43,6 +45,8 @@ export function registerTraces(context: vscode.ExtensionContext, host: Host): vo
     languages.registerDocumentSymbolProvider(selector, structure),
     languages.registerHoverProvider(selector, new TraceHover(documents, scores)),
     lenses,
+    pictures,
+    languages.registerCodeLensProvider(selector, pictures),
     languages.registerCodeLensProvider(selector, lenses),
     vscode.workspace.onDidOpenTextDocument(document => {
       if (document.uri.scheme === traceScheme && document.languageId !== traceLanguage)

@@ -1,4 +1,4 @@
-// Hovers of a trace: a card about a token or, for a state that is a board, a picture of the board.
+// Hovers of a trace: a card about a token or, for a state that is a board, its pictures or a picture of the board.
 import * as vscode from 'vscode';
 import { describeBoard, gameOf, readBoard } from '../../common/board';
 import { boardDrawing, boardSvg } from '../../common/board-picture';
@@ -8,6 +8,7 @@ import { tokenCard } from './tokens/token-card';
 import { tokenFacts } from './tokens/token-facts';
 import type { OpenTrace, TraceDocuments } from './trace-documents';
 import type { TraceScores } from './trace-scores';
+import { pictureHover } from './trace-pictures';
 import { rangeOf } from './trace-structure';
 
 export class TraceHover implements vscode.HoverProvider {
@@ -20,7 +21,7 @@ export class TraceHover implements vscode.HoverProvider {
     const open = await this.documents.of(document);
     if (!open) return undefined;
     const at = document.offsetAt(position);
-    return this.tokenHover(document, open, at) ?? stateHover(document, open, at);
+    return this.tokenHover(document, open, at) ?? (await stateHover(document, open, at));
   }
 
   private tokenHover(document: vscode.TextDocument, open: OpenTrace, at: number): vscode.Hover | undefined {
@@ -45,15 +46,21 @@ export class TraceHover implements vscode.HoverProvider {
   }
 }
 
-/** Returns a hover with the board of a state. Cells that changed since the previous state are framed. */
-function stateHover(document: vscode.TextDocument, { trace }: OpenTrace, at: number): vscode.Hover | undefined {
-  const { turns, finalState, episode } = trace;
-  const states: { span: Span; state: string }[] = [
-    ...turns.map(({ state: span, turn: { state } }) => ({ span, state })),
-    { span: finalState, state: episode.final_state },
+/** Returns a hover with the pictures of a state, or with its board. Cells that changed since the previous state are framed. */
+async function stateHover(
+  document: vscode.TextDocument,
+  open: OpenTrace,
+  at: number,
+): Promise<vscode.Hover | undefined> {
+  const { turns, finalState, episode } = open.trace;
+  const states: { span: Span; state: string; pictures?: (string | null)[] }[] = [
+    ...turns.map(({ state: span, turn: { state, pictures } }) => ({ span, state, pictures })),
+    { span: finalState, state: episode.final_state, pictures: episode.final_pictures },
   ];
   const i = states.findIndex(({ span }) => at >= span.from && at <= span.to);
   if (i < 0) return undefined;
+  const pictures = await pictureHover(open, states[i].pictures);
+  if (pictures) return new vscode.Hover(pictures, rangeOf(document, states[i].span));
   const game = gameOf({ ...episode, states: states.map(({ state }) => state) });
   const board = readBoard(states[i].state, game);
   if (!board) return undefined;

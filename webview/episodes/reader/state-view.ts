@@ -5,7 +5,7 @@ import { html, nothing, type TemplateResult } from 'lit';
 import { gameOf, readBoard, type Game } from '../../../extension/common/board';
 import type { Episode } from '../../../extension/run-data/episode';
 import { boardPicture } from '../../components/board-picture';
-import '../../components/lazy-picture';
+import { statePictures, withoutShown } from '../../components/state-pictures';
 import { markedLines } from './text-diff';
 import { markedText } from './marked-text';
 import type { TurnOptions } from './turn-options';
@@ -18,24 +18,10 @@ export function stateView(
   options: TurnOptions,
   pictures: readonly (string | null)[] = [],
 ): TemplateResult {
-  const shown = pictures.filter(picture => picture !== null);
-  if (shown.length === 0) return describedState(state, previous, episode, options);
+  if (pictures.every(picture => picture === null)) return describedState(state, previous, episode, options);
   const text = withoutShown(state, pictures).trim();
   const description = text === '' ? nothing : describedState(text, previous, episode, options);
-  return html`${description}${shown.map(
-    (picture, i) =>
-      html`<lazy-picture
-        class="state-picture"
-        .src=${picture}
-        .label=${`Picture ${i + 1} of ${shown.length} of the state`}
-      ></lazy-picture>`,
-  )}`;
-}
-
-/** Returns the state without the marks whose picture is shown. */
-function withoutShown(state: string, pictures: readonly (string | null)[]): string {
-  let next = 0;
-  return state.replaceAll(/<image>|\[image\]/g, word => ((pictures[next++] ?? null) === null ? word : ''));
+  return html`${description}${statePictures(pictures)}`;
 }
 
 function describedState(

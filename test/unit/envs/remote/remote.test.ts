@@ -122,7 +122,12 @@ describe('OpenEnv', () => {
       text: 'a\n<image>\n<image>',
       images: [expect.any(Uint8Array), expect.any(Uint8Array)],
     });
-    expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is not a PNG');
+    const jpeg = Buffer.of(0xff, 0xd8, 0xff, 0xe0).toString('base64');
+    expect(read({ text: '<image> b', images: `data:image/jpeg;base64,${jpeg}` })).toMatchObject({
+      text: '<image> b',
+      images: [Uint8Array.of(0xff, 0xd8, 0xff, 0xe0)],
+    });
+    expect(() => read({ text: 'a', images: 'R0lGODlh' })).toThrow('image 1 is neither PNG nor JPEG');
     expect(() => read({ text: 'a' }, { reward: 'much' })).toThrow(
       'the server\'s reward is "much", which is not a number',
     );
@@ -167,6 +172,16 @@ describe('a multipart body', () => {
       const { type, body } = encodeMultipart({ data, images }, subtype);
       expect(await decodeMultipart(type, body)).toEqual({ data, images });
     }
+  });
+
+  it('names the format of each picture', () => {
+    const images = [Uint8Array.of(137, 80, 78, 71), Uint8Array.of(0xff, 0xd8, 0xff, 0xdb)];
+    const text = encodeMultipart({ data: {}, images }, 'mixed').body.toString('latin1');
+    expect(text.match(/filename="[^"]*"\r\nContent-Type: [^;\r]*/g)).toEqual([
+      'filename="data.json"\r\nContent-Type: application/json',
+      'filename="0.png"\r\nContent-Type: image/png',
+      'filename="1.jpeg"\r\nContent-Type: image/jpeg',
+    ]);
   });
 
   it('is refused when malformed', async () => {

@@ -4,6 +4,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { liveEpisode, liveRun, liveTags, liveTokens } from '../../../../extension/protocol/live-page';
 import type { WatchedEpisode } from '../../../../extension/protocol/trainer-link';
+import type { LazyPicture } from '../../../../webview/components/lazy-picture';
 import { startLive } from '../../../../webview/live/page';
 import { formatSigned } from '../../../../webview/shared/format';
 import { phaseLabels } from '../../../../webview/live/phase-labels';
@@ -156,4 +157,22 @@ it('every phase and every state has a text', () => {
     'Environments of step 13 are being reset. If no episode appears, no environment of this step has the selected tag.',
   ]);
   expect(phaseLabels({ ...runAt(12, 200), live: false }, false, true)).toMatchObject({ action: 'resume' });
+});
+
+it('shows the pictures of the states, below their texts', async () => {
+  const host = await open('playing');
+  const url = 'data:image/png;base64,AAAA';
+  const pictured = at(1, 3);
+  Object.assign(pictured.turns[0], { state: 'Look: <image>', pictures: [url] });
+  Object.assign(pictured.turns[1], { state: '<image>', pictures: [null] });
+  host.send(liveEpisode, { episode: pictured });
+  const states = [...root.querySelectorAll('.live-turn .live-state')];
+  const shown = states.map(state => [
+    state.textContent.trim(),
+    [...state.querySelectorAll<LazyPicture>('lazy-picture')].map(({ src }) => src),
+  ]);
+  expect(shown).toEqual([
+    ['Look:', [url]],
+    ['<image>', []],
+  ]);
 });
