@@ -15,6 +15,8 @@ import type { ToolCallRecord } from '../run-data/tool-call';
 export const largest = 2 ** 20;
 /** Maximum bytes of the images of one observation. */
 export const largestImages = 2 ** 26;
+/** Maximum number of images of one observation. */
+export const mostImages = 1024;
 /** Maximum characters of an object key. */
 export const longestKey = 4096;
 /** Maximum characters of a message, a stack or a name. */
@@ -44,8 +46,9 @@ export function stateProblem(state: unknown): string | undefined {
 }
 
 function areImages(images: unknown): boolean {
-  if (!Array.isArray(images) || !images.every(image => image instanceof Uint8Array)) return false;
-  return images.reduce((sum, { length }) => sum + 1 + length, 0) <= largestImages + images.length;
+  if (!Array.isArray(images) || images.length > mostImages) return false;
+  if (!images.every(image => image instanceof Uint8Array)) return false;
+  return images.reduce((sum, { length }) => sum + length, 0) <= largestImages;
 }
 
 function isOutcome(outcome: unknown): boolean {

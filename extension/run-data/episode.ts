@@ -4,13 +4,16 @@ import { z } from 'zod';
 import { judgementSchema } from './judgement';
 import { toolCallSchema } from './tool-call';
 
+/** Maximum number of pictures of a state. */
+export const mostStatePictures = 256;
+
 /**
  * Pictures of a state, in the order of the marks `<image>` in its text: names of files in the folder `pictures`. In a
  * run of another trainer, the marks are the words `[image]`, and the files are in the folder of the episode's file
  * (`picturesFolder`); null for a missing picture. In an episode that the extension host sends to a page, the names are
  * replaced by data URLs.
  */
-const picturesSchema = z.array(z.string().nullable()).max(256).optional();
+const picturesSchema = z.array(z.string().nullable()).max(mostStatePictures).optional();
 
 export const turnSchema = z.object({
   turn: z.number().int().describe('1-based'),

@@ -3,6 +3,7 @@
 import { plainMark, plainMarks, type MarkedPicture } from '../../common/picture-mark';
 import { decodePicture } from '../../models/vision/picture-decoder';
 import { PictureError } from '../../models/vision/picture';
+import { mostStatePictures } from '../../run-data/episode';
 import { pictureName, type PictureStore } from '../../node/picture-store';
 
 /** Maximum number of pictures whose sizes are remembered. */
@@ -27,6 +28,8 @@ export class ObservedPictures {
    */
   async admit(text: string, images: readonly Uint8Array[]): Promise<MarkedPicture[]> {
     if (images.length === 0) return [];
+    if (images.length > mostStatePictures)
+      throw new PictureError(`has ${images.length} pictures, and at most ${mostStatePictures} are kept: send fewer`);
     const marks = plainMarks(text);
     if (marks !== images.length)
       throw new PictureError(

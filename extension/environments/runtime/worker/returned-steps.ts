@@ -2,15 +2,13 @@
 // copied, and read only once.
 import { types } from 'node:util';
 import type { NextTurn } from '../../../../envs/api/roles';
-import { largest, largestImages } from '../../../protocol/environment-message-bounds';
+import { largest, largestImages, mostImages } from '../../../protocol/environment-message-bounds';
 import { badValue } from '../threads/fault';
 import { bytesOf, copied, elementsOf, isNotPlain, plainValue, shown } from './returned-values';
 import { callsIn } from '../tools/tool-environment';
 import type { RoleDescription } from '../../../protocol/environment-link';
 import { checkedRoleOutcomes, checkedTurn } from './returned-roles';
 import type { Outcome, WorkResult } from '../threads/worker-messages';
-
-const mostImages = 1024;
 
 /** A checked step; `next` is the turn that follows it in an environment with roles. */
 interface CheckedStep extends Outcome {
