@@ -3,12 +3,13 @@
 // this generator with the group's seed. Therefore all members of a group draw the same random number in the same step,
 // as in RAGEN.
 import { z } from 'zod';
-import { defineEnvironment } from '../api/environment';
+import { defineEnvironment, type Observation } from '../api/environment';
 import { coordinateText, gridCoordText } from '../api/board-text';
 import { Pcg64 } from '../api/random/pcg64';
 import { relativeSentences, structuredState } from '../api/state-text';
 import { drawnMove, dynamics } from './dynamics';
 import { drawLake, goal, hole, moved, type Lake } from './lake';
+import { lakePicture } from './picture';
 import { bestMoves, plan } from './solver';
 
 const meanings = ['player', 'empty', 'hole', 'goal', 'player in hole', 'player on goal'];
@@ -29,7 +30,10 @@ const config = z.strictObject({
     .nullable()
     .default(null)
     .describe('seed of one map that all episodes share; null: the seed of an episode determines its map'),
-  render_mode: z.literal('text').default('text'),
+  render_mode: z
+    .enum(['text', 'rgb_array'])
+    .default('text')
+    .describe('text: the observation is text; rgb_array: it is a picture'),
   observation_format: z.enum(['grid', 'coord', 'grid_coord']).default('grid'),
   action_lookup: z
     .record(z.enum(['1', '2', '3', '4']), z.string())
@@ -47,12 +51,15 @@ const config = z.strictObject({
 const coordinates = (size: number) =>
   ` The state gives the zero-indexed (row, column) of the start, the goal, the player and the holes, from (0, 0) at the top left to (${size - 1}, ${size - 1}) at the bottom right.`;
 
+const inPicture =
+  ' The state is a picture, a square for each tile: holes are dark blue, the goal is a red present, and the player wears green.';
+
 export default defineEnvironment({
   name: 'frozen_lake',
   config,
   actions: config => config.action_lookup,
-  legend: ({ grid_lookup, grid_vocab, observation_format }) =>
-    observation_format === 'coord'
+  legend: ({ grid_lookup, grid_vocab, observation_format, render_mode }) =>
+    observation_format === 'coord' || render_mode === 'rgb_array'
       ? {}
       : (grid_vocab ?? Object.fromEntries(meanings.map((meaning, i) => [grid_lookup[`${i}` as '0'], meaning]))),
   stateForms: ({ grid_lookup }) => ({
@@ -61,10 +68,10 @@ export default defineEnvironment({
     structured: 'a JSON object with rows and columns from 0, such as {"player": [0, 1], "goal": [3, 3]}',
     symbolic: `the grid, one row per line, with the symbols ${meanings.map((meaning, i) => `${grid_lookup[`${i}` as '0']} ${meaning}`).join(', ')}`,
   }),
-  instruction: ({ size, is_slippery, observation_format }) =>
+  instruction: ({ size, is_slippery, observation_format, render_mode }) =>
     'You are on a frozen lake. Walk to the goal and keep out of the holes.' +
     (is_slippery ? ' The ice is slippery: a move may carry you sideways.' : '') +
-    (observation_format === 'grid' ? '' : coordinates(size)) +
+    (render_mode === 'rgb_array' ? inPicture : observation_format === 'grid' ? '' : coordinates(size)) +
     ' Answer with your moves, for example <answer> Right || Down </answer>.',
 
   create(config) {
@@ -74,7 +81,7 @@ export default defineEnvironment({
     let lake: Lake;
     let drawn: number | undefined; // seed for which `lake` was drawn
     let cell = 0;
-    let observations: string[] = []; // observations of `lake` by the player's cell
+    let observations: Observation[] = []; // observations of `lake` by the player's cell
     let slips: Pcg64;
     let best: Int8Array | undefined; // best moves on `lake`, computed at the first `solve`
 
@@ -98,10 +105,17 @@ export default defineEnvironment({
         ['Holes', cellsOf(hole)],
       ]);
     };
-    const render = (mode: string) =>
-      mode === 'coord' ? coord() : mode === 'grid_coord' ? gridCoordText(coord(), grid()) : grid();
+    const render = (mode: string): Observation =>
+      mode === 'rgb_array'
+        ? { text: '<image>', images: [lakePicture(lake, cell)] }
+        : mode === 'coord'
+          ? coord()
+          : mode === 'grid_coord'
+            ? gridCoordText(coord(), grid())
+            : grid();
 
-    const observation = () => (observations[cell] ??= render(config.observation_format));
+    const shown = config.render_mode === 'text' ? config.observation_format : config.render_mode;
+    const observation = () => (observations[cell] ??= render(shown));
 
     return {
       reset({ seed }) {

@@ -3,8 +3,9 @@
 // drawn from numpy's PCG64, so equal seeds and moves give the same games as in RAGEN. There is no solver, because tiles
 // appear at random and reaching 2048 takes about a thousand moves.
 import { z } from 'zod';
-import { defineEnvironment } from '../api/environment';
+import { defineEnvironment, type Observation } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
+import { gridPicture } from './picture';
 import { largestTile, linesOf, moveNames, slide } from './grid';
 
 /** The tile that counts as success if `goal` is null. */
@@ -31,7 +32,10 @@ const config = z.strictObject({
     .describe(
       'tile that ends the game with success, for short games on small grids; null: the game goes on until no move is possible, and is a success if it has reached 2048, as in RAGEN',
     ),
-  render_mode: z.literal('text').default('text'),
+  render_mode: z
+    .enum(['text', 'rgb_array'])
+    .default('text')
+    .describe('text: the observation is text; rgb_array: it is a picture'),
   observation_format: z.literal('grid').default('grid'),
   action_lookup: z
     .record(z.enum(['0', '1', '2', '3']), z.string())
@@ -42,9 +46,10 @@ export default defineEnvironment({
   name: 'game_2048',
   config,
   actions: config => config.action_lookup,
-  instruction: ({ size, action_lookup: names }) =>
+  instruction: ({ size, action_lookup: names, render_mode }) =>
     `You play 2048 on a grid of ${size} by ${size} cells. A move slides all tiles to one side, and equal tiles that meet merge into` +
     ' their sum; then a new tile appears. A move that changes nothing is no valid move.' +
+    (render_mode === 'rgb_array' ? ' The state is a picture of the grid.' : '') +
     ` Answer with one move, ${names[0]}, ${names[1]}, ${names[2]} or ${names[3]}, for example <answer> ${names[3]} </answer>.`,
 
   create(config) {
@@ -66,7 +71,7 @@ export default defineEnvironment({
     /** Whether the game has ended: no move is possible or, with `goal`, the goal is reached. */
     const isOver = () => !open.includes(true) || (config.goal !== null && hasGoal());
     const rows = () => Array.from({ length: size }, (_, row) => grid.slice(row * size, (row + 1) * size));
-    const render = () => {
+    const text = () => {
       const moves = names.map((name, move) => `${move}(${name})`).filter((_, move) => open[move]);
       return [
         'Current 2048 Grid:',
@@ -78,6 +83,8 @@ export default defineEnvironment({
         'What is your next move?',
       ].join('\n');
     };
+    const render = (mode: string): Observation =>
+      mode === 'rgb_array' ? { text: '<image>', images: [gridPicture(grid, size)] } : text();
     const state = (raw_reward: number) => ({
       score,
       raw_reward,
@@ -93,7 +100,7 @@ export default defineEnvironment({
         score = 0;
         spawn();
         spawn();
-        return { observation: render(), info: state(0) };
+        return { observation: render(config.render_mode), info: state(0) };
       },
 
       step(action) {
@@ -108,7 +115,7 @@ export default defineEnvironment({
         const raw = moved ? merged : way && !over ? config.invalid_act_score : 0;
         const terminated = isOver();
         return {
-          observation: render(),
+          observation: render(config.render_mode),
           reward: !config.use_log_reward ? raw : raw > 0 ? Math.log2(raw + 1) * 0.1 : 0,
           terminated,
           truncated: false,

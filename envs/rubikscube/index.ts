@@ -2,9 +2,10 @@
 // otherwise 0; episodes are truncated at max_steps. The scramble is drawn from numpy's PCG64, so the same seed gives
 // the same cube as in RAGEN. As in RAGEN, the moves of a scramble may cancel each other out.
 import { z } from 'zod';
-import { defineEnvironment } from '../api/environment';
+import { defineEnvironment, type Observation } from '../api/environment';
 import { Pcg64 } from '../api/random/pcg64';
 import { isSolved, moveNames, solvedCube, turned, turns, type Cube } from './cube';
+import { cubePicture } from './picture';
 import { solveCube } from './solver';
 
 const colours = 'WOGRBY';
@@ -18,7 +19,10 @@ const config = z.strictObject({
     .boolean()
     .default(false)
     .describe('true: B turns the back face as on a real cube; false: B works as in RAGEN, where it swaps two stickers'),
-  render_mode: z.literal('text').default('text'),
+  render_mode: z
+    .enum(['text', 'rgb_array'])
+    .default('text')
+    .describe('text: the observation is text; rgb_array: it is a picture'),
   action_lookup: z
     .record(z.enum(ids), z.string())
     .default(Object.fromEntries(ids.map((id, i) => [id, moveNames[i]])) as Record<(typeof ids)[number], string>),
@@ -28,10 +32,13 @@ export default defineEnvironment({
   name: 'rubikscube',
   config,
   actions: config => config.action_lookup,
-  instruction:
+  instruction: ({ render_mode }) =>
     "You solve a 2x2 Rubik's Cube: every face must end up in a single colour. Moves are in Singmaster's notation: U, D, L, R, F and B turn" +
-    " the upper, lower, left, right, front and back face clockwise by a quarter, each with a prime (as in U') counter-clockwise. Each face is" +
-    " shown row by row. Answer with a sequence of moves, for example <answer> R || U' </answer>.",
+    " the upper, lower, left, right, front and back face clockwise by a quarter, each with a prime (as in U') counter-clockwise." +
+    (render_mode === 'rgb_array'
+      ? ' The state is a picture of the unfolded cube: the upper face above, the left, front, right and back face in a row, the lower face below.'
+      : ' Each face is shown row by row.') +
+    " Answer with a sequence of moves, for example <answer> R || U' </answer>.",
 
   create(config) {
     const tables = turns(config.real_back_turn);
@@ -40,7 +47,7 @@ export default defineEnvironment({
     let steps = 0;
     let ending = ''; // reason for the episode's end; empty until it has ended
 
-    const render = () => {
+    const text = () => {
       const rows = faces.map((face, i) => {
         const [a, b, c, d] = Array.from(cube.subarray(4 * i, 4 * i + 4), colour => colours[colour]);
         return `${face}[${a}, ${b}] [${c}, ${d}]`;
@@ -52,6 +59,9 @@ export default defineEnvironment({
       return [...title, ...rows, '', ...last].join('\n');
     };
 
+    const render = (mode: string): Observation =>
+      mode === 'rgb_array' ? { text: '<image>', images: [cubePicture(cube)] } : text();
+
     return {
       reset({ seed }) {
         const random = new Pcg64(seed);
@@ -59,7 +69,7 @@ export default defineEnvironment({
         for (let i = 0; i < config.scramble_depth; i++) cube = turned(cube, tables[random.integers(1, 13) - 1]);
         steps = 0;
         ending = '';
-        return { observation: render() };
+        return { observation: render(config.render_mode) };
       },
 
       step(action) {
@@ -73,7 +83,7 @@ export default defineEnvironment({
         }
         const success = ending !== '' && isSolved(cube);
         return {
-          observation: render(),
+          observation: render(config.render_mode),
           reward: acts && success ? 1 : 0,
           terminated: success,
           truncated: ending !== '' && !success,

@@ -4,8 +4,9 @@
 // with `unique_solution`, a puzzle that has several solutions in RAGEN gets more given numbers. Unlike in RAGEN, an
 // episode also ends at max_steps if its last answer was invalid.
 import { z } from 'zod';
-import { defineEnvironment } from '../api/environment';
+import { defineEnvironment, type Observation } from '../api/environment';
 import { boxOf, candidates, clash, type Grid } from './grid';
+import { sudokuPicture } from './picture';
 import { plan } from './plan';
 import { drawPuzzle } from './puzzle';
 import { detailedText, feedbackText, list, cellText, readPlacement, simpleText } from './texts';
@@ -26,7 +27,10 @@ const config = z.strictObject({
       'true: each puzzle has exactly one solution; false: the puzzles are those of RAGEN, which can have several',
     ),
   max_steps: z.int().min(1).default(81).describe('number of steps after which an unfinished episode is truncated'),
-  render_mode: z.literal('text').default('text'),
+  render_mode: z
+    .enum(['text', 'rgb_array'])
+    .default('text')
+    .describe('text: the observation is text; rgb_array: it is a picture'),
   render_format: z.enum(['simple', 'detailed', 'with_feedback']).default('detailed'),
   show_conflicts: z.boolean().default(true).describe('no effect, as in RAGEN: conflicts cannot occur'),
   show_valid_numbers: z
@@ -42,9 +46,12 @@ const config = z.strictObject({
 export default defineEnvironment({
   name: 'sudoku',
   config,
-  instruction: ({ grid_size: n }) =>
+  instruction: ({ grid_size: n, render_mode }) =>
     `Solve the Sudoku: every row, every column and every box must hold each number from 1 to ${n} once. Numbers that are given stay as` +
-    ' they are; dots are empty cells. Place numbers one by one, as <answer> place 3 at row 4 col 1 </answer> or, as row, column and number,' +
+    (render_mode === 'rgb_array'
+      ? ' they are. The state is a picture: given numbers are black, placed numbers blue.'
+      : ' they are; dots are empty cells.') +
+    ' Place numbers one by one, as <answer> place 3 at row 4 col 1 </answer> or, as row, column and number,' +
     ' <answer> 4,1,3 </answer>.',
 
   create(config) {
@@ -56,12 +63,15 @@ export default defineEnvironment({
     let feedback = '';
     let over = false;
 
-    const render = (mode: string) => {
+    const render = (mode: string): Observation => {
+      if (mode === 'rgb_array')
+        return { text: feedback ? `<image>\n${feedback}` : '<image>', images: [sudokuPicture(grid, initial)] };
       if (mode === 'simple') return simpleText(grid);
       const text = detailedText(grid, initial, feedback);
       if (mode !== 'with_feedback') return text;
       return `${text}\n${feedbackText(grid, initial, config.show_valid_numbers, steps, max_steps)}`;
     };
+    const shown = config.render_mode === 'text' ? config.render_format : config.render_mode;
     const left = () => grid.filter(number => number === 0).length;
 
     /** Applies an answer to the grid; returns its reward and info. */
@@ -122,7 +132,7 @@ export default defineEnvironment({
         steps = 0;
         feedback = '';
         over = false;
-        return { observation: render(config.render_format) };
+        return { observation: render(shown) };
       },
 
       step(action) {
@@ -138,7 +148,7 @@ export default defineEnvironment({
           over = left() === 0 || steps >= max_steps;
         }
         return {
-          observation: render(config.render_format),
+          observation: render(shown),
           reward,
           terminated: left() === 0,
           truncated: over && left() > 0,

@@ -4,6 +4,7 @@ import * as pngjs from 'pngjs';
 import * as zod from 'zod';
 import * as boardText from '../../../../envs/api/board-text';
 import * as environmentApi from '../../../../envs/api/environment';
+import * as drawing from '../../../../envs/api/drawing';
 import * as picture from '../../../../envs/api/picture';
 import * as pluginAlarm from '../../../../envs/api/plugins/alarm';
 import * as pluginChart from '../../../../envs/api/plugins/chart';
@@ -43,6 +44,7 @@ export const providedModules: Readonly<Record<ProvidedName, unknown>> = {
   pngjs,
   'ragen-workbench/api': environmentApi,
   'ragen-workbench/api/board-text': boardText,
+  'ragen-workbench/api/drawing': drawing,
   'ragen-workbench/api/picture': picture,
   'ragen-workbench/api/plugins/alarm': pluginAlarm,
   'ragen-workbench/api/plugins/chart': pluginChart,

@@ -7,6 +7,7 @@ const providedNames = [
   'pngjs', // imported by envs/api/picture, and therefore by copies of built-in environments
   'ragen-workbench/api',
   'ragen-workbench/api/board-text',
+  'ragen-workbench/api/drawing',
   'ragen-workbench/api/picture',
   'ragen-workbench/api/plugins/alarm',
   'ragen-workbench/api/plugins/chart',
