@@ -103,7 +103,7 @@ const returning = (part: (result: Record<string, unknown>) => object) => (enviro
 test('an environment without faults passes every requirement', async () => {
   const results = await checkContract(line(), {}, options);
   expect(results.filter(({ state }) => state !== 'passed')).toEqual([]);
-  expect(results.map(({ name }) => name)).toHaveLength(17);
+  expect(results.map(({ name }) => name)).toHaveLength(18);
   const { evidence } = results.find(({ name }) => name.startsWith('score functions'))!;
   expect(results.find(({ name }) => name.startsWith('state '))!.evidence).toMatch(
     /^\d+ states in the 2 forms structured, symbolic\.$/,
