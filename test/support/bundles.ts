@@ -29,7 +29,7 @@ export async function buildBundles(
     platform: 'node',
     format: 'cjs',
     target: 'node20',
-    loader: { '.proto': 'text' },
+    loader: { '.proto': 'text', '.wasm': 'binary' },
     external: ['vscode', 'onnxruntime-node', 'esbuild', '@napi-rs/canvas'],
     logLevel: 'warning',
     define: { 'import.meta.url': '__importMetaUrl' },

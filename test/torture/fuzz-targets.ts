@@ -5,6 +5,7 @@ import { answerTargets } from './fuzz-answers';
 import { frameTargets } from './fuzz-frames';
 import { runFolderTargets } from './fuzz-run-folder';
 import { httpTargets } from './fuzz-http';
+import { pictureTargets } from './fuzz-pictures';
 import type { FuzzTarget } from './fuzz-target';
 
 export const targets: readonly FuzzTarget[] = [
@@ -14,4 +15,5 @@ export const targets: readonly FuzzTarget[] = [
   ...frameTargets,
   ...runFolderTargets,
   ...httpTargets,
+  ...pictureTargets,
 ];

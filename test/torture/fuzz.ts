@@ -1,5 +1,6 @@
 // Runs every parser of the product on mutated inputs: run configurations, overrides, weights, tokenizers, chat
-// templates, ONNX models, model output, protocol messages, lines of run folders, HTTP bodies. A parser must return a
+// templates, ONNX models, model output, protocol messages, lines of run folders, HTTP bodies,
+// pictures. A parser must return a
 // result or throw its own error, within `mostMs` of CPU time, without adding a property to a shared prototype and
 // without leaving its folder. A violation is reported with its bytes, and with the seed and number that reproduce it.
 import { join } from 'node:path';
